@@ -1,0 +1,1 @@
+"""Benchmarks: each prints its tables, and `--check` holds the bars."""

@@ -1,0 +1,100 @@
+"""Every error that Winnow raises on purpose, and who gets to read it.
+
+    WinnowError                 base; the caller (a model, a person) reads `what` and `hint`
+    ├── UsageError              the arguments cannot work; nothing was tried
+    ├── SourceError             one source (URL, file, handle) could not be read; others go on
+    │   ├── AddressRefused      scheme, port, private or unresolvable address; robots.txt
+    │   ├── SourceNotFound      404, 410, missing file, expired or unknown handle
+    │   ├── SourceBlocked       401, 403, 429, a bot check
+    │   ├── SourceUnavailable   5xx, connection refused or broken, name not found
+    │   ├── SourceTimeout       no complete answer before the deadline
+    │   ├── SourceTooLarge      over the cap on bytes, before or after decompression
+    │   └── SourceUnreadable    binary, encrypted, scanned or empty: there is no text to read
+    ├── SearchFailed            no provider could answer; says which and why
+    ├── ModelError              a local or remote model failed; the call may be repeated
+    │   └── MissingExtra        a package is not installed; names the extra to install
+    └── CacheError              the cache folder cannot be used at all
+
+Not for: programming mistakes, which stay ordinary exceptions and reach the log only.
+"""
+
+
+class WinnowError(Exception):
+    """Base of all errors that a caller can act on.
+
+    `what` says what failed and with which value; `hint` says what to do next.
+    """
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        """Keep both sentences; `str()` joins them."""
+        super().__init__(what, hint)
+        self.what = what
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Both sentences, as the caller reads them."""
+        return f"{self.what} {self.hint}".strip()
+
+
+class UsageError(WinnowError):
+    """The request cannot work as it stands; read by the caller, who corrects it."""
+
+
+class SourceError(WinnowError):
+    """One source could not be read; `source` is what the caller gave."""
+
+    def __init__(self, what: str, *, source: str, hint: str = "") -> None:
+        """Keep the source beside the sentences, for lists of failures."""
+        super().__init__(what, hint=hint)
+        self.source = source
+
+
+class AddressRefused(SourceError):
+    """The address may not be asked: scheme, port, private network, robots.txt, unresolvable name."""
+
+
+class SourceNotFound(SourceError):
+    """Nothing is there: 404, 410, a missing file, an expired or unknown handle."""
+
+
+class SourceBlocked(SourceError):
+    """Something is there but not for us: 401, 403, 429, a bot check."""
+
+
+class SourceUnavailable(SourceError):
+    """The other side is broken or away: 5xx, refused or reset connection, unknown host."""
+
+
+class SourceTimeout(SourceError):
+    """The deadline passed before the source was complete."""
+
+
+class SourceTooLarge(SourceError):
+    """The source is over the cap on bytes, on the wire or unpacked."""
+
+
+class SourceUnreadable(SourceError):
+    """The source came, but holds no text: binary, encrypted, scanned or empty."""
+
+
+class SearchFailed(WinnowError):
+    """No search provider gave an answer; the text names each with its reason."""
+
+
+class ModelError(WinnowError):
+    """A model failed (died, refused, answered nonsense); read by the caller, who may repeat the call."""
+
+
+class MissingExtra(ModelError):
+    """A backend was asked for whose package is not installed."""
+
+    def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
+        """Name the package, what it is needed for, and the extra that brings it."""
+        super().__init__(
+            f"{needed_for} needs the package {package!r}, which is not installed.",
+            hint=f"Install the extra: pip install 'winnow-mcp[{extra}]'.",
+        )
+
+
+class CacheError(WinnowError):
+    """The cache folder cannot be made or written."""

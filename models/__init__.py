@@ -1,0 +1,1 @@
+"""Protocols Embedder, Reranker, Generator and their backends."""

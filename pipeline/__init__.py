@@ -1,0 +1,1 @@
+"""The algorithms, as steps with plain data in and out; knows no MCP."""

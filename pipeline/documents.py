@@ -1,0 +1,225 @@
+"""The data that flows through the pipeline, from a request to cited evidence (design §2).
+
+    ParsedRequest → SearchQuery → SearchOutcome(SearchResult…) → Page → Document(Block…) → Sentence → Evidence
+
+Plain frozen data without behaviour beyond small derived properties. Not for: anything that computes, fetches or
+renders; types that only one package uses stay in that package.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pipeline.html.tree import Node
+
+Freshness = Literal["any", "day", "week", "month", "year"]
+SearchStatus = Literal["ok", "empty", "blocked", "rate_limited", "unauthorized", "quota", "timeout", "bad_response"]
+BlockKind = Literal["heading", "paragraph", "item", "row", "code", "definition", "caption", "block"]
+ScoreMaker = Literal["bm25", "embedding", "blend", "rerank", "path", "tag", "engine", "snippet", "content", "guided"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """One query for the providers."""
+
+    text: str
+    """Words as the provider gets them."""
+    language: str = ""
+    """ISO 639-1 code of the wished results, empty for any."""
+    freshness: Freshness = "any"
+    """How recent results must be; a filter, never words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRequest:
+    """What PARSER makes of a request (zero-index §3.1)."""
+
+    request: str
+    """The request as it came."""
+    need_search: bool
+    """Whether the web is needed; advice only, a called tool always searches."""
+    reason: str
+    """One sentence: why `need_search` is what it is."""
+    queries: tuple[SearchQuery, ...]
+    """1..n queries; the raw request is always the first."""
+    entities: tuple[str, ...] = ()
+    """Names and unknown words, kept whole and verbatim."""
+    standalone: str = ""
+    """The request made self-contained; equals `request` where nothing was missing."""
+    made_by: Literal["rules", "model"] = "rules"
+    """Which parser produced it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """One hit of one provider."""
+
+    title: str
+    url: str
+    snippet: str
+    """Plain text, without markup."""
+    published: str = ""
+    """ISO date, empty when the provider gives none."""
+    engine: str = ""
+    """Provider, and the engine behind it where it says so (`searxng:brave`)."""
+    rank: int = 1
+    """1-based place in the provider's own order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What one provider answered. `blocked` is never `empty`."""
+
+    results: tuple[SearchResult, ...]
+    provider: str
+    status: SearchStatus
+    reason: str = ""
+    """One sentence for any status but `ok`; also what the provider could not honour."""
+    retry_after: float | None = None
+    """Seconds until it is worth asking again, if known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One source as it came, decoded to HTML text (PDF, DOCX, Markdown and plain text are HTML by now)."""
+
+    url: str
+    """What was asked for."""
+    final_url: str
+    """Where it was found, after redirects; citations point here."""
+    title: str
+    html: str
+    """Decoded, uncleaned HTML."""
+    media_type: str
+    """Media type of the original, such as `text/html` or `application/pdf`."""
+    language: str = ""
+    """ISO 639-1 code, empty when unknown."""
+    fetched_at: str = ""
+    """ISO 8601 UTC time of the fetch."""
+    content_hash: str = ""
+    """Hex digest of `html`; first part of the handle."""
+    author: str = ""
+    published: str = ""
+    """ISO date of publication, empty when unknown."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know, such as `cut at 10 MB` or `needs a browser`."""
+    raw_tokens: int = 0
+    """`count_tokens` of the HTML as it came, the figure that pruning is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a cleaned page: a node of the block tree, or one content unit (paragraph, item, row, …)."""
+
+    path: str
+    """Path with numbered equal siblings, `html/body/div2/p3`; unique on the page."""
+    heading_path: tuple[str, ...]
+    """Texts of the headings above, outermost first."""
+    text: str
+    """What a person reads. Rows of tables with headers read `header: value; header: value`."""
+    html: str
+    """The cleaned HTML of the block."""
+    tokens: int
+    """`count_tokens(text)`."""
+    kind: BlockKind = "block"
+    start: int = -1
+    """Code point offsets into `Document.text`, -1 where a block is not a content unit."""
+    end: int = -1
+    main: bool = True
+    """False where the block looks like furniture (navigation, footer, link lists)."""
+    cells: tuple[str, ...] = ()
+    """Texts of a row's cells, for rows only."""
+    lead: str = ""
+    """What makes the block readable alone: a row's caption and header row, an item's lead-in sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page that was cleaned and cut into content units; what every later step reads."""
+
+    page: Page
+    html: str
+    """Cleaned HTML."""
+    text: str
+    """Visible text in reading order, one content unit a line; `Block.start` and `Sentence.start` point into it."""
+    blocks: tuple[Block, ...]
+    """Content units in reading order; their spans do not overlap."""
+    root: "Node" = field(repr=False)
+    """The cleaned tree that block trees of any size are cut from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One tagged unit: a sentence, or a heading, item, row, code line or definition pair (zero-index §4.1)."""
+
+    number: int
+    """1-based in the document."""
+    text: str
+    """What is shown; rows as `header: value` pairs, line breaks folded to spaces."""
+    start: int
+    """Code point offsets into `Document.text`: `Document.text[start:end]` is what stands on the page."""
+    end: int
+    block: int
+    """Index into `Document.blocks`."""
+    heading_path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A number and what made it."""
+
+    value: float
+    made_by: ScoreMaker
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSentence:
+    """A sentence of one of the documents at hand, with its score."""
+
+    document: int
+    """Index into the list of documents that was scored."""
+    sentence: Sentence
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What the extractor found, or that there is nothing (zero-index §4.1: `None`)."""
+
+    answered: bool
+    """False is the paper's None: no sentence answers the request."""
+    reason: str
+    """One sentence: what the gate saw."""
+    confidence: float
+    """0..1, the gate's own score; comparable across calls with the same models."""
+    sentences: tuple[ScoredSentence, ...]
+    """Best first, over all documents; empty when not `answered`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A verbatim passage with its source, ready to be quoted."""
+
+    text: str
+    url: str
+    title: str
+    block_path: str
+    sentences: tuple[int, ...]
+    """Numbers of the sentences that the passage joins."""
+    score: Score
+    citation: str
+    """`url` with a text fragment that a browser scrolls to."""
+    heading_path: tuple[str, ...] = ()
+    published: str = ""
+    is_summary: bool = False
+    """True for text that was written or selected by a summariser; its `sources` name what it stands on."""
+    sources: tuple[str, ...] = ()
+    """Citations of the leaves under a summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One source that could not be used, for the answer's list of what is missing."""
+
+    source: str
+    reason: str

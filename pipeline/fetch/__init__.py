@@ -1,0 +1,1 @@
+"""The guarded HTTP client, robots.txt, decoding, and documents to HTML."""

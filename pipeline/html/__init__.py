@@ -1,0 +1,1 @@
+"""Clean, cut into a block tree, prune, render."""

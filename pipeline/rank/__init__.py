@@ -1,0 +1,1 @@
+"""BM25, fusion of scores, mixed ranking of pages."""

@@ -1,0 +1,1 @@
+"""Leaves, clusters, summaries, tree, query."""

@@ -1,0 +1,1 @@
+"""Request parsing, providers, the provider chain."""

@@ -1,0 +1,1 @@
+"""Cutting running text into chunks by embedding similarity (IDMS without a generator)."""

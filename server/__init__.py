@@ -1,0 +1,1 @@
+"""The MCP application: settings, wiring, transports, resources, command line."""

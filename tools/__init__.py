@@ -1,0 +1,1 @@
+"""One file, one public function for each MCP tool: arguments, result model, the call."""

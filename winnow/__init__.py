@@ -1,0 +1,14 @@
+"""Start Winnow from an installed wheel, which carries the top folders in `winnow/_app/`."""
+
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    """Run the command line."""
+    here = Path(__file__).parent
+    bundled = here / "_app"
+    sys.path.insert(0, str(bundled if bundled.is_dir() else here.parent))
+    from server.command import main as run  # noqa: PLC0415  the path above must be set first
+
+    run()
