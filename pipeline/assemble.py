@@ -1,0 +1,240 @@
+"""Filling a token budget with evidence from several pages (design §4 Assemble; zero-index §4).
+
+Takes scored sentences, returns verbatim passages grouped by page and the text that shows them. A floor keeps every page
+that answers in sight, a cap keeps one page from taking all, and what is left over is counted. Not for: scoring
+(`pipeline/extract`) or finding pages (`pipeline/gather.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.documents import Document, Evidence, ScoredSentence, Sentence
+from pipeline.extract.cite import cite
+from pipeline.extract.tag import tag_sentences
+from pipeline.frame import framed, one_line
+from pipeline.tokens import count_tokens
+
+FLOOR_SHARE: Final = 0.5
+"""A page gets its one passage when its best sentence has at least this share of the best score of all."""
+PAGE_CAP: Final = 0.6
+"""Most of the budget that one page may take while another page still has scored sentences."""
+NEIGHBOUR_SHARE: Final = 0.35
+"""Part of the budget for what stands around the chosen sentences: the rest of a list, the next rows of a table."""
+NEIGHBOUR_REACH: Final = 12
+"""How many sentences away from a chosen one a neighbour may stand."""
+PASSAGE_COST: Final = 6
+"""Tokens of a passage's label, brackets and line breaks, before its heading and citation are counted."""
+FRAME_COST: Final = 12
+"""Tokens of a page's number, marks and line breaks, before its title and address are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """Evidence within its budget, by page in the order of the documents."""
+
+    evidence: tuple[Evidence, ...]
+    labels: tuple[str, ...]
+    """`1a`, `1b`, `2a` … one for each evidence, as the text shows them."""
+    text: str
+    tokens: int
+    """Exactly `count_tokens(text)`."""
+    left_out: int
+    """Scored sentences that did not fit."""
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """What is chosen from one document so far."""
+
+    document: Document
+    sentences: tuple[Sentence, ...]
+    chosen: dict[int, ScoredSentence]
+    tokens: int = 0
+
+
+def assemble(
+    documents: Sequence[Document], scored: Sequence[ScoredSentence], *, max_tokens: int, mark: str
+) -> Assembled:
+    """Choose sentences best first until `max_tokens` are used, and write them out.
+
+    Args:
+        documents: Pages in the order they should be numbered.
+        scored: Sentences of these documents, best first.
+        max_tokens: Bound on `count_tokens` of the text, kept exactly.
+        mark: The answer's own mark for untrusted text (`pipeline/frame.py`).
+    """
+    # 1. One shelf a document; duplicates across pages are taken once
+    shelves = [_Shelf(document, tag_sentences(document), {}) for document in documents]
+    ranked = _without_repeats(scored)
+    # 2. Floor: the best sentence of every page that answers
+    used = 0
+    for item in _floor(ranked):
+        used += _take(shelves, item, room=max_tokens - used)
+    # 3. Best first, within the cap of a page
+    limit = int(max_tokens * (1 - NEIGHBOUR_SHARE))
+    pages = {item.document for item in ranked}
+    for item in ranked:
+        if len(pages) > 1 and shelves[item.document].tokens > PAGE_CAP * max_tokens:
+            continue
+        used += _take(shelves, item, room=limit - used)
+    # 4. What stands around it, then whatever still fits
+    for item in [*_neighbours(shelves, ranked), *ranked]:
+        used += _take(shelves, item, room=max_tokens - used)
+    # 5. Passages, text, and the last word on the budget
+    order = {(item.document, item.sentence.number): place for place, item in enumerate(ranked)}
+    while True:
+        evidence, labels, text = _written(shelves, mark)
+        tokens = count_tokens(text)
+        if tokens <= max_tokens or not evidence:
+            break
+        _drop_least(shelves, order)
+    chosen = {(place, number) for place, shelf in enumerate(shelves) for number in shelf.chosen}
+    return Assembled(evidence, labels, text, tokens, sum(key not in chosen for key in order))
+
+
+def _without_repeats(scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+    seen: set[str] = set()
+    kept = []
+    for item in scored:
+        key = "".join(item.sentence.text.lower().split())
+        if key not in seen:
+            seen.add(key)
+            kept.append(item)
+    return kept
+
+
+def _floor(ranked: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+    best: dict[int, ScoredSentence] = {}
+    for item in ranked:
+        best.setdefault(item.document, item)
+    return [item for item in best.values() if item.score.value >= FLOOR_SHARE * ranked[0].score.value]
+
+
+def _take(shelves: Sequence[_Shelf], item: ScoredSentence, *, room: int) -> int:
+    """Put a sentence on its shelf if its estimated cost fits; return the cost, 0 when it stays out."""
+    shelf = shelves[item.document]
+    number = item.sentence.number
+    if number in shelf.chosen:
+        return 0
+    cost = count_tokens(item.sentence.text) + 1
+    if number - 1 not in shelf.chosen and number + 1 not in shelf.chosen:
+        cost += PASSAGE_COST + count_tokens(_heading(item.sentence)) + _citation_cost(shelf.document, item.sentence)
+    if not shelf.chosen:
+        page = shelf.document.page
+        cost += FRAME_COST + count_tokens(one_line(page.title)) + count_tokens(page.final_url)
+    if cost > room:
+        return 0
+    shelf.chosen[number] = item
+    shelf.tokens += cost
+    return cost
+
+
+def _citation_cost(document: Document, sentence: Sentence) -> int:
+    return count_tokens(_fragment(cite(document, sentence.start, sentence.end)))
+
+
+def _neighbours(shelves: Sequence[_Shelf], ranked: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+    """Sentences under the same heading as a chosen one, nearest first, best-chosen first."""
+    found: list[ScoredSentence] = []
+    for reach in range(1, NEIGHBOUR_REACH + 1):
+        for item in ranked:
+            shelf = shelves[item.document]
+            if item.sentence.number not in shelf.chosen:
+                continue
+            for number in (item.sentence.number + reach, item.sentence.number - reach):
+                if 1 <= number <= len(shelf.sentences):
+                    near = shelf.sentences[number - 1]
+                    if near.heading_path == item.sentence.heading_path:
+                        found.append(ScoredSentence(item.document, near, item.score))
+    return found
+
+
+def _drop_least(shelves: Sequence[_Shelf], order: dict[tuple[int, int], int]) -> None:
+    last = max(
+        ((place, number) for place, shelf in enumerate(shelves) for number in shelf.chosen),
+        key=lambda key: order.get(key, len(order) + key[1]),
+    )
+    del shelves[last[0]].chosen[last[1]]
+
+
+def _written(shelves: Sequence[_Shelf], mark: str) -> tuple[tuple[Evidence, ...], tuple[str, ...], str]:
+    evidence: list[Evidence] = []
+    labels: list[str] = []
+    pages: list[str] = []
+    for shelf in shelves:
+        passages = _passages(shelf)
+        if not passages:
+            continue
+        number = len(pages) + 1
+        letters = [_letter(i) for i in range(len(passages))]
+        evidence.extend(passages)
+        labels.extend(f"{number}{letter}" for letter in letters)
+        pages.append(_page_text(number, shelf.document, list(zip(letters, passages, strict=True)), mark))
+    return tuple(evidence), tuple(labels), "\n".join(pages)
+
+
+def _page_text(number: int, document: Document, passages: Sequence[tuple[str, Evidence]], mark: str) -> str:
+    page = document.page
+    date = f" ({page.published})" if page.published else ""
+    lines = []
+    heading = ""
+    for letter, passage in passages:
+        above = " › ".join(passage.heading_path)
+        lines.append(
+            f"({letter}) {above}: {passage.text}" if above and above != heading else f"({letter}) {passage.text}"
+        )
+        heading = above
+    links = " ".join(f"({letter}) {_fragment(passage.citation)}" for letter, passage in passages)
+    return "\n".join(
+        [f"[{number}] {one_line(page.title)}{date}", page.final_url, framed("\n".join(lines), mark), links]
+    )
+
+
+def _passages(shelf: _Shelf) -> list[Evidence]:
+    runs: list[list[Sentence]] = []
+    for number in sorted(shelf.chosen):
+        sentence = shelf.sentences[number - 1]
+        if runs and runs[-1][-1].number == number - 1 and runs[-1][-1].heading_path == sentence.heading_path:
+            runs[-1].append(sentence)
+        else:
+            runs.append([sentence])
+    return [_evidence(shelf, run) for run in runs]
+
+
+def _evidence(shelf: _Shelf, run: Sequence[Sentence]) -> Evidence:
+    document = shelf.document
+    text = ""
+    for before, sentence in zip([None, *run], run, strict=False):
+        joint = "" if before is None else " " if before.block == sentence.block else "\n"
+        text += joint + one_line(sentence.text)
+    best = max((shelf.chosen[s.number] for s in run), key=lambda item: item.score.value)
+    return Evidence(
+        text=text,
+        url=document.page.final_url,
+        title=document.page.title,
+        block_path=document.blocks[run[0].block].path,
+        sentences=tuple(s.number for s in run),
+        score=best.score,
+        citation=cite(document, run[0].start, run[-1].end),
+        heading_path=tuple(one_line(h) for h in run[0].heading_path),
+        published=document.page.published,
+    )
+
+
+def _heading(sentence: Sentence) -> str:
+    return " › ".join(one_line(h) for h in sentence.heading_path)
+
+
+def _fragment(citation: str) -> str:
+    return citation[citation.index("#") :] if "#" in citation else ""
+
+
+def _letter(place: int) -> str:
+    """Return a, b, … z, aa, ab … for 0, 1, …"""
+    letters = ""
+    place += 1
+    while place:
+        place, rest = divmod(place - 1, 26)
+        letters = chr(ord("a") + rest) + letters
+    return letters

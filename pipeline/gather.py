@@ -1,0 +1,114 @@
+"""Request → queries → results → pages → mixed ranking: the first half of the zero-index pipeline (§3).
+
+`search_web` shows what comes out; `research` goes on with it. Not for: reading named sources (`pipeline/sources.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import anyio
+
+from errors import SourceError
+from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
+from pipeline.fetch.handles import keep_page
+from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
+from pipeline.search.parse import parse_request
+from pipeline.services import Services
+from pipeline.work import Report
+
+SEARCH_SHARE: Final = 0.3
+"""Part of a call's time that providers may use; a provider that needs longer than 7 s has never come back (notes)."""
+FETCH_SHARE: Final = 0.4
+"""Part of a call's time that page fetches may use; late pages are ranked by snippet."""
+HITS_PER_PAGE: Final = 2
+"""Results asked for each page wanted: mixed ranking needs something to choose from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to gather."""
+
+    question: str
+    max_pages: int
+    freshness: Freshness = "any"
+    language: str = ""
+    form: RankForm = "mixed"
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What was found, best first, and what could not be had."""
+
+    parsed: ParsedRequest
+    ranked: tuple[RankedPage, ...]
+    documents: dict[str, Document]
+    """Result URL to its page, for the pages that came in time."""
+    outcomes: tuple[SearchOutcome, ...]
+    failures: tuple[Failure, ...]
+
+
+async def gather_pages(wanted: Wanted, services: Services, *, report: Report) -> Gathered:
+    """Search, fetch and rank; returns at most `wanted.max_pages` pages.
+
+    Raises:
+        SearchFailed: No provider could answer.
+    """
+    # 1. PARSER: what to ask, in which language, how fresh
+    parsed = parse_request(wanted.question, today=services.today(), context=wanted.context)
+    queries = [_narrowed(query, wanted) for query in parsed.queries]
+    await report(1, 10, f"searching: {queries[0].text}")
+    # 2. Search: every query, the provider chain
+    found = await services.chain.search(queries, limit=wanted.max_pages * HITS_PER_PAGE)
+    await report(3, 10, f"{len(found.results)} results")
+    # 3. Fetch: the pages behind, as far as they come in time
+    documents: dict[str, Document] = {}
+    failures: tuple[Failure, ...] = ()
+    if wanted.form not in ("snippet", "engine"):
+        documents, failures = await _fetch_all(found.results, services)
+        await report(6, 10, f"{len(documents)} pages read, {len(failures)} not")
+    # 4. Mixed ranking: snippets, passages and the engines' order
+    ranked = await mixed_rank(
+        parsed.standalone or wanted.question,
+        found.results,
+        documents,
+        embedder=services.embedder,
+        reranker=services.reranker,
+        form=wanted.form,
+    )
+    await report(7, 10, f"ranked {len(ranked)} pages")
+    return Gathered(parsed, tuple(ranked[: wanted.max_pages]), documents, found.outcomes, failures)
+
+
+def _narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:
+    return replace(
+        query,
+        freshness=wanted.freshness if wanted.freshness != "any" else query.freshness,
+        language=wanted.language or query.language,
+    )
+
+
+async def _fetch_all(
+    results: Sequence[SearchResult], services: Services
+) -> tuple[dict[str, Document], tuple[Failure, ...]]:
+    documents: dict[str, Document] = {}
+    failures: dict[str, Failure] = {}
+
+    async def fetch(url: str) -> None:
+        try:
+            page = await services.fetcher.fetch(url)
+            keep_page(services.stores.pages, page)
+            documents[url] = await services.reader.read(page)
+        except SourceError as error:
+            failures[url] = Failure(url, str(error))
+
+    seconds = services.seconds * FETCH_SHARE
+    with anyio.move_on_after(seconds):
+        async with anyio.create_task_group() as group:
+            for result in results:
+                group.start_soon(fetch, result.url)
+    for result in results:
+        if result.url not in documents and result.url not in failures:
+            failures[result.url] = Failure(result.url, f"Not ready after {seconds:.0f} s; ranked by its snippet.")
+    return documents, tuple(failures.values())

@@ -1,0 +1,64 @@
+"""What every pipeline run needs from outside, made once by the server and passed in.
+
+Not for: making any of it (`server/wiring.py`), nor settings as such: a step takes values, not a settings object.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from cache.stores import Stores
+from models.protocols import Embedder, Generator, Reranker
+from pipeline.documents import Document, Page
+from pipeline.fetch.client import Fetcher
+from pipeline.html.read import read_document
+from pipeline.search.chain import Chain
+from pipeline.work import in_thread
+
+KEPT_DOCUMENTS: Final = 64
+"""Cleaned pages kept in memory; a cleaned page of 250 kB HTML is about 1 MB of Python objects."""
+
+
+class Reader:
+    """Turns pages into documents, remembering the last ones, so that one page is cleaned once a session."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._kept: OrderedDict[str, Document] = OrderedDict()
+
+    async def read(self, page: Page) -> Document:
+        """Return `page` cleaned and cut into content units; the work runs off the event loop."""
+        key = f"{page.content_hash}:{page.final_url}"
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        document = await in_thread(read_document, page)
+        self._kept[key] = document
+        while len(self._kept) > KEPT_DOCUMENTS:
+            self._kept.popitem(last=False)
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The outside world of one server: network, cache, models, clock, folders."""
+
+    fetcher: Fetcher
+    chain: Chain
+    stores: Stores
+    embedder: Embedder | None
+    reranker: Reranker | None
+    generator: Generator | None
+    roots: Sequence[Path]
+    """Folders that local sources may come from, resolved."""
+    today: Callable[[], date]
+    now: Callable[[], float]
+    """Seconds, monotonic; deadlines count with it."""
+    model_reasons: dict[str, str] = field(default_factory=dict)
+    """Role to the sentence that says which model was taken and why."""
+    seconds: float = 25.0
+    """What a tool call may take before it answers with what it has."""
+    reader: Reader = field(default_factory=Reader)

@@ -1,0 +1,118 @@
+"""From what a caller names (URLs, files, folders, handles) to documents; what could not be read is said, not dropped.
+
+Not for: searching (`pipeline/gather.py`) or fetching as such (`pipeline/fetch`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from errors import SourceError, SourceNotFound, SourceTimeout, UsageError
+from pipeline.documents import Document, Failure, Page
+from pipeline.fetch.handles import find_page, keep_page
+from pipeline.services import Services
+from pipeline.work import Report, in_thread
+
+MAX_FILES: Final = 200
+"""Files that one folder may bring into one call; more would not answer within its time."""
+READABLE: Final = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".pdf", ".docx", ".json", ".rst"})
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Documents in the order their sources were named, and what failed."""
+
+    documents: tuple[Document, ...]
+    failures: tuple[Failure, ...]
+
+
+async def load_sources(sources: Sequence[str], services: Services, *, seconds: float, report: Report) -> Loaded:
+    """Read every source at once and return the documents that were ready in time.
+
+    Args:
+        sources: URLs, file paths, folder paths, or handles such as `winnow://page/…`.
+        services: The outside world.
+        seconds: How long to wait; sources that are late become failures.
+        report: Progress, one step a source.
+
+    Raises:
+        UsageError: There is no source at all.
+        SourceError: Nothing could be read; the first failure's own error, which names the rest.
+    """
+    names = [name for source in sources if (name := source.strip())]
+    if not names:
+        raise UsageError(
+            "No source was given.", hint="Pass URLs, file or folder paths, or handles from earlier answers."
+        )
+    expanded, failed = await in_thread(_expand_folders, names, services.roots)
+    documents: dict[int, Document] = {}
+    errors: dict[int, SourceError] = {}
+
+    async def load(place: int, name: str) -> None:
+        try:
+            documents[place] = await services.reader.read(await _page(name, services))
+        except SourceError as error:
+            errors[place] = error
+        await report(len(documents) + len(errors), len(expanded), f"read {name}")
+
+    with anyio.move_on_after(seconds):
+        async with anyio.create_task_group() as group:
+            for place, name in enumerate(expanded):
+                group.start_soon(load, place, name)
+    for place, name in enumerate(expanded):
+        if place not in documents and place not in errors:
+            errors[place] = SourceTimeout(
+                f"{name} was not ready after {seconds:.0f} s.",
+                source=name,
+                hint="Repeat the call; it goes on from the cache.",
+            )
+    failures = [*failed, *(Failure(errors[i].source, str(errors[i])) for i in sorted(errors))]
+    if not documents:
+        _raise_failures(errors, failures)
+    return Loaded(tuple(documents[i] for i in sorted(documents)), tuple(failures))
+
+
+def _raise_failures(errors: dict[int, SourceError], failures: Sequence[Failure]) -> None:
+    if len(failures) == 1 and errors:
+        raise next(iter(errors.values()))
+    listed = "\n".join(f"- {failure.source}: {failure.reason}" for failure in failures[:20])
+    raise SourceNotFound(f"None of the {len(failures)} sources could be read:\n{listed}", source=failures[0].source)
+
+
+async def _page(name: str, services: Services) -> Page:
+    if name.startswith("winnow://page/"):
+        page = find_page(services.stores.pages, name)
+        if page is None:
+            raise SourceNotFound(
+                f"The handle {name} is unknown or has expired.", source=name, hint="Pass the page's URL instead."
+            )
+        return page
+    page = await services.fetcher.fetch(name)
+    keep_page(services.stores.pages, page)
+    return page
+
+
+def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[str], list[Failure]]:
+    expanded: list[str] = []
+    failures: list[Failure] = []
+    for name in names:
+        folder = (
+            Path(name.removeprefix("file://")).expanduser() if "://" not in name or name.startswith("file://") else None
+        )
+        if folder is None or not folder.is_dir():
+            expanded.append(name)
+            continue
+        resolved = folder.resolve()
+        if not any(resolved.is_relative_to(root) for root in roots):
+            failures.append(Failure(name, "The folder is not below an allowed root; allow it with WINNOW_FOLDERS."))
+            continue
+        files = sorted(p for p in resolved.rglob("*") if p.suffix.lower() in READABLE and p.is_file())
+        expanded.extend(str(path) for path in files[:MAX_FILES])
+        if len(files) > MAX_FILES:
+            failures.append(
+                Failure(name, f"Only the first {MAX_FILES} of {len(files)} files were read; name a sub-folder.")
+            )
+    return list(dict.fromkeys(expanded)), failures

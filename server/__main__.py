@@ -1,0 +1,7 @@
+"""`python -m server`: serve over stdio; any argument goes to the command line instead."""
+
+import sys
+
+from server.command import main
+
+main(sys.argv[1:] or ["serve"])

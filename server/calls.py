@@ -1,0 +1,59 @@
+"""Calling one tool from the command line, through an MCP client connected in this process.
+
+Not for: parsing the line (`server/command.py`).
+"""
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+
+from mcp import Client
+from mcp_types import CallToolResult, TextContent
+from tqdm import tqdm
+
+from server.app import build_server
+from server.settings import Settings
+
+NO_ANSWER: Final = 3
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+async def call_tool(settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool) -> int:
+    """Call `tool`, print its answer on stdout, and return the exit code (0, 1 or 3)."""
+    async with Client(build_server(settings)) as client:
+        with _bar(shown=not quiet and sys.stderr.isatty()) as bar:
+            result = await client.call_tool(tool, arguments, progress_callback=_progress(bar))
+    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    if result.is_error:
+        print(f"winnow: {text.removeprefix(f'Error executing tool {tool}: ')}", file=sys.stderr)
+        return 1
+    if as_json:
+        print(json.dumps({"text": text, **(result.structured_content or {})}, ensure_ascii=False, indent=2))
+    else:
+        print(text)
+    return 0 if _has_answer(result) else NO_ANSWER
+
+
+def _has_answer(result: CallToolResult) -> bool:
+    data = result.structured_content or {}
+    found = (data.get(key) for key in ("answered", "hits", "pages", "passages") if key in data)
+    return bool(next(found, True))
+
+
+def _bar(*, shown: bool) -> "AbstractContextManager[tqdm[Any] | None]":
+    if not shown:
+        return nullcontext()
+    bar: tqdm[Any] = tqdm(total=10, file=sys.stderr, leave=False, bar_format="{bar:20} {desc}")
+    return bar
+
+
+def _progress(bar: "tqdm[Any] | None") -> Progress:
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        if bar is not None:
+            bar.total = total or max(done, 1)
+            bar.n = done
+            bar.set_description_str((message or "")[:80])
+
+    return progress

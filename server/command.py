@@ -1,0 +1,170 @@
+"""The command line `winnow`: every tool as a sub-command, and serve, models, cache, doctor.
+
+A command calls its tool through an MCP client in this process, so arguments, errors and answers are the server's.
+Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: anything a tool does.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NoReturn
+
+import anyio
+
+from errors import UsageError, WinnowError
+from server.settings import TABLE, Settings, read_settings
+
+CommandMaker = Callable[[str, str], argparse.ArgumentParser]
+OK, FAILED, USAGE, NO_ANSWER = 0, 1, 2, 3
+TOOLS: Final = {
+    "research": ("research", "find cited evidence for a question"),
+    "search": ("search_web", "list pages ranked by how well they answer"),
+    "fetch": ("fetch_and_prune_html", "fetch pages and keep what bears on a query"),
+    "extract": ("extract_relevant", "the sentences of given sources that answer, or none"),
+    "raptor": ("raptor_query", "ask long documents through a tree"),
+}
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    try:
+        settings = read_settings(_given(args))
+        code = _run(args, settings)
+    except UsageError as error:
+        print(f"winnow: {error}", file=sys.stderr)
+        code = USAGE
+    except WinnowError as error:
+        print(f"winnow: {error}", file=sys.stderr)
+        code = FAILED
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        # The reader of our output has left, as `| head` does; that is no failure.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = OK
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def _run(args: argparse.Namespace, settings: Settings) -> int:
+    if args.command == "serve":
+        from server.transports import serve_http, serve_stdio  # noqa: PLC0415  only this command needs it
+
+        if args.http:
+            serve_http(settings, host=args.host, port=args.port, allowed_hosts=args.allow_host)
+        else:
+            serve_stdio(settings)
+        return OK
+    if args.command in TOOLS:
+        from server.calls import call_tool  # noqa: PLC0415  heavy imports; `winnow --help` stays quick
+
+        tool = TOOLS[args.command][0]
+        return anyio.run(call_tool, settings, tool, _arguments(args), args.json, args.quiet)
+    from server import care  # noqa: PLC0415  as above
+
+    if args.command == "models":
+        return anyio.run(care.show_models, settings, args.json)
+    if args.command == "cache":
+        return care.show_cache(settings, clear=args.action == "clear", as_json=args.json)
+    return anyio.run(care.doctor, settings, args.json)
+
+
+def _given(args: argparse.Namespace) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for pair in args.set or []:
+        name, equals, value = pair.partition("=")
+        if not equals or name not in {s.name for s in TABLE}:
+            names = ", ".join(s.name for s in TABLE)
+            raise UsageError(f"--set {pair!r} is no setting.", hint=f"Use NAME=VALUE with one of {names}.")
+        given[name] = value
+    folders = [given["folders"]] if given.get("folders") else []
+    folders += args.folder or []
+    # A person who names a file on the command line allows it to be read; the server's clients get no such right.
+    folders += [str(_folder_of(source)) for source in _local(args)]
+    if folders:
+        given["folders"] = os.pathsep.join(dict.fromkeys(folders))
+    if args.searxng:
+        given["searxng"] = args.searxng
+    return given
+
+
+def _local(args: argparse.Namespace) -> list[str]:
+    named = [*getattr(args, "sources", []), *getattr(args, "urls", [])]
+    return [name for name in named if "://" not in name and Path(name).expanduser().exists()]
+
+
+def _folder_of(source: str) -> Path:
+    path = Path(source).expanduser().resolve()
+    return path if path.is_dir() else path.parent
+
+
+def _arguments(args: argparse.Namespace) -> dict[str, object]:
+    own = {"command", "set", "folder", "searxng", "json", "quiet"}
+    return {
+        name: [_absolute(v) for v in value] if name in ("sources", "urls") else value
+        for name, value in vars(args).items()
+        if name not in own and value is not None
+    }
+
+
+def _absolute(source: str) -> str:
+    path = Path(source).expanduser()
+    return str(path.resolve()) if "://" not in source and path.exists() else source
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--json", action="store_true", help="print one JSON object for machines")
+    common.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    common.add_argument("--folder", action="append", metavar="DIR", help="folder to search and read; may be repeated")
+    common.add_argument("--searxng", metavar="URL", help="base URL of a SearXNG instance")
+    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting; see the README's table")
+    parser = argparse.ArgumentParser(
+        prog="winnow",
+        description="The web and your own documents as small, cited evidence.",
+        epilog="Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text, parents=[common])
+
+    _add_tools(command)
+    serve = command("serve", "serve MCP over stdio, or over HTTP with --http")
+    serve.add_argument("--http", action="store_true", help="Streamable HTTP instead of stdio")
+    serve.add_argument("--host", default="127.0.0.1")
+    serve.add_argument("--port", type=int, default=8765)
+    serve.add_argument("--allow-host", action="append", default=[], metavar="HOST:PORT", help="Host header to accept")
+    command("models", "which model has which role, and why")
+    cache = command("cache", "size of the cache, or clear it")
+    cache.add_argument("action", nargs="?", choices=["show", "clear"], default="show")
+    command("doctor", "check models, cache, folders and search providers")
+    return parser
+
+
+def _add_tools(command: CommandMaker) -> None:
+    tools = {name: command(name, text) for name, (_, text) in TOOLS.items()}
+    tools["research"].add_argument("question")
+    tools["research"].add_argument("--max-pages", type=int)
+    tools["search"].add_argument("query")
+    tools["search"].add_argument("--max-results", type=int)
+    tools["search"].add_argument("--language")
+    tools["search"].add_argument("--rank", choices=["mixed", "snippet", "engine"])
+    for name in ("research", "search"):
+        tools[name].add_argument("--freshness", choices=["any", "day", "week", "month", "year"])
+    tools["fetch"].add_argument("urls", nargs="+", metavar="URL")
+    tools["fetch"].add_argument("--query")
+    tools["fetch"].add_argument("--format", choices=["html", "markdown", "text"])
+    tools["fetch"].add_argument("--cursor")
+    tools["extract"].add_argument("request")
+    tools["raptor"].add_argument("question")
+    tools["raptor"].add_argument("--mode", choices=["guided", "collapsed", "traversal"])
+    tools["raptor"].add_argument("--chunking", choices=["sentences", "idms"])
+    for name in ("extract", "raptor"):
+        tools[name].add_argument("sources", nargs="+", metavar="SOURCE")
+    for parser in tools.values():
+        parser.add_argument("--max-tokens", type=int)

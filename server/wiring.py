@@ -1,0 +1,72 @@
+"""Making the services from the settings: the one place where parts are chosen and put together.
+
+Not for: what the parts do.
+"""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import date
+
+import httpx2
+
+from cache.stores import Stores, open_stores
+from models.choose import choose_embedder, choose_generator, choose_reranker
+from pipeline.embedding import CachedEmbedder
+from pipeline.fetch.client import FetchLimits, open_fetcher
+from pipeline.search.chain import Chain
+from pipeline.search.folder import FolderProvider
+from pipeline.search.provider import Provider
+from pipeline.search.searxng import SearxngProvider
+from pipeline.services import Services
+from server.settings import Settings
+
+MEGABYTE = 1_000_000
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """Open cache, network and models; close them in the opposite order.
+
+    Raises:
+        CacheError: The cache folder cannot be used.
+        UsageError: A model specification cannot be understood.
+        MissingExtra: A model needs a package that is not installed.
+    """
+    async with AsyncExitStack() as stack:
+        stores = open_stores(settings.cache, size_limit=settings.cache_mb * MEGABYTE, clock=time.time)
+        stack.callback(stores.close)
+        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=settings.seconds))
+        limits = FetchLimits(
+            max_unpacked=settings.page_mb * MEGABYTE,
+            allow_loopback=settings.allow_loopback,
+            respect_robots=settings.robots,
+        )
+        fetcher = await stack.enter_async_context(
+            open_fetcher(limits, pages=stores.pages, roots=settings.folders, clock=time.time)
+        )
+        embedder = choose_embedder(settings.embedder, http=http, key=settings.model_key)
+        reranker = choose_reranker(settings.reranker, http=http, key=settings.model_key)
+        generator = choose_generator(settings.generator, http=http, key=settings.model_key)
+        yield Services(
+            fetcher=fetcher,
+            chain=Chain(_providers(settings, stores, http), store=stores.searches, clock=time.time),
+            stores=stores,
+            embedder=CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None,
+            reranker=reranker.model,
+            generator=generator.model,
+            roots=settings.folders,
+            today=date.today,
+            now=time.monotonic,
+            model_reasons={"embedder": embedder.reason, "reranker": reranker.reason, "generator": generator.reason},
+            seconds=settings.seconds,
+        )
+
+
+def _providers(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> list[Provider]:
+    providers: list[Provider] = []
+    if settings.searxng:
+        providers.append(SearxngProvider(settings.searxng, http))
+    if settings.folders:
+        providers.append(FolderProvider(settings.folders, stores.searches))
+    return providers

@@ -1,0 +1,121 @@
+"""The tool `extract_relevant`: numbered sentences of given sources → the ones that answer, or none (zero-index §4.1).
+
+Not for: searching. Sources are named by the caller.
+"""
+
+from typing import Annotated
+
+from mcp_types import CallToolResult
+from pydantic import BaseModel, Field
+
+from pipeline.assemble import Assembled, assemble
+from pipeline.documents import Document, Extraction
+from pipeline.extract.extract import extract
+from pipeline.frame import new_mark, notice, one_line
+from pipeline.sheet import Sheet
+from pipeline.sources import Loaded, load_sources
+from pipeline.work import in_thread
+from tools.context import ToolContext, answer, reporter, services_of
+
+FETCH_SHARE = 0.6
+"""Part of the call's time that sources may take to arrive."""
+
+
+class Passage(BaseModel):
+    """One verbatim passage; its text stands in the text part under `label`."""
+
+    label: str = Field(description="Where the text part shows it, such as 1a")
+    citation: str = Field(description="URL that opens the page at these words")
+    title: str
+    published: str = Field(description="ISO date, empty when unknown")
+    heading_path: list[str] = Field(description="Headings above, outermost first")
+    block_path: str = Field(description="Place in the page's block tree")
+    sentences: list[int] = Field(description="Numbers of the sentences on the page")
+    score: float
+    made_by: str = Field(description="What made the score")
+
+
+class ExtractRelevantResult(BaseModel):
+    """Structured part of the answer."""
+
+    answered: bool = Field(description="False: no sentence of the sources answers")
+    reason: str
+    confidence: float = Field(description="0..1")
+    passages: list[Passage]
+    left_out: int = Field(description="Scored sentences that did not fit")
+    failures: list[str] = Field(description="Sources that could not be read, with the reason")
+    tokens: int = Field(description="Tokens of the text part")
+
+
+async def extract_relevant(
+    request: Annotated[str, Field(description="The question, or what to look for.", min_length=1, max_length=2000)],
+    sources: Annotated[
+        list[str],
+        Field(description="URLs, file or folder paths, or handles from earlier answers.", min_length=1, max_length=50),
+    ],
+    ctx: ToolContext,
+    max_tokens: Annotated[int, Field(description="Most tokens of the answer.", ge=100, le=20000)] = 1000,
+) -> Annotated[CallToolResult, ExtractRelevantResult]:
+    """Return the sentences of given pages or files that answer a request, word for word and cited, or that none does.
+
+    Use it when you know the sources and need exact words. For a question without known sources use research; for a very
+    long document use raptor_query.
+    """
+    services, report = services_of(ctx), reporter(ctx)
+    loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
+    extraction = await extract(request, loaded.documents, embedder=services.embedder, reranker=services.reranker)
+    text, tokens, assembled = await in_thread(_text, loaded, extraction, max_tokens)
+    return answer(text, _data(extraction, assembled, loaded, tokens))
+
+
+def _text(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[str, int, Assembled]:
+    mark = new_mark()
+    sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
+    scored = extraction.sentences if extraction.answered else ()
+    if scored:
+        sheet.add_cut(notice(mark))
+    assembled = assemble(loaded.documents, scored, max_tokens=sheet.room, mark=mark)
+    sheet.add(assembled.text)
+    sheet.release()
+    if not extraction.answered:
+        sheet.add_cut(f"None: no sentence of the sources answers this. {extraction.reason}")
+        sheet.add_cut("Read: " + ", ".join(_name(document) for document in loaded.documents[:10]))
+    elif assembled.left_out:
+        sheet.add_cut(f"Left out: {assembled.left_out} weaker sentences; a larger max_tokens shows more.")
+    for failure in loaded.failures[:5]:
+        sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
+    return sheet.text, sheet.tokens, assembled
+
+
+def _name(document: Document) -> str:
+    return one_line(document.page.title) or document.page.final_url
+
+
+def passages(assembled: Assembled) -> list[Passage]:
+    """Return the structured twin of the passages that a text shows."""
+    return [
+        Passage(
+            label=label,
+            citation=evidence.citation,
+            title=one_line(evidence.title),
+            published=evidence.published,
+            heading_path=list(evidence.heading_path),
+            block_path=evidence.block_path,
+            sentences=list(evidence.sentences),
+            score=round(evidence.score.value, 4),
+            made_by=evidence.score.made_by,
+        )
+        for label, evidence in zip(assembled.labels, assembled.evidence, strict=True)
+    ]
+
+
+def _data(extraction: Extraction, assembled: Assembled, loaded: Loaded, tokens: int) -> ExtractRelevantResult:
+    return ExtractRelevantResult(
+        answered=extraction.answered,
+        reason=extraction.reason,
+        confidence=round(extraction.confidence, 4),
+        passages=passages(assembled),
+        left_out=assembled.left_out,
+        failures=[f"{f.source}: {f.reason}" for f in loaded.failures],
+        tokens=tokens,
+    )

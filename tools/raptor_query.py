@@ -1,0 +1,167 @@
+"""The tool `raptor_query`: build (or reuse) a tree over the sources, and ask it (RAPTOR §3).
+
+Not for: short pages, where `extract_relevant` is cheaper and says None when nothing answers.
+"""
+
+from typing import Annotated, Literal
+
+from mcp_types import CallToolResult
+from pydantic import BaseModel, Field
+
+from errors import SourceNotFound, UsageError
+from pipeline.frame import framed, new_mark, notice, one_line
+from pipeline.raptor.build import TreeOptions, build_tree
+from pipeline.raptor.keep import find_tree
+from pipeline.raptor.outline import outline
+from pipeline.raptor.query import Passage, QueryOptions, TreeAnswer, query_tree
+from pipeline.raptor.tree import Tree
+from pipeline.services import Services
+from pipeline.sheet import Sheet
+from pipeline.sources import load_sources
+from pipeline.tokens import count_tokens
+from pipeline.work import Report, in_thread
+from tools.context import ToolContext, answer, reporter, services_of
+
+FETCH_SHARE = 0.5
+"""Part of the call's time that sources may take to arrive; the tree needs the rest."""
+OUTLINE_SHARE = 0.15
+"""Part of the budget that the outline of the tree may take."""
+
+
+class TreePassage(BaseModel):
+    """One passage; its text stands in the text part under `label`."""
+
+    label: str = Field(description="Number in the text part")
+    is_summary: bool = Field(description="True: extracted or written by a summariser over several leaves, see sources")
+    citation: str = Field(description="URL that opens the page at these words; the page's URL for a summary")
+    title: str
+    heading_path: list[str]
+    layer: int = Field(description="0 for leaves")
+    score: float
+    sources: list[str] = Field(description="For a summary: citations of leaves under it, at most 8")
+
+
+class RaptorQueryResult(BaseModel):
+    """Structured part of the answer."""
+
+    tree: str = Field(description="Handle of the tree; pass it as the only source to ask the same tree again")
+    mode: str
+    layers: int
+    leaves: int
+    summaries: int
+    passages: list[TreePassage]
+    failures: list[str] = Field(description="Sources that could not be read, with the reason")
+    tokens: int = Field(description="Tokens of the text part")
+
+
+async def raptor_query(
+    question: Annotated[str, Field(description="What to ask the documents.", min_length=1, max_length=2000)],
+    sources: Annotated[
+        list[str],
+        Field(
+            description="URLs, file or folder paths, handles; or one winnow://tree/ handle of an earlier answer.",
+            min_length=1,
+            max_length=50,
+        ),
+    ],
+    ctx: ToolContext,
+    mode: Annotated[
+        Literal["guided", "collapsed", "traversal"],
+        Field(
+            description="guided finds facts best; collapsed adds summaries, for themes; traversal walks from the top."
+        ),
+    ] = "guided",
+    max_tokens: Annotated[int, Field(description="Most tokens of the answer.", ge=200, le=20000)] = 2000,
+    chunking: Annotated[
+        Literal["sentences", "idms"], Field(description="How leaves are cut: fixed size, or where the subject changes.")
+    ] = "sentences",
+) -> Annotated[CallToolResult, RaptorQueryResult]:
+    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; returns cited passages.
+
+    The tree is kept: pass its handle as the source of the next question. For single pages use extract_relevant.
+    """
+    services, report = services_of(ctx), reporter(ctx)
+    tree, failures = await _tree(sources, chunking, services, report)
+    sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
+    mark = new_mark()
+    sheet.add_cut(notice(mark))
+    overview = await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE))
+    if mode != "guided":
+        sheet.add(framed(overview, mark))
+    found = await query_tree(
+        tree, question, options=QueryOptions(mode=mode, max_tokens=sheet.room), embedder=services.embedder
+    )
+    shown = _write(sheet, found, tree, mark)
+    sheet.release()
+    sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {tree.layers} layers: {tree.id}")
+    if len(shown) < len(found.passages):
+        sheet.add_cut(f"{len(found.passages) - len(shown)} passages did not fit; a larger max_tokens shows more.")
+    for failure in failures[:5]:
+        sheet.add_cut(f"Not read: {one_line(failure)}")
+    return answer(sheet.text, _data(tree, mode, shown, failures, sheet))
+
+
+async def _tree(
+    sources: list[str], chunking: Literal["sentences", "idms"], services: Services, report: Report
+) -> tuple[Tree, list[str]]:
+    handles = [source for source in sources if source.startswith("winnow://tree/")]
+    if handles:
+        if len(sources) > 1:
+            raise UsageError(
+                "A tree handle stands alone in sources.", hint="Pass one winnow://tree/ handle, or URLs and files."
+            )
+        tree = await in_thread(find_tree, services.stores.trees, handles[0])
+        if tree is None:
+            raise SourceNotFound(
+                f"The tree {handles[0]} is unknown or has expired.", source=handles[0], hint="Pass its sources again."
+            )
+        return tree, []
+    loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
+    tree = await build_tree(
+        loaded.documents,
+        embedder=services.embedder,
+        options=TreeOptions(chunking=chunking),
+        store=services.stores.trees,
+        report=report,
+    )
+    return tree, [f"{f.source}: {f.reason}" for f in loaded.failures]
+
+
+def _write(sheet: Sheet, found: TreeAnswer, tree: Tree, mark: str) -> list[tuple[str, Passage]]:
+    shown: list[tuple[str, Passage]] = []
+    for passage in found.passages:
+        label = str(len(shown) + 1)
+        head = f"[{label}] {one_line(passage.title)}"
+        if passage.is_summary:
+            head += f" (summary of {len(passage.leaves)} passages)"
+        above = " › ".join(one_line(h) for h in passage.heading_path)
+        if sheet.add("\n".join(part for part in (head, above, passage.citation, framed(passage.text, mark)) if part)):
+            shown.append((label, passage))
+    return shown
+
+
+def _data(
+    tree: Tree, mode: str, shown: list[tuple[str, Passage]], failures: list[str], sheet: Sheet
+) -> RaptorQueryResult:
+    return RaptorQueryResult(
+        tree=tree.id,
+        mode=mode,
+        layers=tree.layers,
+        leaves=len(tree.leaves),
+        summaries=sum(node.is_summary for node in tree.nodes),
+        passages=[
+            TreePassage(
+                label=label,
+                is_summary=passage.is_summary,
+                citation=passage.citation,
+                title=one_line(passage.title),
+                heading_path=[one_line(h) for h in passage.heading_path],
+                layer=passage.layer,
+                score=round(passage.score.value, 4),
+                sources=[leaf.citation for leaf in passage.leaves[:8]] if passage.is_summary else [],
+            )
+            for label, passage in shown
+        ],
+        failures=failures,
+        tokens=count_tokens(sheet.text),
+    )

@@ -1,0 +1,67 @@
+"""The tool `research`: the whole zero-index pipeline in one call (design §3).
+
+Not for: writing the answer; it returns the enriched prompt, and the caller writes.
+"""
+
+from typing import Annotated, Literal
+
+from mcp_types import CallToolResult
+from pydantic import BaseModel, Field
+
+from pipeline.gather import Wanted
+from pipeline.research import Researched
+from pipeline.research import research as run
+from tools.context import ToolContext, answer, reporter, services_of
+from tools.extract_relevant import Passage, passages
+
+
+class ResearchResult(BaseModel):
+    """Structured part of the answer."""
+
+    answered: bool = Field(description="False: nothing found answers the question")
+    reason: str
+    confidence: float = Field(description="0..1")
+    passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
+    queries: list[str] = Field(description="Queries that were sent")
+    pages: list[str] = Field(description="Pages that were looked at, best first")
+    providers: list[str] = Field(description="Each provider with its status and reason")
+    failures: list[str] = Field(description="Pages that could not be read, with the reason")
+    left_out: int = Field(description="Scored sentences that did not fit")
+    tokens: int = Field(description="Tokens of the text part")
+
+
+async def research(
+    question: Annotated[
+        str, Field(description="The question, in full and in any language.", min_length=1, max_length=2000)
+    ],
+    ctx: ToolContext,
+    max_tokens: Annotated[int, Field(description="Most tokens of the answer.", ge=200, le=20000)] = 3000,
+    max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=20)] = 8,
+    freshness: Annotated[
+        Literal["any", "day", "week", "month", "year"], Field(description="Only pages from this last period.")
+    ] = "any",
+) -> Annotated[CallToolResult, ResearchResult]:
+    """Find evidence for a question on the web (or in the user's folders): searches, reads, returns cited passages.
+
+    The first choice for a question. It says when nothing answers. Answer from the passages and cite them. To look
+    deeper into one page use fetch_and_prune_html or extract_relevant.
+    """
+    wanted = Wanted(question, max_pages, freshness)
+    found = await run(wanted, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx))
+    return answer(found.text, _data(found))
+
+
+def _data(found: Researched) -> ResearchResult:
+    gathered = found.gathered
+    return ResearchResult(
+        answered=found.extraction.answered,
+        reason=found.extraction.reason,
+        confidence=round(found.extraction.confidence, 4),
+        passages=passages(found.assembled),
+        queries=[query.text for query in gathered.parsed.queries],
+        pages=[ranked.result.url for ranked in gathered.ranked],
+        providers=[f"{o.provider}: {o.status} {o.reason}".strip() for o in gathered.outcomes],
+        failures=[f"{f.source}: {f.reason}" for f in gathered.failures],
+        left_out=found.assembled.left_out,
+        tokens=found.tokens,
+    )
