@@ -82,7 +82,7 @@ def read_settings(given: Mapping[str, str], environment: Mapping[str, str] | Non
     if level not in LEVELS:
         raise UsageError(f"log_level is {raw['log_level']!r}.", hint=f"Use one of {', '.join(LEVELS)}.")
     return Settings(
-        folders=tuple(_folder(part) for part in raw["folders"].split(os.pathsep) if part.strip()),
+        folders=tuple(dict.fromkeys(_folder(part) for part in raw["folders"].split(os.pathsep) if part.strip())),
         searxng=raw["searxng"].rstrip("/"),
         cache=Path(raw["cache"] or user_cache_dir("winnow")).expanduser(),
         cache_mb=int(_number(raw, "cache_mb", 16, 1_000_000)),

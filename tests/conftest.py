@@ -1,11 +1,17 @@
 """Fixtures that every test may ask for."""
 
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
-ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared"
+from server.app import build_server
+from server.settings import read_settings
+from tests.support import LIBRARY, SHARED, Connect, Site
 
 
 @pytest.fixture
@@ -20,3 +26,57 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("../shared (real data and weights) is not beside this checkout")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One disk cache for the whole run, so that the sample library is embedded once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def connect(cache_folder: Path) -> Connect:
+    """Return a function that connects a client to a server of ours in this process; settings by keyword."""
+
+    @asynccontextmanager
+    async def connected(*, mode: str = "auto", **given: str) -> AsyncIterator[Client]:
+        settings = read_settings({"folders": str(LIBRARY), "cache": str(cache_folder), **given}, {})
+        async with Client(build_server(settings), mode=mode) as client:
+            yield client
+
+    return connected
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A web site on loopback that a test fills with pages."""
+    state = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.asked.append(self.path)
+            if self.path.startswith("/slow"):
+                state.hold.wait(30)
+            status, headers, body = state.pages.get(self.path, (404, {"Content-Type": "text/plain"}, b"no such page"))
+            try:
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+            except ConnectionError:
+                # The client under test has left; that is what some tests are about.
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep the test output quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield state
+    state.hold.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()

@@ -16,23 +16,10 @@ from pipeline.sheet import Sheet
 from pipeline.sources import Loaded, load_sources
 from pipeline.work import in_thread
 from tools.context import ToolContext, answer, reporter, services_of
+from tools.passages import Passage, passages
 
 FETCH_SHARE = 0.6
 """Part of the call's time that sources may take to arrive."""
-
-
-class Passage(BaseModel):
-    """One verbatim passage; its text stands in the text part under `label`."""
-
-    label: str = Field(description="Where the text part shows it, such as 1a")
-    citation: str = Field(description="URL that opens the page at these words")
-    title: str
-    published: str = Field(description="ISO date, empty when unknown")
-    heading_path: list[str] = Field(description="Headings above, outermost first")
-    block_path: str = Field(description="Place in the page's block tree")
-    sentences: list[int] = Field(description="Numbers of the sentences on the page")
-    score: float
-    made_by: str = Field(description="What made the score")
 
 
 class ExtractRelevantResult(BaseModel):
@@ -89,24 +76,6 @@ def _text(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[str,
 
 def _name(document: Document) -> str:
     return one_line(document.page.title) or document.page.final_url
-
-
-def passages(assembled: Assembled) -> list[Passage]:
-    """Return the structured twin of the passages that a text shows."""
-    return [
-        Passage(
-            label=label,
-            citation=evidence.citation,
-            title=one_line(evidence.title),
-            published=evidence.published,
-            heading_path=list(evidence.heading_path),
-            block_path=evidence.block_path,
-            sentences=list(evidence.sentences),
-            score=round(evidence.score.value, 4),
-            made_by=evidence.score.made_by,
-        )
-        for label, evidence in zip(assembled.labels, assembled.evidence, strict=True)
-    ]
 
 
 def _data(extraction: Extraction, assembled: Assembled, loaded: Loaded, tokens: int) -> ExtractRelevantResult:

@@ -73,7 +73,8 @@ async def fetch_and_prune_html(
     """Fetch pages (HTML, PDF, DOCX, Markdown, text) and return the parts that bear on query, within max_tokens.
 
     Structure is kept: tables with their header rows, parts with their headings; hidden text and furniture are gone.
-    The answer says what was left out: repeat the call with its cursor for the next part. Not for finding pages: use search_web or research.
+    The answer says what was left out: repeat the call with its cursor for the next part. Not for finding pages: use
+    search_web or research.
     """
     services, report = services_of(ctx), reporter(ctx)
     key = _key(urls, query, max_tokens, format)

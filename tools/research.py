@@ -12,7 +12,7 @@ from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
 from tools.context import ToolContext, answer, reporter, services_of
-from tools.extract_relevant import Passage, passages
+from tools.passages import Passage, passages
 
 
 class ResearchResult(BaseModel):

@@ -61,7 +61,7 @@ async def search_web(
     ] = "mixed",
     max_tokens: Annotated[int, Field(description="Most tokens of the answer.", ge=100, le=20000)] = 1500,
 ) -> Annotated[CallToolResult, SearchWebResult]:
-    """Search the web (or the user's document folders); returns pages ranked by how well they answer, with a passage each.
+    """Search the web (or the user's document folders); returns pages ranked by how well they answer.
 
     Use it to find pages. To get evidence for a question in one call, use research instead; to read a page found here,
     pass its URL to fetch_and_prune_html. Put times into freshness, not into the query.

@@ -1,0 +1,87 @@
+"""The command line as a person or a script meets it: output, exit codes, errors."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import LIBRARY, ROOT
+
+
+def winnow(cache: Path, *arguments: str, folder: Path | None = LIBRARY) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "WINNOW_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
+    environment.pop("WINNOW_FOLDERS", None)
+    given = ["--folder", str(folder)] if folder else []
+    return subprocess.run(
+        [sys.executable, "-m", "server", *arguments, *given],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_an_answer_is_on_stdout_alone_and_the_exit_code_is_zero(cache_folder: Path) -> None:
+    run = winnow(cache_folder, "research", "When does the first ferry leave on Sundays?")
+    assert run.returncode == 0, run.stderr
+    assert "#:~:text=" in run.stdout
+    assert run.stderr == ""
+
+
+def test_json_holds_the_text_and_the_data_for_machines(cache_folder: Path) -> None:
+    run = winnow(cache_folder, "search", "ferry timetable", "--json", "--max-results", "2")
+    data = json.loads(run.stdout)
+    assert len(data["hits"]) == 2
+    assert data["tokens"] > 0
+    assert data["text"]
+
+
+def test_no_answer_has_its_own_exit_code(cache_folder: Path) -> None:
+    page = str(LIBRARY / "ferry-timetable.html")
+    run = winnow(cache_folder, "extract", "Which enzyme unwinds the DNA double helix during replication?", page)
+    assert run.returncode == 3, run.stdout
+    assert "None" in run.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["dance"], ["search"], ["research", "x", "--max-tokens", "few"], ["models", "--set", "nonsense=1"]],
+)
+def test_wrong_usage_is_exit_code_two_with_a_sentence(cache_folder: Path, arguments: list[str]) -> None:
+    run = winnow(cache_folder, *arguments, folder=None)
+    assert run.returncode == 2
+    assert "winnow" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_failure_is_exit_code_one_with_its_reason(cache_folder: Path) -> None:
+    run = winnow(cache_folder, "fetch", "http://10.0.0.1/")
+    assert run.returncode == 1
+    assert "10.0.0.1" in run.stderr
+    assert run.stdout == ""
+
+
+def test_a_file_named_on_the_line_may_be_read_without_any_setting(cache_folder: Path, tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("# Mooring\n\nThe mooring fee is 14 crowns a night.\n", encoding="utf-8")
+    run = winnow(cache_folder, "extract", "What does mooring cost?", str(note), folder=None)
+    assert run.returncode == 0, run.stderr
+    assert "14 crowns" in run.stdout
+
+
+@pytest.mark.parametrize("command", ["models", "cache", "doctor"])
+def test_care_commands_tell_the_state_of_the_installation(cache_folder: Path, command: str) -> None:
+    run = winnow(cache_folder, command, "--json")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)
+
+
+def test_clearing_the_cache_empties_it(tmp_path: Path) -> None:
+    winnow(tmp_path, "search", "ferry")
+    assert winnow(tmp_path, "cache", "clear").returncode == 0
+    assert "0 entries" in winnow(tmp_path, "cache").stdout

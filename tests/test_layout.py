@@ -1,0 +1,104 @@
+"""The house stays in order: names, sizes, arrows, documentation of every module."""
+
+import ast
+import importlib.metadata
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+from server.settings import TABLE
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("server", "tools", "pipeline", "models", "prompts", "cache")
+MAX_LINES = 400
+
+
+def modules() -> list[Path]:
+    found = [path for folder in (*FOLDERS, "winnow", "bench") for path in (ROOT / folder).rglob("*.py")]
+    return [path for path in found if path.name != "__init__.py" or path.parent.name == "winnow"] + [ROOT / "errors.py"]
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607  git is on every developer's path
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def test_no_installed_distribution_owns_a_name_of_ours() -> None:
+    owners = importlib.metadata.packages_distributions()
+    assert {name: owners[name] for name in (*FOLDERS, "errors") if name in owners} == {}
+
+
+def test_every_module_has_one_line_in_the_readme_or_in_agents() -> None:
+    told = (ROOT / "README.md").read_text(encoding="utf-8") + (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    missing = [str(path.relative_to(ROOT)) for path in modules() if f"`{path.relative_to(ROOT)}`" not in told]
+    assert missing == []
+
+
+def test_every_module_named_in_the_documents_exists() -> None:
+    told = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    named = re.findall(r"^- `((?:[a-z_]+/)*[a-z_0-9]+\.py)`", told, flags=re.MULTILINE)
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_every_setting_is_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [s.name for s in TABLE if f"`WINNOW_{s.name.upper()}`" not in readme] == []
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    readers = [
+        str(path.relative_to(ROOT))
+        for path in modules()
+        if re.search(r"os\.environ|os\.getenv", path.read_text(encoding="utf-8"))
+    ]
+    assert readers == ["server/settings.py"]
+
+
+def test_files_and_functions_stay_short() -> None:
+    long_files = [p.name for p in modules() if len(p.read_text(encoding="utf-8").splitlines()) > MAX_LINES]
+    long_functions = [
+        f"{path.name}:{node.name}"
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert (long_files, long_functions) == ([], [])
+
+
+def test_a_tool_file_has_one_public_function_named_like_it() -> None:
+    for path in (ROOT / "tools").glob("*.py"):
+        if path.name in ("__init__.py", "context.py", "passages.py"):
+            continue
+        functions = [
+            node.name
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+        ]
+        assert functions == [path.stem]
+
+
+def test_mcp_json_starts_the_server_of_this_checkout() -> None:
+    entry = json.loads((ROOT / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]["winnow"]
+    assert entry["args"] == ["-m", "server"]
+    assert entry["command"].startswith(".venv/")
+
+
+def test_the_wheel_is_told_to_carry_every_folder() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    carried = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert set(carried) == {*FOLDERS, "errors.py"}
+
+
+def test_no_tracked_file_names_a_registry_or_this_machine() -> None:
+    hosts = ("py" r"pi\.org", "python" r"hosted\.org", "registry" r"\.npmjs", "/wo" "rk/", "/ro" "ot/")
+    forbidden = re.compile("|".join(hosts))
+        "|".join(("py" r"pi\.org", "python" r"hosted\.org", "registry" r"\.npmjs", "/work/", "/root/"))
+    )
+    hits = [
+        str(path.relative_to(ROOT))
+        for path in tracked()
+        if path.stat().st_size < 1_000_000 and forbidden.search(path.read_text(encoding="utf-8", errors="ignore"))
+    ]
+    assert hits == []

@@ -1,0 +1,37 @@
+"""Settings: where a value comes from and what is refused."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from errors import UsageError
+from server.settings import read_settings
+
+
+def test_the_command_line_overrules_the_environment_and_that_the_default() -> None:
+    env = {"WINNOW_SECONDS": "11", "WINNOW_CACHE_MB": "99"}
+    settings = read_settings({"seconds": "7"}, env)
+    assert (settings.seconds, settings.cache_mb, settings.page_mb) == (7.0, 99, 30)
+
+
+def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    folders = read_settings({"folders": os.pathsep.join([str(tmp_path / "a"), str(tmp_path / "link")])}, {}).folders
+    assert set(folders) == {(tmp_path / "a").resolve()}
+    with pytest.raises(UsageError, match="does not exist"):
+        read_settings({"folders": str(tmp_path / "missing")}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("seconds", "soon"), ("seconds", "0"), ("robots", "maybe"), ("log_level", "loud"), ("page_mb", "nan")],
+)
+def test_a_value_that_cannot_be_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        read_settings({name: value}, {})
+
+
+def test_a_key_is_never_shown() -> None:
+    assert "sesame" not in repr(read_settings({"model_key": "sesame"}, {}))

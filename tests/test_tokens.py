@@ -1,0 +1,55 @@
+"""The token counter and the sheet that keeps budgets with it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.sheet import Sheet, shortened
+from pipeline.tokens import count_tokens, cut_to_tokens
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"])).map(lambda text: " ".join(text.split()))
+LINES = st.lists(WORDS.filter(bool), min_size=1)
+    st.text(st.characters(exclude_categories=["Cs"])).map(lambda t: " ".join(t.split())).filter(bool), min_size=1
+)
+
+
+def test_counts_follow_the_written_rule() -> None:
+    assert count_tokens("") == 0
+    assert count_tokens("The cat sat on the mat.") == 7
+    assert count_tokens("1234567") == 3
+    assert count_tokens("水位測定") == 5
+    assert count_tokens("<td>14:35</td>") == 9
+
+
+@given(LINES)
+def test_lines_joined_cost_their_sum_plus_one_a_break(lines: list[str]) -> None:
+    assert count_tokens("\n".join(lines)) == sum(map(count_tokens, lines)) + len(lines) - 1
+
+
+@given(st.text(), st.integers(min_value=0, max_value=50))
+def test_a_cut_text_is_a_prefix_within_its_budget(text: str, most: int) -> None:
+    kept = cut_to_tokens(text, most)
+    assert count_tokens(kept) <= most
+    assert text.startswith(kept)
+
+
+@given(st.lists(st.text()), st.integers(min_value=0, max_value=80))
+def test_a_sheet_never_exceeds_its_budget_whatever_is_written(parts: list[str], most: int) -> None:
+    sheet = Sheet(most, reserve=most // 4)
+    for part in parts:
+        sheet.add_cut(part)
+    sheet.release()
+    for part in parts:
+        sheet.add_cut(part)
+    assert count_tokens(sheet.text) == sheet.tokens <= most
+
+
+def test_a_part_that_does_not_fit_is_refused_whole_and_leaves_the_sheet_as_it_was() -> None:
+    sheet = Sheet(5)
+    assert sheet.add("one two three")
+    assert not sheet.add("four five six")
+    assert sheet.text == "one two three"
+
+
+def test_a_shortened_text_says_that_it_was_cut() -> None:
+    assert shortened("one two three four", 3) == "one two …"
+    assert shortened("one two", 3) == "one two"

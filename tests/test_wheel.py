@@ -1,0 +1,71 @@
+"""The wheel: what is in it, and that it runs where nothing else of ours is."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support import LIBRARY, ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+FOLDERS = ("server", "tools", "pipeline", "models", "prompts", "cache")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel as a user's `pip install .` does, through the sdist."""
+    out = tmp_path_factory.mktemp("dist")
+    if importlib.util.find_spec("build") is None:
+        pytest.skip("the package `build` is not installed")
+    subprocess.run([sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)], check=True, capture_output=True)
+    return next(out.glob("*.whl"))
+
+
+def test_a_foreign_environment_gains_one_name_and_every_file_of_ours(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"winnow"}
+    ours = {
+        f"winnow/_app/{path.relative_to(ROOT).as_posix()}"
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    carried = {name for name in names if name.startswith("winnow/_app/")}
+    assert carried == ours | {"winnow/_app/errors.py"}
+    assert any(name.endswith("NOTICE") for name in names)
+    assert sum(info.file_size for info in zipfile.ZipFile(wheel).infolist()) < 30_000_000
+
+
+def test_the_installed_command_answers_from_a_foreign_folder(wheel: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    site = Path(
+        subprocess.run(
+            [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+    )
+    zipfile.ZipFile(wheel).extractall(site)
+    # The dependencies are those of this environment: what is tested is our wheel, not the registry's.
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("WINNOW", "PYTHON"))}
+    run = subprocess.run(
+        [python, "-c", "import winnow; winnow.main()", "research", "When does the first ferry leave on Sundays?",
+         "--folder", str(LIBRARY), "--set", f"cache={tmp_path / 'cache'}"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert "#:~:text=" in run.stdout
+    generic = subprocess.run(
+        [python, "-c", "import importlib.util as u; print([n for n in ('tools','server','cache') if u.find_spec(n)])"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert generic.stdout.strip() == "[]"
