@@ -92,10 +92,8 @@ def test_the_wheel_is_told_to_carry_every_folder() -> None:
 
 
 def test_no_tracked_file_names_a_registry_or_this_machine() -> None:
-    hosts = ("py" r"pi\.org", "python" r"hosted\.org", "registry" r"\.npmjs", "/wo" "rk/", "/ro" "ot/")
-    forbidden = re.compile("|".join(hosts))
-        "|".join(("py" r"pi\.org", "python" r"hosted\.org", "registry" r"\.npmjs", "/work/", "/root/"))
-    )
+    # Written as classes so that this file does not name what it looks for.
+    forbidden = re.compile(r"py[p]i\.org|python[h]osted\.org|registry\.[n]pmjs|/w[o]rk/|/r[o]ot/")
     hits = [
         str(path.relative_to(ROOT))
         for path in tracked()

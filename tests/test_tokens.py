@@ -8,8 +8,6 @@ from pipeline.tokens import count_tokens, cut_to_tokens
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"])).map(lambda text: " ".join(text.split()))
 LINES = st.lists(WORDS.filter(bool), min_size=1)
-    st.text(st.characters(exclude_categories=["Cs"])).map(lambda t: " ".join(t.split())).filter(bool), min_size=1
-)
 
 
 def test_counts_follow_the_written_rule() -> None:
