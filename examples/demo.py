@@ -100,11 +100,11 @@ async def _research(show: Show, question: str) -> None:
 
 
 def _caller(client: Client) -> Show:
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        print(f"  … {message} ({done:g}/{total or 0:g})", file=sys.stderr)
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        print(f"  … {message} ({progress:g}/{total or 0:g})", file=sys.stderr)
 
     async def show(tool: str, arguments: dict[str, Any]) -> CallToolResult:
-        result = await client.call_tool(tool, arguments, progress_callback=progress)
+        result = await client.call_tool(tool, arguments, progress_callback=on_progress)
         if result.is_error:
             sys.exit(_text(result))
         return result

@@ -47,7 +47,8 @@ class CachedEmbedder:
             await in_thread(self._store.set_many_bytes, fresh)
         rows = [np.frombuffer(known.get(key) or fresh[key], dtype=np.float16) for key in keys]
         found = np.stack(rows).astype(np.float32) if rows else np.zeros((0, self.dimension), dtype=np.float32)
-        return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+        lengths = np.linalg.norm(found, axis=1, keepdims=True).astype(np.float32)
+        return (found / np.maximum(lengths, 1e-9)).astype(np.float32)
 
     def _key(self, text: str, kind: TextKind) -> str:
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -5,11 +5,11 @@ Not for: parsing the line (`server/command.py`).
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from mcp import Client
+from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import CallToolResult, TextContent
 from tqdm import tqdm
 
@@ -17,7 +17,6 @@ from server.app import build_server
 from server.settings import Settings
 
 NO_ANSWER: Final = 3
-Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 async def call_tool(settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool) -> int:
@@ -49,11 +48,11 @@ def _bar(*, shown: bool) -> "AbstractContextManager[tqdm[Any] | None]":
     return bar
 
 
-def _progress(bar: "tqdm[Any] | None") -> Progress:
-    async def progress(done: float, total: float | None, message: str | None) -> None:
+def _progress(bar: "tqdm[Any] | None") -> ProgressFnT:
+    async def show(progress: float, total: float | None, message: str | None) -> None:
         if bar is not None:
-            bar.total = total or max(done, 1)
-            bar.n = done
+            bar.total = total or max(progress, 1)
+            bar.n = progress
             bar.set_description_str((message or "")[:80])
 
-    return progress
+    return show

@@ -37,13 +37,11 @@ def show_cache(settings: Settings, *, clear: bool, as_json: bool) -> int:
     """Print the size of each store, or empty them first; return the exit code."""
     stores = open_stores(settings.cache, size_limit=settings.cache_mb * 1_000_000, clock=time.time)
     try:
+        if clear:
+            stores.clear()
         data: dict[str, object] = {"folder": str(settings.cache)}
-        for kind, store in stores.by_kind().items():
-            removed = store.clear() if clear else 0
-            stats = store.stats()
-            data[kind] = (
-                f"{removed} entries removed" if clear else f"{stats.entries} entries, {stats.bytes / 1e6:.1f} MB"
-            )
+        for kind, stats in stores.stats().items():
+            data[kind] = f"{stats.entries} entries, {stats.bytes / 1e6:.1f} MB"
         _show(data, as_json)
     finally:
         stores.close()
@@ -66,7 +64,7 @@ async def doctor(settings: Settings, as_json: bool) -> int:
             except WinnowError as error:
                 report["embedding"] = str(error)
                 healthy = False
-        if not services.chain.providers:
+        if not services.chain.names:
             report["search"] = "no provider: set WINNOW_FOLDERS to document folders, or WINNOW_SEARXNG to an instance"
     _show(report, as_json)
     return 0 if healthy else 1

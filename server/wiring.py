@@ -17,7 +17,7 @@ from pipeline.fetch.client import FetchLimits, open_fetcher
 from pipeline.search.chain import Chain
 from pipeline.search.folder import FolderProvider
 from pipeline.search.provider import Provider
-from pipeline.search.searxng import SearxngProvider
+from pipeline.search.searxng import Searxng
 from pipeline.services import Services
 from server.settings import Settings
 
@@ -66,7 +66,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 def _providers(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> list[Provider]:
     providers: list[Provider] = []
     if settings.searxng:
-        providers.append(SearxngProvider(settings.searxng, http))
+        providers.append(Searxng(http, settings.searxng))
     if settings.folders:
         providers.append(FolderProvider(settings.folders, stores.searches))
     return providers

@@ -111,11 +111,11 @@ async def test_without_any_provider_the_search_says_how_to_get_one(connect: Conn
 async def test_progress_never_goes_backwards(connect: Connect) -> None:
     steps: list[float] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        steps.append(done)
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        steps.append(progress)
 
     async with connect() as client:
-        await client.call_tool("research", CALLS["research"], progress_callback=progress)
+        await client.call_tool("research", CALLS["research"], progress_callback=on_progress)
     assert steps
     assert steps == sorted(steps)
 

@@ -3,6 +3,7 @@
 Not for: short pages, where `extract_relevant` is cheaper and says None when nothing answers.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from mcp_types import CallToolResult
@@ -10,15 +11,16 @@ from pydantic import BaseModel, Field
 
 from errors import SourceNotFound, UsageError
 from pipeline.frame import framed, new_mark, notice, one_line
-from pipeline.raptor.build import TreeOptions, build_tree
-from pipeline.raptor.keep import find_tree
+from pipeline.documents import Document
+from pipeline.extract.cite import cite
+from pipeline.fetch.handles import find_page, handle_of
+from pipeline.raptor.build import build_tree
 from pipeline.raptor.outline import outline
-from pipeline.raptor.query import Passage, QueryOptions, TreeAnswer, query_tree
-from pipeline.raptor.tree import Tree
+from pipeline.raptor.query import Passage, QueryOptions, query_tree
+from pipeline.raptor.tree import Tree, TreeOptions, find_tree
 from pipeline.services import Services
 from pipeline.sheet import Sheet
 from pipeline.sources import load_sources
-from pipeline.tokens import count_tokens
 from pipeline.work import Report, in_thread
 from tools.context import ToolContext, answer, reporter, services_of
 
@@ -26,6 +28,8 @@ FETCH_SHARE = 0.5
 """Part of the call's time that sources may take to arrive; the tree needs the rest."""
 OUTLINE_SHARE = 0.15
 """Part of the budget that the outline of the tree may take."""
+SOURCES = 8
+"""Most citations listed under a summary."""
 
 
 class TreePassage(BaseModel):
@@ -38,7 +42,7 @@ class TreePassage(BaseModel):
     heading_path: list[str]
     layer: int = Field(description="0 for leaves")
     score: float
-    sources: list[str] = Field(description="For a summary: citations of leaves under it, at most 8")
+    sources: list[str] = Field(description="For a summary: citations of what it stands on, at most 8")
 
 
 class RaptorQueryResult(BaseModel):
@@ -82,23 +86,27 @@ async def raptor_query(
     """
     services, report = services_of(ctx), reporter(ctx)
     tree, failures = await _tree(sources, chunking, services, report)
-    sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
     mark = new_mark()
+    sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
     sheet.add_cut(notice(mark))
-    overview = await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE))
     if mode != "guided":
-        sheet.add(framed(overview, mark))
+        sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
     found = await query_tree(
         tree, question, options=QueryOptions(mode=mode, max_tokens=sheet.room), embedder=services.embedder
     )
-    shown = _write(sheet, found, tree, mark)
+    documents = await _documents(tree, found.passages, services)
+    shown = [
+        (str(label), passage)
+        for label, passage in enumerate(found.passages, start=1)
+        if sheet.add(_entry(label, passage, documents, tree, mark))
+    ]
     sheet.release()
-    sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {tree.layers} layers: {tree.id}")
+    sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers; ask it again as {tree.id}")
     if len(shown) < len(found.passages):
         sheet.add_cut(f"{len(found.passages) - len(shown)} passages did not fit; a larger max_tokens shows more.")
     for failure in failures[:5]:
         sheet.add_cut(f"Not read: {one_line(failure)}")
-    return answer(sheet.text, _data(tree, mode, shown, failures, sheet))
+    return answer(sheet.text, _data(tree, mode, shown, documents, failures, sheet.tokens))
 
 
 async def _tree(
@@ -127,41 +135,75 @@ async def _tree(
     return tree, [f"{f.source}: {f.reason}" for f in loaded.failures]
 
 
-def _write(sheet: Sheet, found: TreeAnswer, tree: Tree, mark: str) -> list[tuple[str, Passage]]:
-    shown: list[tuple[str, Passage]] = []
-    for passage in found.passages:
-        label = str(len(shown) + 1)
-        head = f"[{label}] {one_line(passage.title)}"
-        if passage.is_summary:
-            head += f" (summary of {len(passage.leaves)} passages)"
-        above = " › ".join(one_line(h) for h in passage.heading_path)
-        if sheet.add("\n".join(part for part in (head, above, passage.citation, framed(passage.text, mark)) if part)):
-            shown.append((label, passage))
-    return shown
+async def _documents(tree: Tree, passages: Sequence[Passage], services: Services) -> dict[int, Document]:
+    """Return the pages behind the passages, by index into the tree's sources, as far as they are still kept."""
+    needed = {leaf.document for passage in passages for leaf in (tree.leaves[i] for i in passage.leaves)}
+    documents: dict[int, Document] = {}
+    for place in sorted(needed):
+        source = tree.sources[place]
+        page = await in_thread(find_page, services.stores.pages, handle_of(source.url, source.content_hash))
+        if page is not None:
+            documents[place] = await services.reader.read(page)
+    return documents
 
 
-def _data(
-    tree: Tree, mode: str, shown: list[tuple[str, Passage]], failures: list[str], sheet: Sheet
+def _entry(label: int, passage: Passage, documents: dict[int, Document], tree: Tree, mark: str) -> str:
+    head = f"[{label}] {one_line(passage.title)}"
+    if passage.is_summary:
+        head += f" (summary of {len(passage.leaves)} passages)"
+    above = " › ".join(one_line(h) for h in passage.heading_path)
+    link = _citation(passage, documents) or "; ".join(_sources(passage, documents, tree)[:3])
+    return "\n".join(part for part in (head, link, framed(f"{above}: {passage.text}" if above else passage.text, mark)) if part)
+
+
+def _citation(passage: Passage, documents: dict[int, Document]) -> str:
+    document = documents.get(passage.document)
+    if passage.is_summary or document is None:
+        return passage.url
+    return cite(document, passage.start, passage.end)
+
+
+def _sources(passage: Passage, documents: dict[int, Document], tree: Tree) -> list[str]:
+    """Return the citations of what a summary stands on: its quoted sentences, or the leaves below."""
+    node = next(node for node in tree.nodes if node.id == passage.node)
+    spans = [(quote.leaf, quote.start, quote.end) for quote in node.quotes] or [
+        (leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in passage.leaves
+    ]
+    cited = []
+    for leaf, start, end in spans[:SOURCES]:
+        document = documents.get(tree.leaves[leaf].document)
+        cited.append(cite(document, start, end) if document else tree.leaves[leaf].url)
+    return cited
+
+
+def _data(  # noqa: PLR0913  everything that the result states is an input
+    tree: Tree,
+    mode: str,
+    shown: Sequence[tuple[str, Passage]],
+    documents: dict[int, Document],
+    failures: list[str],
+    tokens: int,
 ) -> RaptorQueryResult:
+    layer_of = {node.id: node.layer for node in tree.nodes}
     return RaptorQueryResult(
         tree=tree.id,
         mode=mode,
-        layers=tree.layers,
+        layers=len(tree.layers),
         leaves=len(tree.leaves),
         summaries=sum(node.is_summary for node in tree.nodes),
         passages=[
             TreePassage(
                 label=label,
                 is_summary=passage.is_summary,
-                citation=passage.citation,
+                citation=_citation(passage, documents),
                 title=one_line(passage.title),
                 heading_path=[one_line(h) for h in passage.heading_path],
-                layer=passage.layer,
-                score=round(passage.score.value, 4),
-                sources=[leaf.citation for leaf in passage.leaves[:8]] if passage.is_summary else [],
+                layer=layer_of[passage.node],
+                score=round(passage.score, 4),
+                sources=_sources(passage, documents, tree) if passage.is_summary else [],
             )
             for label, passage in shown
         ],
         failures=failures,
-        tokens=count_tokens(sheet.text),
+        tokens=tokens,
     )
