@@ -17,7 +17,9 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LIBRARY: Final = ROOT / "examples" / "library"
-QUESTION: Final = "How long does the ferry crossing from Lowmere to Nebelau take on Sundays?"
+QUESTION: Final = (
+    "What replaced the Sunday evening boat from Brindle Quay, and when does the last Sunday boat reach Skellmouth?"
+)
 Show = Callable[[str, dict[str, Any]], Awaitable[CallToolResult]]
 
 

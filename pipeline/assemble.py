@@ -119,7 +119,8 @@ def _take(shelves: Sequence[_Shelf], item: ScoredSentence, *, room: int) -> int:
         return 0
     cost = count_tokens(item.sentence.text) + 1
     if number - 1 not in shelf.chosen and number + 1 not in shelf.chosen:
-        cost += PASSAGE_COST + count_tokens(_heading(item.sentence)) + _citation_cost(shelf.document, item.sentence)
+        cost += PASSAGE_COST + count_tokens(" › ".join(_headings(shelf.document, item.sentence)))
+        cost += _citation_cost(shelf.document, item.sentence)
     if not shelf.chosen:
         page = shelf.document.page
         cost += FRAME_COST + count_tokens(one_line(page.title)) + count_tokens(page.final_url)
@@ -145,7 +146,8 @@ def _neighbours(shelves: Sequence[_Shelf], ranked: Sequence[ScoredSentence]) -> 
             for number in (item.sentence.number + reach, item.sentence.number - reach):
                 if 1 <= number <= len(shelf.sentences):
                     near = shelf.sentences[number - 1]
-                    if near.heading_path == item.sentence.heading_path:
+                    block = shelf.document.blocks[near.block]
+                    if near.heading_path == item.sentence.heading_path and block.main:
                         found.append(ScoredSentence(item.document, near, item.score))
     return found
 
@@ -199,7 +201,14 @@ def _passages(shelf: _Shelf) -> list[Evidence]:
             runs[-1].append(sentence)
         else:
             runs.append([sentence])
-    return [_evidence(shelf, run) for run in runs]
+    return [_evidence(shelf, run) for run in (_without_last_headings(shelf, run) for run in runs)]
+
+
+def _without_last_headings(shelf: _Shelf, run: list[Sentence]) -> list[Sentence]:
+    """A heading at the end of a passage announces what is not there; a passage that is only a heading stays."""
+    while len(run) > 1 and shelf.document.blocks[run[-1].block].kind == "heading":
+        run = run[:-1]
+    return run
 
 
 def _evidence(shelf: _Shelf, run: Sequence[Sentence]) -> Evidence:
@@ -217,13 +226,16 @@ def _evidence(shelf: _Shelf, run: Sequence[Sentence]) -> Evidence:
         sentences=tuple(s.number for s in run),
         score=best.score,
         citation=cite(document, run[0].start, run[-1].end),
-        heading_path=tuple(one_line(h) for h in run[0].heading_path),
+        heading_path=_headings(document, run[0]),
         published=document.page.published,
     )
 
 
-def _heading(sentence: Sentence) -> str:
-    return " › ".join(one_line(h) for h in sentence.heading_path)
+def _headings(document: Document, sentence: Sentence) -> tuple[str, ...]:
+    """Headings above, without those that only repeat the page's title."""
+    title = one_line(document.page.title).casefold()
+    folded = (one_line(heading) for heading in sentence.heading_path)
+    return tuple(heading for heading in folded if heading and heading.casefold() not in title)
 
 
 def _fragment(citation: str) -> str:

@@ -15,7 +15,7 @@ from pipeline.fetch.handles import keep_page
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse import parse_request
 from pipeline.services import Services
-from pipeline.work import Report
+from pipeline.work import Report, in_thread
 
 SEARCH_SHARE: Final = 0.3
 """Part of a call's time that providers may use; a provider that needs longer than 7 s has never come back (notes)."""
@@ -98,7 +98,7 @@ async def _fetch_all(
     async def fetch(url: str) -> None:
         try:
             page = await services.fetcher.fetch(url)
-            keep_page(services.stores.pages, page)
+            await in_thread(keep_page, services.stores.pages, page)
             documents[url] = await services.reader.read(page)
         except SourceError as error:
             failures[url] = Failure(url, str(error))

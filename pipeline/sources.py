@@ -12,7 +12,7 @@ import anyio
 
 from errors import SourceError, SourceNotFound, SourceTimeout, UsageError
 from pipeline.documents import Document, Failure, Page
-from pipeline.fetch.handles import find_page, keep_page
+from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
 from pipeline.work import Report, in_thread
 
@@ -83,15 +83,8 @@ def _raise_failures(errors: dict[int, SourceError], failures: Sequence[Failure])
 
 
 async def _page(name: str, services: Services) -> Page:
-    if name.startswith("winnow://page/"):
-        page = find_page(services.stores.pages, name)
-        if page is None:
-            raise SourceNotFound(
-                f"The handle {name} is unknown or has expired.", source=name, hint="Pass the page's URL instead."
-            )
-        return page
     page = await services.fetcher.fetch(name)
-    keep_page(services.stores.pages, page)
+    await in_thread(keep_page, services.stores.pages, page)
     return page
 
 

@@ -5,7 +5,7 @@ Not for: parsing the line (`server/command.py`).
 
 import json
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, Final
 
 from mcp import Client
@@ -42,10 +42,9 @@ def _has_answer(result: CallToolResult) -> bool:
 
 
 def _bar(*, shown: bool) -> "AbstractContextManager[tqdm[Any] | None]":
-    if not shown:
-        return nullcontext()
-    bar: tqdm[Any] = tqdm(total=10, file=sys.stderr, leave=False, bar_format="{bar:20} {desc}")
-    return bar
+    return (
+        closing(tqdm(total=10, file=sys.stderr, leave=False, bar_format="{bar:20} {desc}")) if shown else nullcontext()
+    )
 
 
 def _progress(bar: "tqdm[Any] | None") -> ProgressFnT:

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from pipeline.fetch.handles import find_page
 from pipeline.frame import visible
-from pipeline.raptor.keep import find_tree
 from pipeline.raptor.outline import outline
+from pipeline.raptor.tree import find_tree
 from pipeline.services import Services
 from pipeline.tokens import count_tokens, cut_to_tokens
 from pipeline.work import in_thread

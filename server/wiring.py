@@ -13,7 +13,8 @@ import httpx2
 from cache.stores import Stores, open_stores
 from models.choose import choose_embedder, choose_generator, choose_reranker
 from pipeline.embedding import CachedEmbedder
-from pipeline.fetch.client import FetchLimits, open_fetcher
+from pipeline.fetch.client import open_fetcher
+from pipeline.fetch.limits import FetchLimits
 from pipeline.search.chain import Chain
 from pipeline.search.folder import FolderProvider
 from pipeline.search.provider import Provider

@@ -10,10 +10,10 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from errors import SourceNotFound, UsageError
-from pipeline.frame import framed, new_mark, notice, one_line
-from pipeline.documents import Document
+from pipeline.documents import Document, Page
 from pipeline.extract.cite import cite
-from pipeline.fetch.handles import find_page, handle_of
+from pipeline.fetch.handles import find_page, page_handle
+from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import Passage, QueryOptions, query_tree
@@ -141,7 +141,8 @@ async def _documents(tree: Tree, passages: Sequence[Passage], services: Services
     documents: dict[int, Document] = {}
     for place in sorted(needed):
         source = tree.sources[place]
-        page = await in_thread(find_page, services.stores.pages, handle_of(source.url, source.content_hash))
+        named = Page(source.url, source.url, source.title, "", "", content_hash=source.content_hash)
+        page = await in_thread(find_page, services.stores.pages, page_handle(named))
         if page is not None:
             documents[place] = await services.reader.read(page)
     return documents
@@ -153,7 +154,9 @@ def _entry(label: int, passage: Passage, documents: dict[int, Document], tree: T
         head += f" (summary of {len(passage.leaves)} passages)"
     above = " › ".join(one_line(h) for h in passage.heading_path)
     link = _citation(passage, documents) or "; ".join(_sources(passage, documents, tree)[:3])
-    return "\n".join(part for part in (head, link, framed(f"{above}: {passage.text}" if above else passage.text, mark)) if part)
+    return "\n".join(
+        part for part in (head, link, framed(f"{above}: {passage.text}" if above else passage.text, mark)) if part
+    )
 
 
 def _citation(passage: Passage, documents: dict[int, Document]) -> str:
@@ -176,7 +179,7 @@ def _sources(passage: Passage, documents: dict[int, Document], tree: Tree) -> li
     return cited
 
 
-def _data(  # noqa: PLR0913  everything that the result states is an input
+def _data(
     tree: Tree,
     mode: str,
     shown: Sequence[tuple[str, Passage]],
