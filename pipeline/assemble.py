@@ -15,11 +15,13 @@ from pipeline.extract.tag import tag_sentences
 from pipeline.frame import framed, one_line
 from pipeline.tokens import count_tokens
 
-FLOOR_SHARE: Final = 0.5
-"""A page gets its one passage when its best sentence has at least this share of the best score of all."""
+OPEN_SHARE: Final = 0.6
+"""A page is opened only when its best sentence has at least this share of the best score of all."""
+TOKENS_A_PAGE: Final = 300
+"""Budget for each page opened beyond the first: a page costs 40 to 60 tokens before its first word."""
 PAGE_CAP: Final = 0.6
 """Most of the budget that one page may take while another page still has scored sentences."""
-NEIGHBOUR_SHARE: Final = 0.35
+NEIGHBOUR_SHARE: Final = 0.25
 """Part of the budget for what stands around the chosen sentences: the rest of a list, the next rows of a table."""
 NEIGHBOUR_REACH: Final = 12
 """How many sentences away from a chosen one a neighbour may stand."""
@@ -54,7 +56,7 @@ class _Shelf:
 
 
 def assemble(
-    documents: Sequence[Document], scored: Sequence[ScoredSentence], *, max_tokens: int, mark: str
+    documents: Sequence[Document], scored: Sequence[ScoredSentence], *, max_tokens: int, mark: str, links: bool = True
 ) -> Assembled:
     """Choose sentences best first until `max_tokens` are used, and write them out.
 
@@ -63,34 +65,45 @@ def assemble(
         scored: Sentences of these documents, best first.
         max_tokens: Bound on `count_tokens` of the text, kept exactly.
         mark: The answer's own mark for untrusted text (`pipeline/frame.py`).
+        links: Whether the text shows the link of every passage; each costs 20 to 40 tokens.
     """
     # 1. One shelf a document; duplicates across pages are taken once
     shelves = [_Shelf(document, tag_sentences(document), {}) for document in documents]
-    ranked = _without_repeats(scored)
-    # 2. Floor: the best sentence of every page that answers
+    ranked = _without_repeats([_after_heading(shelves[item.document], item) for item in scored])
+    # 2. Which pages: those that answer, as many as the budget bears, each with its best sentence
     used = 0
-    for item in _floor(ranked):
-        used += _take(shelves, item, room=max_tokens - used)
+    opened = _opened(ranked, 1 + max_tokens // TOKENS_A_PAGE)
+    for item in opened.values():
+        used += _take(shelves, item, max_tokens - used, links=links)
     # 3. Best first, within the cap of a page
     limit = int(max_tokens * (1 - NEIGHBOUR_SHARE))
-    pages = {item.document for item in ranked}
     for item in ranked:
-        if len(pages) > 1 and shelves[item.document].tokens > PAGE_CAP * max_tokens:
+        if item.document not in opened:
             continue
-        used += _take(shelves, item, room=limit - used)
+        if len(opened) > 1 and shelves[item.document].tokens > PAGE_CAP * max_tokens:
+            continue
+        used += _take(shelves, item, limit - used, links=links)
     # 4. What stands around it, then whatever still fits
     for item in [*_neighbours(shelves, ranked), *ranked]:
-        used += _take(shelves, item, room=max_tokens - used)
+        used += _take(shelves, item, max_tokens - used, links=links)
     # 5. Passages, text, and the last word on the budget
     order = {(item.document, item.sentence.number): place for place, item in enumerate(ranked)}
     while True:
-        evidence, labels, text = _written(shelves, mark)
+        evidence, labels, text = _written(shelves, mark, links=links)
         tokens = count_tokens(text)
         if tokens <= max_tokens or not evidence:
             break
         _drop_least(shelves, order)
     chosen = {(place, number) for place, shelf in enumerate(shelves) for number in shelf.chosen}
     return Assembled(evidence, labels, text, tokens, sum(key not in chosen for key in order))
+
+
+def _after_heading(shelf: _Shelf, item: ScoredSentence) -> ScoredSentence:
+    """A heading stands for the first sentence below it, which carries the heading in its path."""
+    number = item.sentence.number
+    while number < len(shelf.sentences) and shelf.document.blocks[shelf.sentences[number - 1].block].kind == "heading":
+        number += 1
+    return ScoredSentence(item.document, shelf.sentences[number - 1], item.score)
 
 
 def _without_repeats(scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:
@@ -104,14 +117,16 @@ def _without_repeats(scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:
     return kept
 
 
-def _floor(ranked: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+def _opened(ranked: Sequence[ScoredSentence], most: int) -> dict[int, ScoredSentence]:
+    """Return the best sentence of each page that may be shown, best page first."""
     best: dict[int, ScoredSentence] = {}
     for item in ranked:
         best.setdefault(item.document, item)
-    return [item for item in best.values() if item.score.value >= FLOOR_SHARE * ranked[0].score.value]
+    worth = {place: item for place, item in best.items() if item.score.value >= OPEN_SHARE * ranked[0].score.value}
+    return dict(list(worth.items())[:most])
 
 
-def _take(shelves: Sequence[_Shelf], item: ScoredSentence, *, room: int) -> int:
+def _take(shelves: Sequence[_Shelf], item: ScoredSentence, room: int, *, links: bool) -> int:
     """Put a sentence on its shelf if its estimated cost fits; return the cost, 0 when it stays out."""
     shelf = shelves[item.document]
     number = item.sentence.number
@@ -120,7 +135,7 @@ def _take(shelves: Sequence[_Shelf], item: ScoredSentence, *, room: int) -> int:
     cost = count_tokens(item.sentence.text) + 1
     if number - 1 not in shelf.chosen and number + 1 not in shelf.chosen:
         cost += PASSAGE_COST + count_tokens(" › ".join(_headings(shelf.document, item.sentence)))
-        cost += _citation_cost(shelf.document, item.sentence)
+        cost += _citation_cost(shelf.document, item.sentence) if links else 0
     if not shelf.chosen:
         page = shelf.document.page
         cost += FRAME_COST + count_tokens(one_line(page.title)) + count_tokens(page.final_url)
@@ -160,7 +175,7 @@ def _drop_least(shelves: Sequence[_Shelf], order: dict[tuple[int, int], int]) ->
     del shelves[last[0]].chosen[last[1]]
 
 
-def _written(shelves: Sequence[_Shelf], mark: str) -> tuple[tuple[Evidence, ...], tuple[str, ...], str]:
+def _written(shelves: Sequence[_Shelf], mark: str, *, links: bool) -> tuple[tuple[Evidence, ...], tuple[str, ...], str]:
     evidence: list[Evidence] = []
     labels: list[str] = []
     pages: list[str] = []
@@ -172,7 +187,8 @@ def _written(shelves: Sequence[_Shelf], mark: str) -> tuple[tuple[Evidence, ...]
         letters = [_letter(i) for i in range(len(passages))]
         evidence.extend(passages)
         labels.extend(f"{number}{letter}" for letter in letters)
-        pages.append(_page_text(number, shelf.document, list(zip(letters, passages, strict=True)), mark))
+        text = _page_text(number, shelf.document, list(zip(letters, passages, strict=True)), mark)
+        pages.append(f"{text}\n{_links(letters, passages)}" if links else text)
     return tuple(evidence), tuple(labels), "\n".join(pages)
 
 
@@ -187,10 +203,11 @@ def _page_text(number: int, document: Document, passages: Sequence[tuple[str, Ev
             f"({letter}) {above}: {passage.text}" if above and above != heading else f"({letter}) {passage.text}"
         )
         heading = above
-    links = " ".join(f"({letter}) {_fragment(passage.citation)}" for letter, passage in passages)
-    return "\n".join(
-        [f"[{number}] {one_line(page.title)}{date}", page.final_url, framed("\n".join(lines), mark), links]
-    )
+    return "\n".join([f"[{number}] {one_line(page.title)}{date}", page.final_url, framed("\n".join(lines), mark)])
+
+
+def _links(letters: Sequence[str], passages: Sequence[Evidence]) -> str:
+    return " ".join(f"({letter}) {_fragment(e.citation)}" for letter, e in zip(letters, passages, strict=True))
 
 
 def _passages(shelf: _Shelf) -> list[Evidence]:

@@ -23,6 +23,8 @@ from prompts import load
 
 FOOT_SHARE: Final = 0.1
 """Part of the budget kept for what was searched, what failed and what was left out."""
+LINKS_FROM: Final = 1500
+"""Smallest budget whose text shows a link a passage; below, the structured part alone has them."""
 FOOT_MOST: Final = 150
 """The same in tokens, for large budgets."""
 
@@ -98,7 +100,7 @@ def _enriched(
     empty = count_tokens(prompt.fill(**values, evidence="."))
     room = max(0, max_tokens - foot_room - empty)
     scored = extraction.sentences if extraction.answered else ()
-    assembled = assemble(documents, scored, max_tokens=room, mark=mark)
+    assembled = assemble(documents, scored, max_tokens=room, mark=mark, links=max_tokens >= LINKS_FROM)
     body = assembled.text or f"No answer found: {extraction.reason}"
     sheet = Sheet(max_tokens)
     sheet.add_cut(prompt.fill(**values, evidence=body))

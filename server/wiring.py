@@ -49,6 +49,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         embedder = choose_embedder(settings.embedder, http=http, key=settings.model_key)
         reranker = choose_reranker(settings.reranker, http=http, key=settings.model_key)
         generator = choose_generator(settings.generator, http=http, key=settings.model_key)
+        for chosen in (embedder, reranker, generator):
+            stack.push_async_callback(chosen.aclose)
         yield Services(
             fetcher=fetcher,
             chain=Chain(_providers(settings, stores, http), store=stores.searches, clock=time.time),
