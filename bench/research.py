@@ -1,8 +1,8 @@
-"""The main job on the sample library: is the gold answer in what `research` returns, and is None said when there is none?
+"""The main job on the sample library: is the gold answer in what `research` returns, and None where there is none?
 
-`python -m bench.research` prints the share of examples/questions.jsonl whose gold answers all stand in the evidence, by
-split, kind and budget, beside two baselines of the same run over the same pages and budgets: BM25 over plain chunks of 400
-characters, and the heads of the pages that the folder search ranks first. `--check` exits 1 when a bar of the issue falls
+`python -m bench.research` prints the share of examples/questions.jsonl whose gold answers all stand in the evidence,
+by split, kind and budget, beside two baselines of the same run over the same pages and budgets: BM25 over plain chunks
+of 400 characters, and the heads of the pages that BM25 ranks first. `--check` exits 1 when a bar of the issue falls
 short. Not for: parts alone (`bench/html.py`, `bench/extract.py`, `bench/search.py`).
 """
 
@@ -62,7 +62,8 @@ async def _ask_all(questions: Sequence[Question]) -> dict[tuple[str, int], tuple
         async with Client(build_server(settings)) as client:
             for question in questions:
                 for budget in BUDGETS:
-                    result = await client.call_tool("research", {"question": question["question"], "max_tokens": budget})
+                    arguments = {"question": question["question"], "max_tokens": budget}
+                    result = await client.call_tool("research", arguments)
                     text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
                     data = result.structured_content or {}
                     if result.is_error or data["tokens"] > budget:
@@ -126,7 +127,8 @@ def _print_misses(questions: Sequence[Question], evidence: dict[tuple[str, int],
         missed = [b for b in BUDGETS if not _right(question, evidence[question["id"], b])]
         if missed and question["split"] == "dev":
             print(f"\n{question['id']} {question['kind']} at {missed}: {question['question']}")
-            print(f"   gold {question['answers']} on {question['pages']}; answered {evidence[question['id'], missed[0]][0]}")
+            print(f"   gold {question['answers']} on {question['pages']}")
+            print(f"   answered: {evidence[question['id'], missed[0]][0]}")
 
 
 def _print_baselines(questions: Sequence[Question]) -> None:

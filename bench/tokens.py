@@ -1,7 +1,7 @@
 """How close the one token counter is to a model's own: ratio to cl100k_base over real texts, and its speed.
 
-`python -m bench.tokens --cl100k` needs the package tiktoken, which fetches its table or takes it from TIKTOKEN_CACHE_DIR;
-without the option only the speed is measured. `--check` exits 1 when counting is slow or the ratio leaves its bounds.
+`python -m bench.tokens --cl100k` needs the package tiktoken, which fetches its table or takes it from
+TIKTOKEN_CACHE_DIR; without the option only the speed is measured. `--check` exits 1 when counting is slow or the ratio leaves its bounds.
 """
 
 import argparse
@@ -59,7 +59,8 @@ def _samples() -> dict[str, Sequence[str]]:
         files = sorted((ROOT / "examples" / "library").glob("*.html"))
         return {"sample library": [path.read_text(encoding="utf-8") for path in files]}
     pages = sorted((DATA / "pages").glob("*.html.gz"))[::12]
-    samples["raw HTML"] = [gzip.open(path, "rt", errors="replace").read()[20_000:60_000] for path in pages]
+    raw = [gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in pages]
+    samples["raw HTML"] = [text[20_000:60_000] for text in raw]
     for language in ("en", "de", "ru", "zh"):
         samples[f"prose {language}"] = _texts(DATA / "evidence" / f"xquad_{language}.texts.jsonl")[:40]
     samples["papers"] = [text[:20_000] for text in _texts(DATA / "longdoc" / "covidqa" / "docs.jsonl")[:20]]

@@ -25,6 +25,8 @@ NEIGHBOUR_SHARE: Final = 0.25
 """Part of the budget for what stands around the chosen sentences: the rest of a list, the next rows of a table."""
 NEIGHBOUR_REACH: Final = 12
 """How many sentences away from a chosen one a neighbour may stand."""
+STRAY_TOKENS: Final = 5
+"""Running text shorter than this is no sentence; short items and rows of tables are."""
 PASSAGE_COST: Final = 6
 """Tokens of a passage's label, brackets and line breaks, before its heading and citation are counted."""
 FRAME_COST: Final = 12
@@ -161,10 +163,16 @@ def _neighbours(shelves: Sequence[_Shelf], ranked: Sequence[ScoredSentence]) -> 
             for number in (item.sentence.number + reach, item.sentence.number - reach):
                 if 1 <= number <= len(shelf.sentences):
                     near = shelf.sentences[number - 1]
-                    block = shelf.document.blocks[near.block]
-                    if near.heading_path == item.sentence.heading_path and block.main:
+                    if near.heading_path == item.sentence.heading_path and _worth_adding(shelf, near):
                         found.append(ScoredSentence(item.document, near, item.score))
     return found
+
+
+def _worth_adding(shelf: _Shelf, near: Sentence) -> bool:
+    """Furniture and stray words (a label, a button, a date line's rest) say nothing beside a passage."""
+    block = shelf.document.blocks[near.block]
+    listed = block.kind in ("item", "row", "code", "definition")
+    return block.main and (listed or count_tokens(near.text) >= STRAY_TOKENS)
 
 
 def _drop_least(shelves: Sequence[_Shelf], order: dict[tuple[int, int], int]) -> None:

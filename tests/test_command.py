@@ -50,7 +50,7 @@ def test_no_answer_has_its_own_exit_code(cache_folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["dance"], ["search"], ["research", "x", "--max-tokens", "few"], ["models", "--set", "nonsense=1"]],
+    [["dance"], ["search"], ["research", "x", "--max-tokens", "few"], ["models", "--set", "nonsense=1"]],
 )
 def test_wrong_usage_is_exit_code_two_with_a_sentence(cache_folder: Path, arguments: list[str]) -> None:
     run = winnow(cache_folder, *arguments, folder=None)

@@ -22,7 +22,7 @@ HELLO = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}},
 }
-READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+READY: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 EXIT_SECONDS = 3.0
 """The issue's bar is one second; CI's two cores are shared with other work."""
 
