@@ -53,7 +53,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             stack.push_async_callback(chosen.aclose)
         yield Services(
             fetcher=fetcher,
-            chain=Chain(_providers(settings, stores, http), store=stores.searches, clock=time.time),
+            chain=_chain(settings, stores, http),
             stores=stores,
             embedder=CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None,
             reranker=reranker.model,
@@ -66,10 +66,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
 
 
-def _providers(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> list[Provider]:
-    providers: list[Provider] = []
-    if settings.searxng:
-        providers.append(Searxng(http, settings.searxng))
-    if settings.folders:
-        providers.append(FolderProvider(settings.folders, stores.searches))
-    return providers
+def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chain:
+    """The web where one is set, and the user's folders beside it; the folders alone where not."""
+    web: list[Provider] = [Searxng(http, settings.searxng)] if settings.searxng else []
+    local: list[Provider] = [FolderProvider(settings.folders, stores.searches)] if settings.folders else []
+    return Chain(web or local, stores.searches, time.time, beside=local if web else ())

@@ -56,6 +56,11 @@ def test_only_the_settings_read_the_environment() -> None:
     assert readers == ["server/settings.py"]
 
 
+def test_errors_stand_below_everything_and_import_nothing_of_ours() -> None:
+    tree = ast.parse((ROOT / "errors.py").read_text(encoding="utf-8"))
+    assert [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)] == []
+
+
 def test_files_and_functions_stay_short() -> None:
     long_files = [p.name for p in modules() if len(p.read_text(encoding="utf-8").splitlines()) > MAX_LINES]
     long_functions = [

@@ -35,7 +35,7 @@ def blend(lists: Sequence[Floats], weights: Sequence[float] | None = None) -> Fl
     """Return the weighted mean of the standardised lists, each [n] over the same items."""
     factors = np.asarray(weights if weights is not None else [1.0] * len(lists), dtype=np.float32)
     stacked = np.stack([standardise(scores) for scores in lists])
-    return (factors[:, None] * stacked).sum(axis=0) / factors.sum()
+    return np.asarray(factors @ stacked / factors.sum(), dtype=np.float32)
 
 
 def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int, *, k: int = RRF_K) -> Floats:

@@ -1,0 +1,200 @@
+"""Mixed ranking of pages: snippet and content compete, the engines' order has a vote (zero-index §3.2).
+
+The paper scores the bare snippet and the whole content as separate items, 2n for n pages, and takes each page's better
+one. As printed that lets short snippets outbid pages (notes/zeroindex §0.10), so the default puts the title in front
+of the snippet, takes the best passage for the content, and adds the engines' order by reciprocal ranks; the paper's
+form stays selectable. Not for: fetching, or ranking inside a page.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from models.protocols import Embedder, Reranker
+from pipeline.documents import Document, Score, ScoreMaker, SearchResult
+from pipeline.rank.bm25 import BM25
+from pipeline.rank.fuse import RRF_K, Floats, blend
+from pipeline.rank.language import guess_language
+from pipeline.rank.passages import best_passages, cut_passages
+from pipeline.tokens import cut_to_tokens
+from pipeline.work import in_thread
+
+RankForm = Literal["mixed", "snippet", "engine", "paper"]
+WonBy = Literal["snippet", "content", "engine"]
+PASSAGES_A_PAGE: Final = 4
+"""Passages of a page that a model scores, chosen by BM25: bounds a call to about five texts a page."""
+RERANKED_A_PAGE: Final = 2
+"""The same for a reranker, which costs some ten times more a text."""
+PAPER_TOKENS: Final = 512
+"""Tokens of a whole content that the paper's form scores: its model's default cut (notes/zeroindex §0.11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPage:
+    """One page in its final place."""
+
+    result: SearchResult
+    score: Score
+    """`value` orders the pages of one answer; `made_by` is the scorer (`engine` where none was asked)."""
+    won_by: WonBy
+    """Which of the page's items brought it here."""
+    passage: str
+    """The text that speaks best for the page: its best passage, else the snippet."""
+    place: int
+    """1-based."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    page: int
+    kind: Literal["snippet", "content"]
+    text: str
+    """What is scored."""
+    shown: str
+    """What a reader gets to see for it."""
+
+
+async def mixed_rank(
+    question: str,
+    results: Sequence[SearchResult],
+    documents: Mapping[str, Document],
+    *,
+    embedder: Embedder | None,
+    reranker: Reranker | None = None,
+    form: RankForm = "mixed",
+    language: str = "",
+) -> tuple[RankedPage, ...]:
+    """Return all pages of `results`, best first.
+
+    Args:
+        question: The standalone request.
+        results: Hits in the engines' (fused) order.
+        documents: Pages that came in time, by result URL; the others are ranked by their snippet.
+        embedder: Left out where it does not read the question's script.
+        reranker: Scores every item where given, instead of embedder and BM25.
+        form: `mixed` (title+snippet, best passage and engine order, fused by ranks), `snippet` (title+snippet only),
+            `engine` (the engines' order), `paper` (bare snippet or whole content, the better one wins).
+        language: Stemmer for BM25; guessed from the question where empty.
+
+    Raises:
+        ModelError: A model failed.
+    """
+    if not results:
+        return ()
+    language = language or guess_language(question) or "en"
+    # 1. Items: a snippet for every page, and its content where it came in time
+    each = PASSAGES_A_PAGE if reranker is None else RERANKED_A_PAGE
+    items = await in_thread(_items, question, results, documents, form, language, each)
+    # 2. One score an item
+    scorer = _Scorer(None, None, language) if form == "engine" else _Scorer(embedder, reranker, language)
+    scores, made_by = await scorer.scores(question, items)
+    # 3. Each page keeps its best item of each kind
+    best = _best_items(items, scores, len(results))
+    # 4. Pages by fused places, or by their best item
+    lists = _lists(best, scores, form)
+    strongest = np.asarray([max(float(scores[item]) for item in kinds.values()) for kinds in best], dtype=np.float32)
+    fused = strongest
+    if form in ("mixed", "engine"):
+        fused = np.asarray(sum(1.0 / (RRF_K + places) for places in lists.values()), dtype=np.float32)
+        made_by = "engine" if form == "engine" else made_by
+    order = [int(page) for page in np.lexsort((lists.get("engine", fused), -strongest, -fused))]
+    return tuple(
+        RankedPage(
+            result=results[page],
+            score=Score(float(fused[page]), made_by),
+            won_by=_winner(page, best[page], scores, lists, form),
+            passage=items[max(best[page].values(), key=lambda item: float(scores[item]))].shown,
+            place=place,
+        )
+        for place, page in enumerate(order, start=1)
+    )
+
+
+def _items(
+    question: str,
+    results: Sequence[SearchResult],
+    documents: Mapping[str, Document],
+    form: RankForm,
+    language: str,
+    each: int,
+) -> list[_Item]:
+    items = []
+    for page, result in enumerate(results):
+        titled = f"{result.title}\n{result.snippet}".strip()
+        items.append(_Item(page, "snippet", result.snippet if form == "paper" else titled, result.snippet))
+        document = documents.get(result.url)
+        if document is None or form == "snippet":
+            continue
+        passages = best_passages(cut_passages(document), question, limit=each, language=language)
+        if form == "paper":
+            shown = passages[0][0].text if passages else result.snippet
+            items.append(_Item(page, "content", cut_to_tokens(document.text, PAPER_TOKENS), shown))
+            continue
+        title = document.page.title or result.title
+        items.extend(_Item(page, "content", f"{title}\n{one.headed}", one.text) for one, _ in passages)
+    return items
+
+
+class _Scorer:
+    """What scores items: the reranker alone, else BM25, with the embedder where it reads the question."""
+
+    def __init__(self, embedder: Embedder | None, reranker: Reranker | None, language: str) -> None:
+        self._embedder = embedder
+        self._reranker = reranker
+        self._language = language
+
+    async def scores(self, question: str, items: Sequence[_Item]) -> tuple[Floats, ScoreMaker]:
+        texts = [item.text for item in items]
+        if self._reranker is not None:
+            return await self._reranker.score(question, texts), "rerank"
+        lexical = (await in_thread(BM25, texts, language=self._language)).scores(question)
+        if self._embedder is None or not self._embedder.reads(question):
+            return lexical, "bm25"
+        asked = await self._embedder.embed([question], kind="query")
+        vectors = await self._embedder.embed(texts, kind="passage")
+        return blend([lexical, vectors @ asked[0]]), "blend"
+
+
+def _best_items(items: Sequence[_Item], scores: Floats, pages: int) -> list[dict[WonBy, int]]:
+    """For each page the index of its best item of each kind; a snippet is always there."""
+    best: list[dict[WonBy, int]] = [{} for _ in range(pages)]
+    for i, item in enumerate(items):
+        known = best[item.page].get(item.kind)
+        if known is None or scores[i] > scores[known]:
+            best[item.page][item.kind] = i
+    return best
+
+
+def _lists(best: Sequence[Mapping[WonBy, int]], scores: Floats, form: RankForm) -> dict[WonBy, Floats]:
+    """The places [n] of the pages in each list that votes, from 1; pages with the same score share their mean place.
+
+    In the content list a page without content stands at its snippet's score.
+    """
+    content = np.asarray([scores[kinds.get("content", kinds["snippet"])] for kinds in best], dtype=np.float32)
+    snippet = np.asarray([scores[kinds["snippet"]] for kinds in best], dtype=np.float32)
+    lists: dict[WonBy, Floats] = {
+        "content": _places(content),
+        "snippet": _places(snippet),
+        "engine": np.arange(1, len(best) + 1, dtype=np.float32),
+    }
+    wanted: dict[RankForm, tuple[WonBy, ...]] = {"snippet": ("snippet",), "engine": ("engine",)}
+    return {name: lists[name] for name in wanted.get(form, ("content", "snippet", "engine"))}
+
+
+def _places(values: Floats) -> Floats:
+    """Places [n] by falling value. Equal values share a place: a list that knows nothing must not repeat the engine."""
+    _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
+    last = np.cumsum(sizes)
+    return np.asarray((last - (sizes - 1) / 2)[group], dtype=np.float32)
+
+
+def _winner(
+    page: int, kinds: Mapping[WonBy, int], scores: Floats, lists: Mapping[WonBy, Floats], form: RankForm
+) -> WonBy:
+    """The kind that brought the page here: its better item, or the list that has it highest."""
+    if form == "paper":
+        return max(kinds, key=lambda kind: float(scores[kinds[kind]]))
+    voting = [name for name in lists if name in kinds or name == "engine"]
+    return min(voting, key=lambda name: float(lists[name][page]))

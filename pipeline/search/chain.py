@@ -1,0 +1,231 @@
+"""The chain of providers: parallel queries, one order of providers, honest failures (design §4 Search).
+
+A provider that was blocked has not found nothing: its status, its reason and its `retry_after` are kept, and only when
+no provider answered does the chain fail, naming each. Not for: speaking to a provider (one file each), ranking by
+relevance (`pipeline/rank/mixed.py`).
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+import anyio
+
+from cache.store import JsonValue, Store
+from errors import SearchFailed, WinnowError
+from pipeline.documents import SearchOutcome, SearchQuery, SearchResult
+from pipeline.rank.fuse import reciprocal_rank_fusion
+from pipeline.search.canonical import canonical_url, distinct
+from pipeline.search.provider import Provider
+from pipeline.work import in_thread
+
+DEADLINE: Final = 7.0
+"""Seconds for all queries and providers together; a metasearch that needs longer has never come back (notes §1)."""
+FIRST_SHARE: Final = 0.6
+"""Part of the time left that a provider gets while others wait behind it: 4 s, and SearXNG's engines have 3 s."""
+KEPT: Final = 900.0
+"""Seconds an answer is remembered; long enough for an agent's repeats, short enough for news."""
+REST: Final = {"rate_limited": 60.0, "quota": 3600.0, "unauthorized": 300.0, "blocked": 60.0}
+"""Seconds a provider is left alone when it did not say for how long."""
+_LONGEST_REST: Final = 86_400.0
+_MAX_QUERIES: Final = 8
+_NEXT_STEP: Final = {
+    "blocked": "try again later or add another provider",
+    "rate_limited": "wait, or add another provider",
+    "unauthorized": "check the key or the access rules of the provider",
+    "quota": "the plan is used up: wait for the next period or add another provider",
+    "timeout": "the provider was too slow: try again, or raise its time limit",
+    "bad_response": "check that the address is that of the provider's API",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What all queries brought together."""
+
+    results: tuple[SearchResult, ...]
+    """Fused order over the queries; `rank` is the place in it."""
+    outcomes: tuple[SearchOutcome, ...]
+    """Every provider's answer to every query, failures included."""
+
+
+class Chain:
+    """Asks providers in order until one answers."""
+
+    def __init__(
+        self,
+        providers: Sequence[Provider],
+        store: Store | None,
+        clock: Callable[[], float],
+        *,
+        beside: Sequence[Provider] = (),
+        deadline: float = DEADLINE,
+    ) -> None:
+        """Keep the providers.
+
+        Args:
+            providers: Asked in order until one answers.
+            store: Where answers are remembered, if anywhere.
+            clock: Seconds, for the rests of providers.
+            beside: Asked for every query as well, whoever answers: a person's own documents beside the web.
+            deadline: Seconds for one search.
+        """
+        self._providers = tuple(providers)
+        self._beside = tuple(beside)
+        self._store = store
+        self._clock = clock
+        self._deadline = deadline
+        self._resting: dict[str, tuple[float, SearchOutcome]] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the providers, in order."""
+        return tuple(provider.name for provider in (*self._providers, *self._beside))
+
+    async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
+        """Return at most `limit` distinct results over all `queries`.
+
+        The first provider that answers `ok` ends a query; after `empty` one more provider is asked; any other status
+        moves on. An empty answer of a healthy provider is an answer.
+
+        Raises:
+            SearchFailed: No provider is set up, or none of them answered any query.
+        """
+        if not self._providers and not self._beside:
+            raise SearchFailed(
+                "No search provider is set up.",
+                hint="Set WINNOW_SEARXNG to the address of a SearXNG instance, or WINNOW_FOLDERS to folders of documents.",
+            )
+        # 1. Ask, every query on its own, all against one deadline
+        queries = tuple(dict.fromkeys(queries))[:_MAX_QUERIES]
+        lines = [self._providers, *((provider,) for provider in self._beside)]
+        asked = [(query, line) for query in queries for line in lines]
+        answers: list[list[SearchOutcome]] = [[] for _ in asked]
+        ends = anyio.current_time() + self._deadline
+        async with anyio.create_task_group() as group:
+            for (query, line), into in zip(asked, answers, strict=True):
+                group.start_soon(self._ask, line, query, limit, ends, into)
+        outcomes = tuple(outcome for answer in answers for outcome in answer)
+        # 2. Did anyone answer?
+        if not any(outcome.status in ("ok", "empty") for outcome in outcomes):
+            raise _failure(outcomes)
+        # 3. One list: fused over the queries, without repeats
+        lists = [outcome.results for outcome in outcomes if outcome.results]
+        return Found(_fused(lists)[:limit], outcomes)
+
+    async def _ask(
+        self, line: Sequence[Provider], query: SearchQuery, limit: int, ends: float, into: list[SearchOutcome]
+    ) -> None:
+        """Walk a line of providers for one query; every answer goes to `into` as it comes."""
+        for provider in line:
+            left = max(0.0, ends - anyio.current_time())
+            seconds = left if provider is line[-1] else left * FIRST_SHARE
+            outcome = self._rest_of(provider) or await self._answer(provider, query, limit, seconds)
+            into.append(outcome)
+            empties = sum(one.status == "empty" for one in into)
+            if outcome.status == "ok" or empties > 1:
+                return
+
+    async def _answer(self, provider: Provider, query: SearchQuery, limit: int, seconds: float) -> SearchOutcome:
+        """One provider's answer to one query: remembered, or asked for within `seconds`."""
+        key = cache_key(provider.name, query, limit)
+        if self._store is not None and (known := _from_json(await in_thread(self._store.get_json, key))):
+            return SearchOutcome(known, provider.name, "ok")
+        outcome = SearchOutcome((), provider.name, "timeout", f"No answer within {seconds:.1f} s.")
+        with anyio.move_on_after(seconds):
+            try:
+                outcome = await provider.search(query, limit=limit)
+            except WinnowError as error:
+                outcome = SearchOutcome((), provider.name, "bad_response", str(error))
+        self._remember_rest(outcome)
+        if outcome.status == "ok" and self._store is not None and _may_keep(outcome):
+            await in_thread(self._store.set_json, key, _to_json(outcome.results), expire=KEPT)
+        return outcome
+
+    def _rest_of(self, provider: Provider) -> SearchOutcome | None:
+        """What a resting provider said last, with the seconds that are left; None when it may be asked."""
+        until, said = self._resting.get(provider.name, (0.0, None))
+        left = until - self._clock()
+        if said is None or left <= 0:
+            self._resting.pop(provider.name, None)
+            return None
+        return replace(said, reason=f"{said.reason} Not asked again for {left:.0f} s.", retry_after=left)
+
+    def _remember_rest(self, outcome: SearchOutcome) -> None:
+        seconds = outcome.retry_after if outcome.retry_after is not None else REST.get(outcome.status, 0.0)
+        if outcome.status not in ("ok", "empty") and seconds > 0:
+            self._resting[outcome.provider] = (self._clock() + min(seconds, _LONGEST_REST), outcome)
+
+
+def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
+    """One sentence a provider: status, reason, next step; repeats over several queries once."""
+    told = dict.fromkeys(
+        f"{outcome.provider}: {outcome.status} ({outcome.reason.rstrip('. ') or 'no reason given'}); "
+        + (f"again in {outcome.retry_after:.0f} s; " if outcome.retry_after else "")
+        + _NEXT_STEP.get(outcome.status, "")
+        for outcome in {(one.provider, one.status): one for one in outcomes}.values()
+    )
+    return SearchFailed(
+        "No search provider answered; this does not mean that nothing exists. " + ". ".join(told) + ".",
+        hint="Known addresses can still be read directly.",
+    )
+
+
+def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
+    """Fuse result lists by reciprocal ranks of canonical addresses, then drop repeats; ranks are renumbered."""
+    items: dict[str, int] = {}
+    firsts: list[SearchResult] = []
+    engines: list[dict[str, None]] = []
+    orders: list[list[int]] = []
+    for results in lists:
+        order: dict[int, None] = {}
+        for result in results:
+            item = items.setdefault(canonical_url(result.url), len(firsts))
+            if item == len(firsts):
+                firsts.append(result)
+                engines.append({})
+            engines[item].setdefault(result.engine)
+            order.setdefault(item)
+        orders.append(list(order))
+    scores = reciprocal_rank_fusion(orders, len(firsts))
+    by_score = sorted(range(len(firsts)), key=lambda item: (-scores[item], item))
+    merged = distinct([replace(firsts[i], engine="+".join(filter(None, engines[i]))) for i in by_score])
+    return tuple(replace(result, rank=place) for place, result in enumerate(merged, start=1))
+
+
+def _may_keep(outcome: SearchOutcome) -> bool:
+    """Local files may change at any moment and are cached file by file where they are read."""
+    return not any(result.url.startswith("file:") for result in outcome.results)
+
+
+def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
+    """Return the key of an answer: provider, query, filters and, where freshness counts, the day (notes §6.15)."""
+    day = datetime.now(UTC).date().isoformat() if query.freshness != "any" else ""
+    parts = json.dumps([provider, query.text, query.language, query.freshness, limit, day])
+    return "search:" + hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _to_json(results: Sequence[SearchResult]) -> JsonValue:
+    return [dict(asdict(result)) for result in results]
+
+
+def _from_json(value: JsonValue) -> tuple[SearchResult, ...]:
+    """Results as they were kept; nothing where the entry has another form (another version wrote it)."""
+    results = []
+    for row in value if isinstance(value, list) else []:
+        match row:
+            case {
+                "title": str(title),
+                "url": str(url),
+                "snippet": str(snippet),
+                "published": str(published),
+                "engine": str(engine),
+                "rank": int(rank),
+            }:
+                results.append(SearchResult(title, url, snippet, published, engine, rank))
+            case _:
+                return ()
+    return tuple(results)

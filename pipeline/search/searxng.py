@@ -1,0 +1,169 @@
+"""Searching a SearXNG instance through its JSON API.
+
+SearXNG answers 200 with no results when every engine behind it was blocked; the reason stands in
+`unresponsive_engines`, so an empty list is only "nothing found" when that list is empty too (notes/zeroindex §1,
+recorded from a real instance). The base address is a person's own setting and may be loopback. Not for: setting up an
+instance.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import httpx2
+
+from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.search.plain import LONGEST_TITLE, iso_day, plain_text, web_address
+
+TIMEOUT: Final = 6.0
+"""Seconds; SearXNG gives its engines 3 s by default and answers soon after."""
+LONGEST_QUERY: Final = 400
+"""Characters sent; the engines behind cut or refuse more."""
+MAX_BYTES: Final = 4_000_000
+"""An answer of one page has about 50 kB."""
+SUSPENDED: Final[Mapping[SearchStatus, float]] = {"rate_limited": 180.0, "blocked": 180.0}
+"""Seconds SearXNG rests an engine that said 429; a CAPTCHA rests longer, but asking again after this does no harm."""
+_JSON_OFF: Final = (
+    "its JSON API is switched off: add `json` under `search: formats:` in its settings.yml and restart it"
+)
+
+
+class Searxng:
+    """A provider in front of one SearXNG instance."""
+
+    def __init__(
+        self, client: httpx2.AsyncClient, base_url: str, *, name: str = "searxng", timeout: float = TIMEOUT
+    ) -> None:
+        """Ask the instance at `base_url` (without `/search`) through `client`."""
+        self._client = client
+        self._address = base_url.rstrip("/").removesuffix("/search") + "/search"
+        self._name = name
+        self._timeout = timeout
+
+    @property
+    def name(self) -> str:
+        """Name in outcomes and errors."""
+        return self._name
+
+    async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
+        """Return the first page of results, at most `limit`; never raises for what the instance does."""
+        parameters = {"q": query.text[:LONGEST_QUERY], "format": "json"}
+        if query.language:
+            parameters["language"] = query.language
+        if query.freshness != "any":
+            parameters["time_range"] = query.freshness
+        try:
+            async with self._client.stream("GET", self._address, params=parameters, timeout=self._timeout) as response:
+                body = await _body(response)
+        except httpx2.TimeoutException:
+            return self._failed("timeout", f"No answer from {self._address} within {self._timeout:g} s.")
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return self._failed("bad_response", f"No answer from {self._address}: {error or type(error).__name__}.")
+        if response.status_code != 200:
+            return self._refused(response, body)
+        return self._answered(body, limit)
+
+    def _failed(self, status: SearchStatus, reason: str, *, retry_after: float | None = None) -> SearchOutcome:
+        return SearchOutcome((), self._name, status, reason, retry_after)
+
+    def _refused(self, response: httpx2.Response, body: bytes) -> SearchOutcome:
+        """Statuses other than 200, each as a real instance uses it."""
+        code = response.status_code
+        wait = _retry_after(response.headers.get("retry-after", ""))
+        if code == 429:
+            return self._failed("rate_limited", "The instance limits our requests (429).", retry_after=wait)
+        if code == 401:
+            return self._failed("unauthorized", "The instance asks for a login (401).")
+        if code == 403:
+            return self._failed("blocked", f"The instance refuses (403); most likely {_JSON_OFF}.")
+        said = plain_text(_error_text(body), longest=200)
+        return self._failed("bad_response", f"HTTP {code}{': ' + said if said else ''}.", retry_after=wait)
+
+    def _answered(self, body: bytes, limit: int) -> SearchOutcome:
+        try:
+            answer = json.loads(body)
+            rows, silent = answer["results"], answer.get("unresponsive_engines") or []
+        except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+            if body.lstrip()[:1] == b"<":
+                return self._failed("bad_response", f"HTML came where JSON was asked for; perhaps {_JSON_OFF}.")
+            return self._failed("bad_response", "The answer is no SearXNG JSON.")
+        if not isinstance(rows, list) or not isinstance(silent, list):
+            return self._failed("bad_response", "The answer is no SearXNG JSON.")
+        failures = _failures(silent)
+        results = self._results(rows)[:limit]
+        told = "; ".join(f"{engine}: {reason}" for engine, reason in failures)
+        if results:
+            reason = f"Some engines failed ({told})." if told else ""
+            return SearchOutcome(results, self._name, "ok", reason)
+        if failures:
+            status = _status_of([reason for _, reason in failures])
+            return self._failed(
+                status, f"No engine behind the instance answered ({told}).", retry_after=SUSPENDED.get(status)
+            )
+        return self._failed("empty", "Nothing was found.")
+
+    def _results(self, rows: Sequence[object]) -> tuple[SearchResult, ...]:
+        """Rows with an address, in SearXNG's order (its score counts engines and places, not relevance)."""
+        results: list[SearchResult] = []
+        for row in rows:
+            if not isinstance(row, dict) or not (url := web_address(row.get("url"))):
+                continue
+            engines = row.get("engines") if isinstance(row.get("engines"), list) else [row.get("engine")]
+            named = "+".join(filter(None, (plain_text(engine, longest=40) for engine in engines or [])))
+            results.append(
+                SearchResult(
+                    title=plain_text(row.get("title"), longest=LONGEST_TITLE) or url,
+                    url=url,
+                    snippet=plain_text(row.get("content")),
+                    published=iso_day(row.get("publishedDate")),
+                    engine=f"{self._name}:{named}" if named else self._name,
+                    rank=len(results) + 1,
+                )
+            )
+        return tuple(results)
+
+
+async def _body(response: httpx2.Response) -> bytes:
+    """The body up to the cap; what is longer is cut, and then fails as JSON."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > MAX_BYTES:
+            break
+    return bytes(body[:MAX_BYTES])
+
+
+def _failures(silent: Sequence[object]) -> list[tuple[str, str]]:
+    """Engine and reason of each entry of `unresponsive_engines`."""
+    pairs = [row for row in silent if isinstance(row, list) and len(row) >= 2]
+    return [(plain_text(row[0], longest=40), plain_text(row[1], longest=120)) for row in pairs]
+
+
+def _status_of(reasons: Sequence[str]) -> SearchStatus:
+    """One status for several engines' reasons: the one that says most about what to do."""
+    told = " ".join(reasons).lower()
+    if "captcha" in told or "access denied" in told or "cloudflare" in told:
+        return "blocked"
+    if "too many requests" in told or "suspended" in told:
+        return "rate_limited"
+    return "timeout" if "timeout" in told else "bad_response"
+
+
+def _error_text(body: bytes) -> object:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    return answer.get("error") if isinstance(answer, dict) else ""
+
+
+def _retry_after(value: str) -> float | None:
+    """Seconds of a Retry-After header, given in seconds or as a date."""
+    if value.strip().isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None

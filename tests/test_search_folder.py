@@ -1,0 +1,311 @@
+"""Searching local documents: what is found, what is left out and said, what is remembered."""
+
+import os
+import time
+import zipfile
+from pathlib import Path
+
+import anyio
+import pytest
+
+from cache.store import Store
+from pipeline.documents import SearchOutcome, SearchQuery
+from pipeline.search.digests import Digests
+from pipeline.search.folder import FolderProvider
+from pipeline.search.light import count_words, light_text
+from pipeline.search.listing import FileStamp, list_files
+from pipeline.search.snippet import snippet_around
+
+
+def ask(
+    provider: FolderProvider, text: str, *, limit: int = 8, language: str = "", fresh: bool = False
+) -> SearchOutcome:
+    """Search once."""
+    query = SearchQuery(text, language=language, freshness="week" if fresh else "any")
+
+    async def main() -> SearchOutcome:
+        return await provider.search(query, limit=limit)
+
+    return anyio.run(main)
+
+
+def names(outcome: SearchOutcome) -> list[str]:
+    return [result.url.rsplit("/", 1)[-1] for result in outcome.results]
+
+
+def docx(path: Path, *paragraphs: str) -> None:
+    """Write the smallest Word file that holds these paragraphs."""
+    kinds = "application/vnd.openxmlformats-"
+    space = "http://schemas.openxmlformats.org"
+    body = "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in paragraphs)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{space}/package/2006/content-types"><Default Extension="rels" '
+            f'ContentType="{kinds}package.relationships+xml"/><Override PartName="/word/document.xml" '
+            f'ContentType="{kinds}officedocument.wordprocessingml.document.main+xml"/></Types>',
+        )
+        archive.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{space}/package/2006/relationships"><Relationship Id="r1" '
+            f'Type="{space}/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/>'
+            "</Relationships>",
+        )
+        archive.writestr(
+            "word/document.xml",
+            f'<w:document xmlns:w="{space}/wordprocessingml/2006/main"><w:body>{body}</w:body></w:document>',
+        )
+
+
+def pdf(path: Path, line: str) -> None:
+    """Write a one-page PDF with one line of text."""
+    stream = f"BT /F1 12 Tf 72 720 Td ({line}) Tj ET".encode("latin-1")
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+    ]
+    out, places = bytearray(b"%PDF-1.4\n"), []
+    for number, content in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+    table = len(out)
+    out += b"xref\n0 5\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % place for place in places)
+    out += b"trailer << /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % table
+    path.write_bytes(bytes(out))
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A folder with a document of each format."""
+    folder = tmp_path / "library"
+    (folder / "deep" / "er").mkdir(parents=True)
+    page = (
+        "<html lang=en><head><title>Lake Orvane</title><meta name=date content=2024-05-03>"
+        "<style>.x{color:red}</style></head>"
+        "<body><nav><a href=/>Home</a></nav><main><h1>Lake Orvane</h1><p>Its deepest point lies at 213&nbsp;metres.</p>"
+        "<p>The water is cold.</p></main><script>var secretword = 1</script></body></html>"
+    )
+    (folder / "orvane.html").write_text(page)
+    (folder / "notes.md").write_text("# Ferry notes\n\nThe last boat leaves Brindle Quay at 17:30 on Sundays.\n")
+    (folder / "deep" / "er" / "plain.txt").write_text("The lighthouse at Pell Head was relit in 2019.")
+    (folder / "preise.html").write_text(
+        "<html lang=de><title>Preise</title><main><p>Eine Saisonkarte kostet 88 Kronen. Die H&auml;user sind "
+        "offen.</p></main>"
+    )
+    (folder / "ryokin.txt").write_text("フェリーの料金は大人二十三クローネです。\n犬は無料です。")
+    docx(folder / "minutes.docx", "The council voted for the footbridge on 14 March.")
+    pdf(folder / "report.pdf", "The flood of May 2021 crested at 4.12 metres.")
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store beside the library."""
+    return Store(tmp_path / "cache", size_limit=50_000_000, clock=time.time)
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "shown"),
+    [
+        ("How deep is Lake Orvane at its deepest point?", "orvane.html", "213"),
+        ("When does the last boat leave Brindle Quay?", "notes.md", "17:30"),
+        ("When was the lighthouse relit?", "plain.txt", "2019"),
+        ("Was kostet eine Saisonkarte?", "preise.html", "88 Kronen"),
+        ("Welche Häuser sind offen?", "preise.html", "Häuser"),
+        ("フェリーの料金はいくらですか", "ryokin.txt", "二十三クローネ"),
+        ("What did the council vote for in March?", "minutes.docx", "footbridge"),
+        ("How high did the flood of 2021 crest?", "report.pdf", "4.12"),
+    ],
+)
+def test_each_format_and_language_is_found_with_the_place_that_answers(
+    library: Path, question: str, name: str, shown: str
+) -> None:
+    outcome = ask(FolderProvider([library], None), question)
+    assert outcome.status == "ok"
+    assert names(outcome)[0] == name
+    assert shown in outcome.results[0].snippet
+
+
+def test_results_are_file_addresses_with_title_date_and_places(library: Path) -> None:
+    result = ask(FolderProvider([library], None), "deepest point of Lake Orvane").results[0]
+    assert result.url == (library / "orvane.html").resolve().as_uri()
+    assert (result.title, result.published, result.engine, result.rank) == ("Lake Orvane", "2024-05-03", "folder", 1)
+
+
+def test_only_files_with_a_word_of_the_question_come_back(library: Path) -> None:
+    assert names(ask(FolderProvider([library], None), "lighthouse")) == ["plain.txt"]
+    outcome = ask(FolderProvider([library], None), "zeppelin")
+    assert (outcome.status, outcome.results) == ("empty", ())
+    assert "7 files" in outcome.reason
+
+
+def test_words_of_scripts_and_styles_find_nothing(library: Path) -> None:
+    assert ask(FolderProvider([library], None), "secretword").status == "empty"
+
+
+def test_the_file_name_helps_to_find_a_file(tmp_path: Path) -> None:
+    (tmp_path / "harbour_car-park.txt").write_text("Open from six to ten.")
+    (tmp_path / "other.txt").write_text("Open from six to ten, the harbour is near.")
+    assert names(ask(FolderProvider([tmp_path], None), "harbour car park opening"))[0] == "harbour_car-park.txt"
+
+
+def test_what_cannot_be_honoured_is_said(library: Path) -> None:
+    reason = ask(FolderProvider([library], None), "lake", language="en", fresh=True).reason
+    assert "freshness" in reason
+    assert "not as a filter" in reason
+    assert ask(FolderProvider([library], None), "lake").reason == ""
+    assert ask(FolderProvider([library], None), "How deep is the lake?", language="en").reason == ""
+
+
+def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "in", tmp_path / "outside.txt"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "node_modules").mkdir()
+    outside.write_text("orvane")
+    for place in (
+        folder / ".hidden.txt",
+        folder / ".git" / "a.txt",
+        folder / "node_modules" / "a.txt",
+        folder / "a.exe",
+    ):
+        place.write_text("orvane")
+    (folder / "link.txt").symlink_to(outside)
+    (folder / "loop").symlink_to(folder, target_is_directory=True)
+    (folder / "large.txt").write_text("orvane " * 200)
+    (folder / "good.txt").write_text("orvane")
+    outcome = ask(FolderProvider([folder], None, max_bytes=1_000), "orvane")
+    assert names(outcome) == ["good.txt"]
+    assert "1 files were left out for their size" in outcome.reason
+
+
+def test_a_listing_is_bounded_and_says_so(tmp_path: Path) -> None:
+    for i in range(5):
+        (tmp_path / f"{i}.txt").write_text("x")
+    listing = list_files([tmp_path], max_files=3)
+    assert [Path(stamp.path).name for stamp in listing.files] == ["0.txt", "1.txt", "2.txt"]
+    assert listing.cut
+
+
+def test_a_pipe_with_a_document_name_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert list_files([tmp_path]).files == ()
+
+
+def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
+    outcome = ask(FolderProvider([tmp_path / "gone"], None), "lake")
+    assert outcome.status == "bad_response"
+    assert "gone" in outcome.reason
+
+
+def test_a_broken_file_is_named_and_costs_no_other(library: Path) -> None:
+    (library / "broken.pdf").write_bytes(b"%PDF-1.4 nothing more")
+    outcome = ask(FolderProvider([library], None), "lighthouse")
+    assert names(outcome) == ["plain.txt"]
+    assert "broken.pdf" in outcome.reason
+
+
+def test_changes_are_seen_by_the_next_call(library: Path) -> None:
+    provider = FolderProvider([library], None)
+    assert ask(provider, "zeppelin").status == "empty"
+    (library / "new.txt").write_text("The zeppelin landed in June.")
+    assert names(ask(provider, "zeppelin")) == ["new.txt"]
+    (library / "new.txt").write_text("The airship landed in June, says the paper.")
+    assert ask(provider, "zeppelin").status == "empty"
+    (library / "new.txt").unlink()
+    assert ask(provider, "airship").status == "empty"
+
+
+def test_a_second_process_finds_by_the_digests_of_the_first(library: Path, store: Store) -> None:
+    ask(FolderProvider([library], store), "lighthouse relit")
+    stamp = (library / "deep" / "er" / "plain.txt").stat()
+    (library / "deep" / "er" / "plain.txt").write_text("X" * stamp.st_size)  # same size, and then the same time
+    os.utime(library / "deep" / "er" / "plain.txt", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert names(ask(FolderProvider([library], store), "lighthouse relit")) == ["plain.txt"]
+    assert ask(FolderProvider([library], None), "lighthouse relit").status == "empty"
+
+
+def test_a_damaged_store_entry_is_read_anew(library: Path, store: Store) -> None:
+    provider = FolderProvider([library], store)
+    ask(provider, "lighthouse")
+    store.set_bytes(provider.key, b"damaged beyond repair")
+    assert names(ask(FolderProvider([library], store), "lighthouse")) == ["plain.txt"]
+
+
+def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: Path) -> None:
+    provider = FolderProvider([library], None, cold_seconds=-1)
+    outcome = ask(provider, "lighthouse")
+    assert outcome.status == "empty"
+    assert "7 of 7 files are not read yet" in outcome.reason
+
+
+def test_parallel_questions_share_one_look_around(library: Path) -> None:
+    provider = FolderProvider([library], None)
+    found: dict[str, list[str]] = {}
+
+    async def one(word: str) -> None:
+        found[word] = names(await provider.search(SearchQuery(word), limit=3))
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            for word in ("lighthouse", "council", "boat", "flood", "Saisonkarte"):
+                group.start_soon(one, word)
+
+    anyio.run(main)
+    assert found == {
+        "lighthouse": ["plain.txt"],
+        "council": ["minutes.docx"],
+        "boat": ["notes.md"],
+        "flood": ["report.pdf"],
+        "Saisonkarte": ["preise.html"],
+    }
+
+
+def test_digests_survive_their_bytes_and_damage_gives_an_empty_set() -> None:
+    digests = Digests()
+    digests.add(FileStamp("/a.txt", 1, 2), title="A", counts=count_words("Größe und 湖水 lake".encode()))
+    digests.add(FileStamp("/b.pdf", 3, 4), title="", counts={}, failure="encrypted")
+    data = digests.to_bytes()
+    again = Digests.from_bytes(data)
+    assert again.known(FileStamp("/a.txt", 1, 2)) and not again.known(FileStamp("/a.txt", 9, 2))
+    assert again.failures() == [("/b.pdf", "encrypted")]
+    for word in ("Größe", "grosse", "湖水", "lakes"):
+        before, after = digests.best(word, language="en", limit=1), again.best(word, language="en", limit=1)
+        assert [score for _, score in after] == [score for _, score in before], word
+    assert again.best("lake", language="en", limit=1)[0][0].title == "A"
+    for damaged in (b"", b"short", data[:-1], data[:20] + b"\x00" + data[21:]):
+        assert len(Digests.from_bytes(damaged)) == 0
+
+
+def test_words_are_counted_without_markup_entities_and_case() -> None:
+    title, text = light_text(
+        b"<TITLE>Z&uuml;rich &amp; See</TITLE><p class=deep>Deep&nbsp;LAKE<!-- hidden --> a < b &Auml;pfel",
+        is_html=True,
+    )
+    assert title == "Zürich & See"
+    counts = count_words(text)
+    assert counts[b"deep"] == counts[b"lake"] == 1
+    assert counts["äpfel".encode()] == 1
+    assert b"hidden" not in counts
+
+
+@pytest.mark.parametrize("piece", [b"<", b"<!--", b"<script>", b"<a ", b"&", b"&#x", b"<title>", b"<h1>", b"</", b"# "])
+def test_hostile_markup_is_counted_in_linear_time(piece: bytes) -> None:
+    title, text = light_text(piece * 200_000, is_html=True)
+    assert len(title) < 1_000
+    count_words(text)
+
+
+def test_a_snippet_shows_the_place_of_the_hit_and_marks_what_is_cut() -> None:
+    text = "Nothing here. " * 60 + "The boat leaves at 14:35 from pier 2.4 today. " + "Nothing there. " * 60
+    snippet = snippet_around(text, "When does the boat leave?", length=120)
+    assert "14:35 from pier 2.4" in snippet
+    assert snippet.startswith("… ")
+    assert snippet.endswith(" …")
+    assert len(snippet) <= 130
+
+
+def test_a_short_text_is_its_own_snippet() -> None:
+    assert snippet_around("One line\nand another.", "line") == "One line and another."
