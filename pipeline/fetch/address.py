@@ -1,0 +1,202 @@
+"""Which addresses may be asked: the guard against requests into the network behind us (SSRF).
+
+A URL is checked by its form, a name by every address that it resolves to, and the connection then goes to an address
+that was checked (`pipeline/fetch/connect.py`): between check and connection nothing is resolved again. Not for:
+robots.txt, which is a courtesy and not a guard.
+"""
+
+import re
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import httpx2
+
+from errors import AddressRefused, SourceUnavailable
+from pipeline.fetch.limits import FetchLimits
+
+Address = IPv4Address | IPv6Address
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Takes a host name and a port; returns addresses in the order to be tried.
+
+Raises `OSError` for a name that does not exist.
+"""
+
+# Beyond what `ipaddress` calls global, by registry: carrier NAT, protocol assignments, documentation, benchmarks,
+# multicast and reserved space; and all of IPv6 but 2000::/3, less the ranges there that carry an IPv4 address inside
+# (6to4, Teredo) or are set aside. Names are shown to the caller.
+_REFUSED: Final[tuple[tuple[str, IPv4Network | IPv6Network], ...]] = tuple(
+    (kind, ip_network(network))
+    for kind, networks in (
+        ("loopback", "127.0.0.0/8 ::1/128"),
+        ("unspecified", "0.0.0.0/8 ::/128"),
+        ("private", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7"),
+        ("link-local", "169.254.0.0/16 fe80::/10"),
+        ("carrier-grade NAT", "100.64.0.0/10"),
+        ("multicast", "224.0.0.0/4 ff00::/8"),
+        ("IPv4 inside IPv6", "::ffff:0:0/96 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 2002::/16 2001::/32 ::/96"),
+        ("reserved", "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24"),
+        ("reserved", "240.0.0.0/4 100::/64 2001::/23 2001:db8::/32 3fff::/20 5f00::/16 fec0::/10"),
+    )
+    for network in networks.split()
+)
+_GLOBAL_IPV6: Final = ip_network("2000::/3")
+_METADATA: Final = frozenset(
+    map(ip_address, ("169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "fd00:ec2::254"))
+) | {ip_address("168.63.129.16"), ip_address("fd20:ce::254")}
+"""Services of clouds that hand out credentials; refused whatever else is allowed (one has a public address)."""
+_LOOPBACK_NAMES: Final = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
+_NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
+_BAD_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
+_LONGEST_URL: Final = 8192
+_RESOLVERS: Final = 8
+"""Threads that wait for the system's resolver; a name server that hangs holds one each until the system gives up."""
+_HINT_PRIVATE: Final = "Only public web addresses are fetched; an operator can allow a network in the settings."
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL that may be asked as far as its form tells."""
+
+    url: httpx2.URL
+    """Without fragment."""
+    host: str
+    """As it will be resolved: lower case, ASCII, without brackets."""
+    port: int
+
+
+def check_url(url: str, limits: FetchLimits) -> Target:
+    """Return the parts of a web address whose form is allowed; names are not resolved yet.
+
+    Raises:
+        AddressRefused: Another scheme, a user name, a blocked port, or a host that is no public name or address.
+    """
+    parsed = _parse(url)
+    scheme = parsed.scheme.lower()
+    if scheme not in {"http", "https"}:
+        raise _refused(
+            url,
+            f"its scheme {scheme!r} is none of the web's" if scheme else "it has no scheme",
+            "Use an http or https address.",
+        )
+    if parsed.userinfo:
+        raise _refused(url, "it carries a user name or password", "Leave out what stands before the @.")
+    host = parsed.raw_host.decode("ascii", "replace").strip("[]").lower()
+    if not host:
+        raise _refused(url, "it names no host", "Give the whole address, such as https://example.org/page.")
+    port = parsed.port if parsed.port is not None else (443 if scheme == "https" else 80)
+    if port in limits.blocked_ports or not 0 < port < 65536:
+        raise _refused(url, f"the port {port} belongs to another protocol", "Use a web port.")
+    _check_host(url, host, limits)
+    return Target(parsed.copy_with(fragment=None), host, port)
+
+
+def _parse(url: str) -> httpx2.URL:
+    if len(url) > _LONGEST_URL:
+        raise _refused(f"{url[:80]}…", f"it is longer than {_LONGEST_URL} characters", "Shorten it.")
+    if _BAD_CHARACTERS.search(url.strip()):
+        raise _refused(url, "it holds blanks, control characters or backslashes", "Percent-encode them.")
+    try:
+        return httpx2.URL(url.strip())
+    except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
+        raise _refused(url, f"it is no valid URL ({e})", "Check the address.") from e
+
+
+def _check_host(url: str, host: str, limits: FetchLimits) -> None:
+    """Refuse hosts that are numbers in disguise, and what names this machine."""
+    name = host.rstrip(".")
+    literal = _literal(name)
+    if literal is not None:
+        reason = refusal(literal, limits)
+        if reason:
+            raise _refused(url, f"{name} is no public address ({reason})", _HINT_PRIVATE)
+        return
+    if ":" in host or "%" in host or not name:
+        raise _refused(url, "its host is no valid name", "Check the address.")
+    if _NUMERIC.match(name.rsplit(".", 1)[-1]):
+        # The system's resolver reads 2130706433, 0x7f.1 and 0177.0.0.1 as addresses; no real name ends in a number.
+        raise _refused(url, f"{name!r} is an address in an unusual spelling", "Write it as four decimal numbers.")
+    if (name in _LOOPBACK_NAMES or name.endswith(".localhost")) and not limits.allow_loopback:
+        raise _refused(url, f"{name} is this machine", _HINT_PRIVATE)
+
+
+def _literal(name: str) -> Address | None:
+    try:
+        return ip_address(name)
+    except ValueError:
+        return None
+
+
+def refusal(address: Address, limits: FetchLimits) -> str:
+    """Return what kind of forbidden address this is, empty for one that may be asked."""
+    plain = ip_address(address.packed)  # without a zone (`fe80::1%eth0`)
+    if plain in _METADATA:
+        return "cloud metadata"
+    if limits.allow_loopback and (plain in _REFUSED[0][1] or plain in _REFUSED[1][1]):
+        return ""
+    if any(plain in network for network in limits.allowed_networks):
+        return ""
+    for kind, network in _REFUSED:
+        if plain in network:
+            return kind
+    if plain.version == 6 and plain not in _GLOBAL_IPV6:
+        return "reserved"
+    return ""
+
+
+async def system_resolver(host: str, port: int) -> Sequence[str]:
+    """Return the system's addresses for `host`; a cancelled call leaves its thread behind and goes on."""
+    found = await anyio.to_thread.run_sync(
+        lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP),
+        abandon_on_cancel=True,
+        limiter=_resolver_limiter(),
+    )
+    return [str(sockaddr[0]) for *_, sockaddr in found]
+
+
+_limiters: Final[anyio.lowlevel.RunVar[anyio.CapacityLimiter]] = anyio.lowlevel.RunVar("winnow_resolvers")
+
+
+def _resolver_limiter() -> anyio.CapacityLimiter:
+    limiter = _limiters.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(_RESOLVERS)
+        _limiters.set(limiter)
+    return limiter
+
+
+async def checked_addresses(host: str, port: int, limits: FetchLimits, resolve: Resolver) -> list[str]:
+    """Return the addresses of `host`, all of which may be asked.
+
+    One forbidden address refuses the name: an answer that mixes public and private ones is how rebinding looks.
+
+    Raises:
+        AddressRefused: The name resolves to a forbidden address.
+        SourceUnavailable: The name does not resolve.
+    """
+    literal = _literal(host.rstrip("."))
+    try:
+        texts = [str(literal)] if literal is not None else list(await resolve(host, port))
+        addresses = list(dict.fromkeys(ip_address(text.partition("%")[0]) for text in texts))
+    except (OSError, UnicodeError, ValueError) as e:
+        raise SourceUnavailable(
+            f"The name {host!r} cannot be resolved: {e}.", source=host, hint="Check the spelling, or try later."
+        ) from e
+    if not addresses:
+        raise SourceUnavailable(f"The name {host!r} has no address.", source=host, hint="Check the spelling.")
+    for address in addresses:
+        reason = refusal(address, limits)
+        if reason:
+            raise AddressRefused(
+                f"{host} resolves to {address}, which is no public address ({reason}).", source=host, hint=_HINT_PRIVATE
+            )
+    return [str(address) for address in addresses]
+
+
+def _refused(url: str, why: str, hint: str) -> AddressRefused:
+    return AddressRefused(f"{url} is not fetched: {why}.", source=url, hint=hint)

@@ -1,0 +1,181 @@
+"""Fetching one source, from what the caller wrote to a `Page`: files below the roots, and the web through the guard.
+
+Each fetch reads as the numbered steps of `Fetcher.fetch`. Not for: search, cleaning, and lists of sources (callers run
+several fetches at once; the gates hold them to the limits).
+"""
+
+import re
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from cache.store import Store
+from errors import AddressRefused, SourceNotFound, SourceTimeout
+from pipeline.documents import Page
+from pipeline.fetch.address import Resolver, Target, check_url, system_resolver
+from pipeline.fetch.connect import open_client
+from pipeline.fetch.convert import Raw, to_page
+from pipeline.fetch.exchange import Answer, Exchange
+from pipeline.fetch.files import path_of_url, read_file
+from pipeline.fetch.freshness import lifetime, validators
+from pipeline.fetch.gates import Gates
+from pipeline.fetch.handles import Known, find_answer, find_page, is_handle, keep_answer
+from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.status import error_for, is_challenge
+from pipeline.work import in_thread
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""Two characters at least: `C:` is a drive."""
+_LIKE_HOST: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})+(?::\d+)?(?:[/?#]|\Z)")
+
+
+class Fetcher:
+    """Fetches sources as pages; made by `open_fetcher`. One for the whole server, used by many tasks at once."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        limits: FetchLimits,
+        *,
+        pages: Store | None,
+        roots: Sequence[Path],
+        clock: Callable[[], float],
+    ) -> None:
+        self._exchange = exchange
+        self._limits = limits
+        self._pages = pages
+        self._roots = tuple(roots)
+        self._clock = clock
+        self._gates = Gates(overall=1, per_host=1)
+
+    async def fetch(self, url: str) -> Page:
+        """Return one source as a page.
+
+        Args:
+            url: An http(s) address, a `file:` URL or path below the roots, or a handle of a page fetched before.
+
+        Raises:
+            AddressRefused: Another scheme, a private address, a path outside the roots, or robots.txt says no.
+            SourceNotFound: 404, 410, no such file, or an expired handle.
+            SourceBlocked: 401, 403, 429, or a check against robots.
+            SourceUnavailable: The site is broken, away or unknown.
+            SourceTimeout: Not complete before `FetchLimits.total_seconds`.
+            SourceTooLarge: Over a cap.
+            SourceUnreadable: There is no text in it.
+        """
+        source = url.strip()
+        # 1. what is not on the web
+        if is_handle(source):
+            return await self._by_handle(source)
+        if source.lower().startswith("file:") or not _SCHEME.match(source):
+            return await self._from_disk(source)
+        # 2. an address of allowed form
+        target = check_url(source, self._limits)
+        async with self._gates.flight(str(target.url)):
+            # 3. known and fresh
+            known = await self._recall(target)
+            if known is not None and self._clock() < known.fresh_until:
+                return replace(known.page, url=source)
+            # 4. the exchange, within the deadline
+            answer = await self._ask(source, known)
+            # 5. known and unchanged
+            if answer.status == 304 and known is not None:
+                page = replace(known.page, fetched_at=self._now())
+                await self._keep(target, page, answer, known)
+                return replace(page, url=source)
+            # 6. a refusal in words
+            if not 200 <= answer.status < 300 or is_challenge(answer.headers):
+                raise error_for(answer.status, answer.headers, url=source, now=self._clock())
+            # 7. bytes to a page
+            page = await in_thread(to_page, self._raw(source, answer), seconds=self._limits.convert_seconds)
+            # 8. kept for the next time
+            await self._keep(target, page, answer, None)
+            return page
+
+    async def _by_handle(self, handle: str) -> Page:
+        page = await in_thread(find_page, self._pages, handle) if self._pages is not None else None
+        if page is None:
+            raise SourceNotFound(
+                f"The handle {handle} is unknown or has expired.", source=handle, hint="Fetch the page's URL again."
+            )
+        return page
+
+    async def _from_disk(self, source: str) -> Page:
+        path = path_of_url(source) if source.lower().startswith("file:") else Path(source)
+        try:
+            page = await in_thread(read_file, path, roots=self._roots, max_bytes=self._limits.max_unpacked)
+        except (AddressRefused, SourceNotFound) as e:
+            if _LIKE_HOST.match(source):
+                raise type(e)(e.what, source=source, hint=f"If it is a web address, write https://{source}") from e
+            raise
+        return replace(page, url=source)
+
+    async def _recall(self, target: Target) -> Known | None:
+        if self._pages is None:
+            return None
+        return await in_thread(find_answer, self._pages, str(target.url))
+
+    async def _ask(self, source: str, known: Known | None) -> Answer:
+        with anyio.move_on_after(self._limits.total_seconds):
+            return await self._exchange.ask(source, validators=known.validators if known is not None else {})
+        raise SourceTimeout(
+            f"{source} was not complete after {self._limits.total_seconds:g} s.",
+            source=source,
+            hint="Try again later, or use another source.",
+        )
+
+    def _raw(self, source: str, answer: Answer) -> Raw:
+        language = answer.headers.get("content-language", "").strip().lower()
+        return Raw(
+            body=answer.body,
+            url=source,
+            final_url=str(answer.target.url),
+            content_type=answer.headers.get("content-type", ""),
+            name=answer.target.url.path,
+            fetched_at=self._now(),
+            language=language[:2] if re.fullmatch(r"[a-z]{2}(?:-[a-z0-9-]{1,20})?", language) else "",
+        )
+
+    async def _keep(self, target: Target, page: Page, answer: Answer, known: Known | None) -> None:
+        fresh = lifetime(answer.headers, default=self._limits.fresh_seconds)
+        if self._pages is None or fresh is None or answer.status not in {200, 304}:
+            return
+        asked = validators(answer.headers) or (known.validators if known is not None else {})
+        # What a redirect led to is asked for at the first hop, where its validators mean nothing.
+        usable = asked if str(answer.target.url) == str(target.url) else {}
+        entry = Known(page, self._clock() + fresh, usable)
+        await in_thread(keep_answer, self._pages, str(target.url), entry, seconds=self._limits.keep_seconds)
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
+
+
+@asynccontextmanager
+async def open_fetcher(
+    limits: FetchLimits,
+    *,
+    pages: Store | None,
+    roots: Sequence[Path] = (),
+    clock: Callable[[], float] = time.time,
+    resolve: Resolver = system_resolver,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[Fetcher]:
+    """Open a fetcher; its connections close with the context.
+
+    Args:
+        limits: Caps, deadlines and permissions.
+        pages: Where pages are kept; None to keep none.
+        roots: Folders below which files may be read.
+        clock: Seconds since the epoch.
+        resolve: Finds the addresses of a host; whatever it says is checked.
+        tls: Which certificates are trusted; None for the system's.
+    """
+    async with open_client(limits, resolve, tls) as client:
+        yield Fetcher(Exchange(client, limits, clock), limits, pages=pages, roots=roots, clock=clock)

@@ -1,0 +1,329 @@
+"""The disk cache: what is kept comes back, what is broken is set aside, and nothing is ever unpickled."""
+
+import logging
+import math
+import os
+import pickle
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cache.disk import RefusedRow, seal, unseal
+from cache.store import JsonValue, Store
+from cache.stores import open_stores
+from errors import CacheError
+
+
+class Clock:
+    """Time that passes when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        """Return seconds since the epoch."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
+    opened = Store(tmp_path / "store", size_limit=50_000_000, clock=clock)
+    yield opened
+    opened.close()
+
+
+def reopen(store: Store, clock: Callable[[], float] = time.time) -> Store:
+    """Return a second store on the same folder, as another server would open it."""
+    return Store(store.stats().folder, size_limit=50_000_000, clock=clock)
+
+
+VALUES: list[JsonValue] = [{"a": [1, 2.5, None, True, "é"]}, [], "text", 0, False, "\ud800 lone", "x" * 200_000]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_json_comes_back_as_it_was(store: Store, value: JsonValue) -> None:
+    store.set_json("k", value)
+    assert store.get_json("k") == value
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 32_767, 32_768, 3_000_000])
+def test_bytes_of_any_size_come_back(store: Store, size: int) -> None:
+    value = os.urandom(size)
+    store.set_bytes("k", value)
+    assert store.get_bytes("k") == value
+
+
+@pytest.mark.parametrize(
+    "key", ["", "a", "é", "\ud800", "k" * 100_000, "with\nbreak\x00zero", "http://example.org/?q=1"]
+)
+def test_any_text_is_a_key_of_its_own(store: Store, key: str) -> None:
+    store.set_bytes(key, b"mine")
+    store.set_bytes(key + "x", b"other")
+    assert store.get_bytes(key) == b"mine"
+    store.delete(key)
+    assert store.get_bytes(key) is None
+    assert store.get_bytes(key + "x") == b"other"
+
+
+def test_json_and_bytes_are_never_taken_for_each_other(store: Store) -> None:
+    store.set_json("j", "[1]")
+    store.set_bytes("b", b"[1]")
+    assert store.get_bytes("j") is None
+    assert store.get_json("b") is None
+
+
+def test_values_expire_by_the_clock_that_was_passed_in(store: Store, clock: Clock) -> None:
+    store.set_json("soon", 1, expire=10)
+    store.set_bytes("late", b"2", expire=1000)
+    store.set_many_bytes({"many": b"3"}, expire=10)
+    store.set_json("ever", 4)
+    clock.now += 9.9
+    assert (store.get_json("soon"), store.get_bytes("many")) == (1, b"3")
+    clock.now += 0.2
+    assert (store.get_json("soon"), store.get_bytes("many")) == (None, None)
+    assert (store.get_bytes("late"), store.get_json("ever")) == (b"2", 4)
+
+
+def test_ten_thousand_small_values_are_read_in_half_a_second(store: Store) -> None:
+    items = {f"text-{n}": os.urandom(768) for n in range(10_000)}
+    store.set_many_bytes(items)
+    best = math.inf
+    for _ in range(3):
+        started = time.process_time()  # a busy machine must not fail this
+        found = store.get_many_bytes([*items, "unknown"])
+        best = min(best, time.process_time() - started)
+    assert found == items
+    assert best < 0.5
+
+
+def test_what_is_kept_outlives_the_store_that_kept_it(store: Store, clock: Clock) -> None:
+    store.set_json("k", [1, 2])
+    store.close()
+    again = reopen(store, clock)
+    assert again.get_json("k") == [1, 2]
+    again.close()
+
+
+def test_over_the_cap_the_oldest_leave_first(tmp_path: Path) -> None:
+    small = Store(tmp_path / "small", size_limit=1_000_000, clock=time.time)
+    for n in range(200):
+        small.set_bytes(f"k{n}", os.urandom(50_000))
+    stats = small.stats()
+    assert stats.bytes < 1_300_000
+    assert small.get_bytes("k0") is None
+    assert small.get_bytes("k199") is not None
+    on_disk = sum(path.stat().st_size for path in (tmp_path / "small").rglob("*") if path.is_file())
+    assert on_disk < 6_000_000  # the write-ahead log comes on top, up to 4 MB
+    small.close()
+
+
+def test_clearing_forgets_everything_and_counts_it(store: Store) -> None:
+    store.set_many_bytes({f"k{n}": b"v" * (n * 500) for n in range(100)})
+    assert store.clear() == 100
+    assert store.get_bytes("k1") is None
+    assert store.stats().entries == 0
+    assert not list(store.stats().folder.rglob("*.val"))
+
+
+def test_the_figures_tell_hits_misses_and_bytes(store: Store) -> None:
+    store.set_bytes("k", b"v" * 100_000)
+    store.get_bytes("k")
+    store.get_bytes("nothing")
+    stats = store.stats()
+    assert (stats.entries, stats.hits, stats.misses, stats.problems) == (1, 1, 1, 0)
+    assert stats.bytes > 100_000
+
+
+class Bomb:
+    """Leaves a file behind when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str, str]]:
+        return os.symlink, (str(self.path.parent), str(self.path))
+
+
+def plant(folder: Path, columns: dict[str, object]) -> None:
+    """Write a row into the database as an attacker with access to the folder would."""
+    row = {
+        "store_time": 0,
+        "expire_time": None,
+        "access_time": 0,
+        "size": 0,
+        "filename": None,
+        "value": None,
+        **columns,
+    }
+    with sqlite3.connect(folder / "cache.db") as connection:
+        names = ", ".join(row)
+        connection.execute(f"INSERT INTO Cache ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))  # noqa: S608  names are ours
+    connection.close()
+
+
+def test_a_planted_pickle_is_refused_and_not_executed(store: Store, tmp_path: Path) -> None:
+    folder = store.stats().folder
+    mark = tmp_path / "executed"
+    value = pickle.dumps(Bomb(mark))
+    (folder / "aa" / "bb").mkdir(parents=True)
+    (folder / "aa" / "bb" / f"{'c' * 28}.val").write_bytes(value)
+    plant(folder, {"key": "1:row", "raw": 1, "mode": 4, "value": value})
+    plant(folder, {"key": "1:file", "raw": 1, "mode": 4, "filename": f"aa/bb/{'c' * 28}.val"})
+    plant(folder, {"key": value, "raw": 0, "mode": 1, "value": value})
+    for key in ("row", "file"):
+        assert store.get_json(key) is None
+        assert store.get_bytes(key) is None
+    assert store.stats().problems >= 2
+    store.clear()
+    assert not mark.exists()
+    pickle.loads(value)  # noqa: S301  shows that the bomb would have gone off
+    assert mark.exists()
+
+
+def test_a_planted_file_name_reads_and_deletes_nothing_outside(store: Store, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(seal("1:k", b"secret", kind=b"B"))
+    for number, name in enumerate(["../secret", str(secret), "aa/bb/../../../secret"]):
+        plant(store.stats().folder, {"key": f"1:k{number}", "raw": 1, "mode": 2, "filename": name})
+        assert store.get_bytes(f"k{number}") is None
+    store.clear()
+    assert secret.exists()
+
+
+def test_a_value_that_was_changed_on_disk_is_not_served(store: Store) -> None:
+    store.set_bytes("large", b"a" * 100_000)
+    store.set_bytes("small", b"b" * 100)
+    (file,) = store.stats().folder.rglob("*.val")
+    file.write_bytes(file.read_bytes()[:50_000])
+    with sqlite3.connect(store.stats().folder / "cache.db") as connection:
+        connection.execute("UPDATE Cache SET value = value || x'00' WHERE key = '1:small'")
+    connection.close()
+    assert store.get_bytes("large") is None
+    assert store.get_bytes("small") is None
+    assert store.stats().problems == 2
+    store.set_bytes("large", b"new")
+    assert store.get_bytes("large") == b"new"
+
+
+@given(st.text(max_size=20), st.binary(max_size=200), st.integers(0, 250), st.integers(1, 255))
+def test_an_envelope_opens_only_whole_and_for_its_own_key(key: str, payload: bytes, place: int, flip: int) -> None:
+    blob = seal(key, payload, kind=b"B", expires_at=100.0)
+    assert unseal(key, blob, kind=b"B", now=99.0) == payload
+    assert unseal(key, blob, kind=b"B", now=100.0) is None
+    assert unseal(key, blob, kind=b"J", now=0.0) is None
+    with pytest.raises(RefusedRow):
+        unseal(key + "x", blob, kind=b"B", now=0.0)
+    damaged = bytearray(blob)
+    if 13 <= place < len(blob):
+        damaged[place] ^= flip
+        with pytest.raises(RefusedRow):
+            unseal(key, bytes(damaged), kind=b"B", now=0.0)
+
+
+@pytest.mark.parametrize("garbage", [b"garbage " * 5000, b"SQLite format 3\x00" + os.urandom(20_000), b"\x00" * 9000])
+def test_a_database_of_garbage_is_set_aside_and_begun_anew(
+    store: Store, garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = store.stats().folder
+    store.set_bytes("k", b"v")
+    store.close()
+    for path in folder.glob("cache.db*"):
+        path.unlink()
+    (folder / "cache.db").write_bytes(garbage)
+    with caplog.at_level(logging.WARNING):
+        again = reopen(store)
+    assert "set aside" in caplog.text
+    assert again.get_bytes("k") is None
+    again.set_bytes("k", b"new")
+    assert again.get_bytes("k") == b"new"
+    assert len(list(folder.parent.glob("store.broken-*"))) == 1
+    again.close()
+
+
+def test_a_database_that_breaks_while_it_is_open_is_replaced(store: Store) -> None:
+    folder = store.stats().folder
+    store.set_many_bytes({f"k{n}": os.urandom(2000) for n in range(500)})
+    store.close()
+    raw = bytearray((folder / "cache.db").read_bytes())
+    raw[4096:] = os.urandom(len(raw) - 4096)
+    (folder / "cache.db").write_bytes(raw)
+    for path in folder.glob("cache.db-*"):
+        path.unlink()
+    for n in range(20):
+        store.get_bytes(f"k{n}")
+        store.set_bytes(f"k{n}", b"new")
+    assert store.get_bytes("k19") == b"new"
+    assert store.stats().problems > 0
+
+
+def test_odd_settings_in_a_database_are_not_taken_over(store: Store) -> None:
+    folder = store.stats().folder
+    store.close()
+    with sqlite3.connect(folder / "cache.db") as connection:
+        connection.execute("INSERT INTO Settings VALUES ('disk_evil', 'x'), ('get', 'y')")
+    connection.close()
+    again = reopen(store)
+    again.set_bytes("k", b"v")
+    assert again.get_bytes("k") == b"v"
+    again.close()
+
+
+def test_a_folder_that_is_deleted_under_a_running_store_comes_back(store: Store) -> None:
+    folder = store.stats().folder
+    store.set_bytes("k", b"v" * 100_000)
+    folder.rename(folder.with_name("gone"))
+    assert store.get_bytes("k") is None
+    store.set_bytes("k", b"w" * 100_000)
+    assert store.get_bytes("k") == b"w" * 100_000
+    assert (folder / "cache.db").is_file()
+    again = reopen(store)
+    assert again.get_bytes("k") == b"w" * 100_000
+    again.close()
+
+
+def test_the_cache_is_for_its_owner_only(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "cache"
+    stores = open_stores(folder, size_limit=10_000_000)
+    for name in ("", "pages", "searches", "embeddings", "scores", "trees"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o700
+    stores.pages.set_json("k", 1)
+    assert stores.searches.get_json("k") is None
+    assert stores.stats()["pages"].entries == 1
+    assert stores.clear() == 1
+    stores.close()
+
+
+def test_a_folder_that_cannot_be_used_is_a_cache_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/winnow-cache")):
+        with pytest.raises(CacheError, match="cannot be used"):
+            open_stores(folder, size_limit=1_000_000)
+
+
+def test_two_servers_on_one_folder_recover_together(store: Store, clock: Clock) -> None:
+    other = reopen(store, clock)
+    folder = store.stats().folder
+    store.set_many_bytes({f"k{n}": os.urandom(2000) for n in range(500)})
+    store.close()
+    other.close()
+    (folder / "cache.db").write_bytes(os.urandom(500_000))
+    for path in folder.glob("cache.db-*"):
+        path.unlink()
+    for n in range(10):
+        store.set_bytes(f"k{n}", b"from the first")
+        other.set_bytes(f"l{n}", b"from the second")
+    assert store.get_bytes("l9") == b"from the second"
+    assert other.get_bytes("k9") == b"from the first"
+    assert len(list(folder.parent.glob("store.broken-*"))) == 1
+    other.close()

@@ -1,0 +1,312 @@
+"""Fetching through a real server on loopback: statuses, redirects, retries, encodings, the cache, cancellation."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+
+from errors import (
+    AddressRefused,
+    SourceBlocked,
+    SourceNotFound,
+    SourceTimeout,
+    SourceTooLarge,
+    SourceUnavailable,
+)
+from pipeline.fetch.client import open_fetcher
+from pipeline.fetch.limits import FetchLimits
+from tests.test_fetch_server import PAGE, Asked, Reply, failure_of, open_local, open_site
+
+ONCE = FetchLimits(allow_loopback=True, total_seconds=5.0, retry=False, respect_robots=False)
+
+
+STATUSES = [
+    (400, SourceUnavailable),
+    (401, SourceBlocked),
+    (402, SourceBlocked),
+    (403, SourceBlocked),
+    (404, SourceNotFound),
+    (410, SourceNotFound),
+    (418, SourceUnavailable),
+    (429, SourceBlocked),
+    (451, SourceBlocked),
+    (500, SourceUnavailable),
+    (502, SourceUnavailable),
+    (503, SourceUnavailable),
+    (520, SourceUnavailable),
+    (799, SourceUnavailable),
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("status", "kind"), STATUSES)
+async def test_each_refusing_status_is_its_own_error(status: int, kind: type[Exception]) -> None:
+    async with open_site({"/p": Reply(status=status)}) as site, open_local(ONCE) as fetcher:
+        error = await failure_of(fetcher, site.url("/p"))
+    assert type(error) is kind
+    assert str(status) in error.what
+    assert error.source == site.url("/p")
+    assert error.hint
+
+
+@pytest.mark.anyio
+async def test_retry_after_reaches_the_caller() -> None:
+    replies = {
+        "/a": Reply(status=429, headers={"Retry-After": "77"}),
+        "/b": Reply(status=503, headers={"Retry-After": "9"}),
+    }
+    async with open_site(replies) as site, open_local() as fetcher:
+        first = await failure_of(fetcher, site.url("/a"))
+        second = await failure_of(fetcher, site.url("/b"))
+    assert "77 s" in first.hint
+    assert "9 s" in second.hint
+    assert site.paths == ["/a", "/b"]
+
+
+@pytest.mark.anyio
+async def test_a_check_against_robots_is_blocked_even_with_status_200() -> None:
+    async with open_site({"/p": Reply(headers={"cf-mitigated": "challenge"})}) as site, open_local() as fetcher:
+        assert type(await failure_of(fetcher, site.url("/p"))) is SourceBlocked
+
+
+@pytest.mark.anyio
+async def test_a_server_that_was_busy_is_asked_once_more() -> None:
+    asked = 0
+
+    def sometimes(_: Asked) -> Reply:
+        nonlocal asked
+        asked += 1
+        return Reply(status=503) if asked == 1 else Reply()
+
+    async with open_site({"/p": sometimes}) as site, open_local() as fetcher:
+        page = await fetcher.fetch(site.url("/p"))
+    assert page.title == "Piran"
+    assert asked == 2
+
+
+@pytest.mark.anyio
+async def test_a_server_that_stays_busy_is_asked_twice_and_no_more() -> None:
+    async with open_site({"/p": Reply(status=502)}) as site, open_local() as fetcher:
+        assert type(await failure_of(fetcher, site.url("/p"))) is SourceUnavailable
+    assert len(site.paths) == 2
+
+
+@pytest.mark.anyio
+async def test_a_connection_that_breaks_in_the_body_is_tried_once_more() -> None:
+    asked = 0
+
+    def breaking(_: Asked) -> Reply:
+        nonlocal asked
+        asked += 1
+        return (
+            Reply(body=PAGE[:60], headers={"Content-Length": "5000", "Connection": "close"}) if asked == 1 else Reply()
+        )
+
+    async with open_site({"/p": breaking}) as site, open_local() as fetcher:
+        assert (await fetcher.fetch(site.url("/p"))).title == "Piran"
+    assert asked == 2
+
+
+@pytest.mark.anyio
+async def test_a_page_that_always_breaks_is_unavailable_and_never_half_a_page() -> None:
+    reply = Reply(body=PAGE[:60], headers={"Content-Length": "5000", "Connection": "close"})
+    async with open_site({"/p": reply}) as site, open_local() as fetcher:
+        assert type(await failure_of(fetcher, site.url("/p"))) is SourceUnavailable
+
+
+@pytest.mark.anyio
+async def test_a_port_where_nobody_listens_is_unavailable() -> None:
+    async with open_site({}) as site:
+        url = site.url("/p")
+    async with open_local(ONCE) as fetcher:
+        error = await failure_of(fetcher, url)
+    assert type(error) is SourceUnavailable
+    assert "no connection" in error.what
+
+
+@pytest.mark.anyio
+async def test_redirects_are_followed_and_the_last_address_is_kept() -> None:
+    routes = {
+        "/a": Reply(status=301, headers={"Location": "/b?x=1"}),
+        "/b?x=1": Reply(status=302, headers={"Location": "c#there"}),
+        "/c": Reply(),
+    }
+    async with open_site(routes) as site, open_local() as fetcher:
+        page = await fetcher.fetch(site.url("/a"))
+    assert page.url == site.url("/a")
+    assert page.final_url == site.url("/c")
+    assert site.paths == ["/a", "/b?x=1", "/c"]
+
+
+@pytest.mark.anyio
+async def test_circles_and_endless_chains_of_redirects_end() -> None:
+    routes = {f"/{n}": Reply(status=307, headers={"Location": f"/{n + 1}"}) for n in range(50)}
+    routes |= {"/x": Reply(status=302, headers={"Location": "/y"}), "/y": Reply(status=302, headers={"Location": "/x"})}
+    async with open_site(routes) as site, open_local() as fetcher:
+        chain = await failure_of(fetcher, site.url("/0"))
+        circle = await failure_of(fetcher, site.url("/x"))
+    assert "more than 5 times" in chain.what
+    assert "circle" in circle.what
+    assert len(site.paths) == 6 + 2
+
+
+FORBIDDEN_TARGETS = [
+    "http://10.0.0.1/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://[::ffff:169.254.169.254]/",
+    "http://192.168.1.1/admin",
+    "http://[fd00::1]/",
+    "http://2130706433/",
+    "file:///etc/passwd",
+    "ftp://127.0.0.1/x",
+    "data:text/html,hello",
+    "javascript:alert(1)",
+    "http://user:secret@10.1.1.1/",
+    "http://127.0.0.1:22/",
+    "//100.64.0.1/",
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("target", FORBIDDEN_TARGETS)
+async def test_a_redirect_to_a_forbidden_address_is_refused(target: str) -> None:
+    async with open_site({"/p": Reply(status=302, headers={"Location": target})}) as site, open_local() as fetcher:
+        error = await failure_of(fetcher, site.url("/p"))
+    assert type(error) is AddressRefused
+    assert "redirects" in error.what
+    assert site.paths == ["/p"]
+
+
+@pytest.mark.anyio
+async def test_a_redirect_from_a_public_name_to_loopback_never_arrives() -> None:
+    """The first hop is allowed by its network, the second is loopback, which is not."""
+    from_public = FetchLimits(retry=False, respect_robots=False)
+    async with open_site({"/secret": Reply()}) as inside, open_fetcher(from_public, pages=None) as fetcher:
+        error = await failure_of(fetcher, inside.url("/secret"))
+        named = await failure_of(fetcher, inside.url("/secret", host="localhost"))
+    assert type(error) is AddressRefused
+    assert type(named) is AddressRefused
+    assert inside.asked == []
+
+
+@pytest.mark.anyio
+async def test_a_name_is_resolved_once_and_the_checked_address_is_dialled() -> None:
+    """DNS rebinding: the second answer would be private, but nobody asks for it."""
+    answers = iter(["127.0.0.1", "10.0.0.1", "10.0.0.1"])
+    resolved: list[str] = []
+
+    async def rebinding(host: str, port: int) -> list[str]:
+        resolved.append(f"{host}:{port}")
+        return [next(answers)]
+
+    routes = {"/p": Reply(headers={"Connection": "close"})}
+    async with open_site(routes) as site, open_fetcher(ONCE, pages=None, resolve=rebinding) as fetcher:
+        page = await fetcher.fetch(site.url("/p", host="rebind.example"))
+        again = await failure_of(fetcher, site.url("/p", host="rebind.example"))
+    assert page.title == "Piran"
+    assert site.asked[0].headers["host"] == f"rebind.example:{site.port}"
+    assert type(again) is AddressRefused
+    assert "10.0.0.1" in again.what
+    assert len(resolved) == 2
+    assert site.paths == ["/p"]
+
+
+@pytest.mark.anyio
+async def test_a_name_with_one_private_address_among_public_ones_is_refused() -> None:
+    async def mixed(_host: str, _port: int) -> list[str]:
+        return ["127.0.0.1", "192.168.0.7"]
+
+    async with open_site({"/p": Reply()}) as site, open_fetcher(ONCE, pages=None, resolve=mixed) as fetcher:
+        assert type(await failure_of(fetcher, site.url("/p", host="mixed.example"))) is AddressRefused
+    assert site.asked == []
+
+
+@pytest.mark.anyio
+async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() -> None:
+    async def two(_host: str, _port: int) -> list[str]:
+        return ["127.0.0.9", "127.0.0.1"]
+
+    async with open_site({"/p": Reply()}) as site, open_fetcher(ONCE, pages=None, resolve=two) as fetcher:
+        assert (await fetcher.fetch(site.url("/p", host="two.example"))).title == "Piran"
+
+
+@pytest.mark.anyio
+async def test_unknown_names_and_hanging_name_servers_end_in_words() -> None:
+    async def unknown(host: str, _port: int) -> list[str]:
+        raise OSError(f"no such name {host}")
+
+    async def hanging(_host: str, _port: int) -> list[str]:
+        await asyncio.sleep(60)
+        return []
+
+    limits = FetchLimits(total_seconds=0.4)
+    async with open_fetcher(limits, pages=None, resolve=unknown) as fetcher:
+        assert type(await failure_of(fetcher, "http://nowhere.example/")) is SourceUnavailable
+    started = time.monotonic()
+    async with open_fetcher(limits, pages=None, resolve=hanging) as fetcher:
+        assert type(await failure_of(fetcher, "http://slow.example/")) is SourceTimeout
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_fetch_ends_at_once_and_leaves_the_fetcher_usable() -> None:
+    async with open_site({"/never": Reply(silent=True), "/p": Reply()}) as site, open_local(ONCE) as fetcher:
+        started = time.monotonic()
+        with anyio.move_on_after(0.2) as scope:
+            await fetcher.fetch(site.url("/never"))
+        assert scope.cancelled_caught
+        assert time.monotonic() - started < 1
+        assert (await fetcher.fetch(site.url("/p"))).title == "Piran"
+
+
+@pytest.mark.anyio
+async def test_six_slow_pages_of_one_host_take_as_long_as_one() -> None:
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(1.0)
+        writer.write(PAGE)
+
+    async with open_site({f"/{n}": Reply(stream=slow) for n in range(6)}) as site, open_local() as fetcher:
+        started = time.monotonic()
+        async with anyio.create_task_group() as tasks:
+            for n in range(6):
+                tasks.start_soon(fetcher.fetch, site.url(f"/{n}"))
+        assert time.monotonic() - started < 1.8
+
+
+@pytest.mark.anyio
+async def test_the_library_resolves_nothing_by_itself() -> None:
+    """The pool dials through our backend: a name that our resolver sends to loopback arrives there."""
+
+    async def always(_host: str, _port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    async with open_site({"/p": Reply()}) as site, open_fetcher(ONCE, pages=None, resolve=always) as fetcher:
+        page = await fetcher.fetch(site.url("/p", host="does-not-exist.invalid"))
+        assert httpx2.URL(page.final_url).host == "does-not-exist.invalid"
+        tight = FetchLimits(allow_loopback=True, max_bytes=100, respect_robots=False)
+        async with open_fetcher(tight, pages=None, resolve=always) as small:
+            assert type(await failure_of(small, site.url("/p", host="other.invalid"))) is SourceTooLarge
+
+
+@pytest.mark.anyio
+async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_told(tmp_path: Path) -> None:
+    (tmp_path / "salt.txt").write_text("Salt of Piran.")
+    async with open_local(roots=[tmp_path]) as fetcher:
+        for source in (str(tmp_path / "salt.txt"), (tmp_path / "salt.txt").as_uri(), "salt.txt"):
+            page = await fetcher.fetch(source)
+            assert page.url == source
+            assert "Salt of Piran" in page.html
+        assert type(await failure_of(fetcher, "file:///etc/passwd")) is AddressRefused
+        assert type(await failure_of(fetcher, "../etc/passwd")) is AddressRefused
+        assert "https://example.org/page" in (await failure_of(fetcher, "example.org/page")).hint
+
+
+@pytest.mark.anyio
+async def test_names_are_resolved_by_the_system_where_nothing_else_is_given() -> None:
+    async with open_site({"/p": Reply()}) as site, open_local(ONCE) as fetcher:
+        page = await fetcher.fetch(site.url("/p", host="localhost"))
+    assert page.final_url.startswith("http://localhost:")
+    assert site.asked[0].headers["host"] == f"localhost:{site.port}"

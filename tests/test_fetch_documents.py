@@ -1,0 +1,384 @@
+"""PDF, Word, Markdown, text, JSON, CSV, XML and feeds become HTML; what holds no text says why."""
+
+import contextlib
+import io
+import json
+import os
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pypdf import PdfReader, PdfWriter
+
+from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnreadable
+from pipeline.documents import Page
+from pipeline.fetch.convert import Raw, to_page
+from pipeline.fetch.converted import Unreadable
+from pipeline.fetch.files import file_key, path_of_url, read_file
+from pipeline.fetch.shell import look_at
+
+Line = tuple[str, int]
+"""Text and its size in points."""
+
+
+def make_pdf(pages: Sequence[Sequence[Line]], *, font: str = "Helvetica", title: str = "") -> bytes:
+    """Return a PDF written by hand: one content stream a page, each line 1.4 times its size below the last."""
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", f"<< /Type /Font /Subtype /Type1 /BaseFont /{font} >>"]
+    kids = []
+    for lines in pages:
+        y = 760.0
+        parts = []
+        for text, size in lines:
+            y -= size * 1.4 if text else size * 2
+            safe = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
+            if text:
+                parts.append(f"BT /F1 {size} Tf 1 0 0 1 72 {y:.1f} Tm ({safe}) Tj ET")
+        stream = "\n".join(parts)
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+        content = len(objects)
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {content} 0 R"
+            " /Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        kids.append(f"{len(objects)} 0 R")
+    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    objects.append(f"<< /Title ({title}) >>")
+    out = b"%PDF-1.4\n"
+    places = []
+    for number, body in enumerate(objects, 1):
+        places.append(len(out))
+        out += f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1")
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    tail = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R /Info {len(objects)} 0 R >>\nstartxref\n{len(out)}\n%%EOF"
+    return out + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{tail}".encode()
+
+
+def make_docx(paragraphs: str, *, extra: str = "", core: str = "") -> bytes:
+    """Return the smallest Word file with `paragraphs` of WordprocessingML."""
+    space = "http://schemas.openxmlformats.org"
+    document = (
+        f'{extra}<w:document xmlns:w="{space}/wordprocessingml/2006/main"><w:body>{paragraphs}</w:body></w:document>'
+    )
+    types = f'<Types xmlns="{space}/package/2006/content-types"/>'
+    target = f"{space}/officeDocument/2006/relationships/officeDocument"
+    link = f'<Relationship Id="r1" Type="{target}" Target="word/document.xml"/>'
+    rels = f'<Relationships xmlns="{space}/package/2006/relationships">{link}</Relationships>'
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", types)
+        archive.writestr("_rels/.rels", rels)
+        archive.writestr("word/document.xml", document)
+        if core:
+            archive.writestr("docProps/core.xml", core)
+    return out.getvalue()
+
+
+def paragraph(text: str, style: str = "") -> str:
+    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def read(body: bytes, kind: str = "", name: str = "") -> Page:
+    return to_page(Raw(body, "https://example.org/x", "https://example.org/x", content_type=kind, name=name))
+
+
+def why_unreadable(body: bytes, kind: str = "", name: str = "") -> str:
+    with pytest.raises(SourceUnreadable) as caught:
+        read(body, kind, name)
+    return caught.value.what
+
+
+REPORT = [
+    [
+        *(("The harbour of Piran", 24), ("", 12), ("It was rebuilt in 1287 after", 11), ("the great storm.", 11)),
+        *(("", 30), ("1. The lighthouse", 16), ("", 12), ("It burns since then, and the light-", 11)),
+        ("house keeper is a woman of the town.", 11),
+    ],
+    [("2. Salt", 16), ("", 12), ("Salt was the town's wealth (and its duty).", 11)],
+]
+
+
+def test_a_pdf_keeps_headings_paragraphs_and_page_anchors() -> None:
+    page = read(make_pdf(REPORT, title="Piran"), "application/pdf")
+    assert page.media_type == "application/pdf"
+    assert page.title == "Piran"
+    assert "<h2>The harbour of Piran</h2>" in page.html
+    assert "<h3>1. The lighthouse</h3>" in page.html
+    assert "<p>It was rebuilt in 1287 after the great storm.</p>" in page.html
+    assert "<p>It burns since then, and the lighthouse keeper is a woman of the town.</p>" in page.html
+    assert '<section id="page-2">\n<h3>2. Salt</h3>' in page.html
+    assert "wealth (and its duty)" in page.html
+
+
+def test_lines_that_recur_on_every_page_are_left_out_but_for_the_first() -> None:
+    pages = [
+        [("Yearbook of Salt", 9), (f"Chapter {n} tells of the year {1900 + n * 7}.", 11), (f"page {n}", 9)]
+        for n in range(9)
+    ]
+    html = read(make_pdf(pages)).html
+    assert html.count("Yearbook of Salt") == 1
+    assert html.count("tells of the year") == 9
+
+
+def test_a_fixed_width_font_is_code() -> None:
+    assert "<pre>x = 1\ny = 2</pre>" in read(make_pdf([[("x = 1", 10), ("y = 2", 10)]], font="Courier")).html
+
+
+def test_an_encrypted_pdf_says_that_it_needs_a_password_and_one_without_is_read() -> None:
+    for password, readable in (("", True), ("secret", False)):
+        writer = PdfWriter(clone_from=PdfReader(io.BytesIO(make_pdf(REPORT))))
+        writer.encrypt(user_password=password, algorithm="AES-256")
+        out = io.BytesIO()
+        writer.write(out)
+        if readable:
+            assert "rebuilt in 1287" in read(out.getvalue()).html
+        else:
+            assert "password" in why_unreadable(out.getvalue())
+
+
+def test_a_pdf_of_images_says_that_it_is_scanned() -> None:
+    scanned = make_pdf([[("", 10)]]).replace(b"/Font << /F1 3 0 R >>", b"/XObject << >> /F 3 0 R ")
+    assert "scanned" in why_unreadable(scanned)
+    assert "empty pages" in why_unreadable(make_pdf([[("", 10)]]))
+
+
+def test_a_long_pdf_is_cut_and_says_so() -> None:
+    many = make_pdf([[(f"Page number {n} of many, with words.", 11)] for n in range(520)])
+    page = read(many)
+    assert any("1 to 500 of 520" in note for note in page.notes)
+
+
+def test_a_slow_pdf_keeps_what_was_read_in_time() -> None:
+    body = make_pdf([[(f"Words of line {n} on this page.", 11) for n in range(60)] for _ in range(400)])
+    started = time.monotonic()
+    page = to_page(Raw(body, "u", "u", content_type="application/pdf"), seconds=0.3)
+    assert time.monotonic() - started < 3
+    assert any("of 400 were read" in note for note in page.notes)
+
+
+@given(st.binary(max_size=400), st.integers(0, 2000), st.integers(1, 200))
+@settings(max_examples=40, deadline=None)
+def test_a_damaged_pdf_is_read_or_refused_and_never_crashes(noise: bytes, place: int, cut: int) -> None:
+    whole = make_pdf(REPORT)
+    for body in (b"%PDF-1.7\n" + noise, whole[:place] + noise + whole[place + cut :], whole[:place]):
+        with contextlib.suppress(SourceUnreadable):  # in words, which is all that is asked
+            assert read(body, "application/pdf").html
+
+
+def test_a_word_file_keeps_headings_lists_and_what_it_says_of_itself() -> None:
+    core = (
+        '<cp:coreProperties xmlns:cp="a" xmlns:dc="b" xmlns:dcterms="c"><dc:title>Salt</dc:title>'
+        "<dc:creator>A. Bonin</dc:creator><dcterms:created>2024-05-06T07:08:09Z</dcterms:created></cp:coreProperties>"
+    )
+    body = make_docx(paragraph("The harbour", "Heading1") + paragraph("It was rebuilt in 1287."), core=core)
+    page = read(body, name="report.docx")
+    assert (page.title, page.author, page.published) == ("Salt", "A. Bonin", "2024-05-06")
+    assert "<h1>The harbour</h1>" in page.html
+    assert "<p>It was rebuilt in 1287.</p>" in page.html
+
+
+def test_word_files_that_are_bombs_or_damaged_are_refused() -> None:
+    assert "unpacks to" in why_unreadable(make_docx(paragraph("boom " * 3_000_000)))
+    laughs = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>'
+    assert "entities" in why_unreadable(make_docx(paragraph("&b;"), extra=laughs))
+    assert "damaged" in why_unreadable(make_docx("<w:p><w:r>"))
+    assert "without text" in why_unreadable(make_docx(""))
+    assert "application/zip" in why_unreadable(make_docx("x")[:200])
+
+
+def test_markdown_becomes_html_and_html_inside_it_stays_text() -> None:
+    front = "---\ntitle: Salt\n---\n"
+    text = f"{front}# Pans\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<script>alert(1)</script>\n"
+    page = read(text.encode(), "text/markdown")
+    assert page.title == "Salt"
+    assert "<h1>Pans</h1>" in page.html
+    assert "<td>2</td>" in page.html
+    assert "<script>" not in page.html
+    assert read(b"# One heading\n\ntext", "text/plain", "/notes.md").title == "One heading"
+
+
+def test_plain_text_keeps_paragraphs_and_the_lines_of_code() -> None:
+    page = read(
+        b"First line\nof a paragraph & more.\n\nSecond <b>one</b>.\n\n    def f():\n        return 1\n", "text/plain"
+    )
+    assert "<p>First line of a paragraph &amp; more.</p>" in page.html
+    assert "<p>Second &lt;b&gt;one&lt;/b&gt;.</p>" in page.html
+    assert "<pre>    def f():\n        return 1</pre>" in page.html
+
+
+def test_json_becomes_nested_lists_a_person_can_read() -> None:
+    value = {"title": "Salt <pans>", "years": [1287, 1343], "open": True, "keeper": None, "at": {"town": "Piran"}}
+    page = read(json.dumps(value).encode(), "application/json; charset=utf-8")
+    assert page.title == "Salt <pans>"
+    assert "<li>title: Salt &lt;pans&gt;</li>" in page.html
+    assert "<li>town: Piran</li>" in page.html
+    assert "<li>1287</li>" in page.html
+    assert "<li>keeper: null</li>" in page.html
+
+
+def test_json_without_end_or_bottom_is_cut_or_read_as_text() -> None:
+    deep = read(b"[" * 100_000 + b"]" * 100_000, "application/json")
+    assert deep.raw_tokens > 0
+    wide = read(json.dumps(list(range(50_000))).encode(), "application/json")
+    assert any("cut" in note for note in wide.notes)
+    assert "not json at all" in read(b"{not json at all", "application/json").html
+
+
+def test_json_lines_and_csv_become_lists_and_tables() -> None:
+    assert "<li>b: 2</li>" in read(b'{"a": 1}\n{"b": 2}\n', "application/x-ndjson").html
+    table = read(b"town;salt\nPiran;12\nIzola;<7>\n", "text/csv").html
+    assert "<th>town</th>" in table
+    assert "<td>&lt;7&gt;</td>" in table
+
+
+RSS = b"""<?xml version="1.0" encoding="utf-8"?><rss version="2.0"><channel>
+<title>Salt news</title><language>en-gb</language><description>All of it</description>
+<item><title>Pans &amp; people</title><link>https://example.org/1</link><pubDate>Fri, 02 Jan 2026 10:00:00 GMT</pubDate>
+<description><![CDATA[<p>They <b>work</b> at dawn.<div>]]></description></item>
+<item><title>Second</title><link>javascript:alert(1)</link><description>plain words</description></item>
+</channel></rss>"""
+ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de"><title>Salz</title><entry><title>Eins</title>
+<link href="https://example.org/e"/><updated>2026-01-02T00:00:00Z</updated>
+<summary>Kurz und gut.</summary></entry></feed>"""
+
+
+def test_feeds_become_articles_with_links_and_dates() -> None:
+    page = read(RSS, "application/rss+xml")
+    assert (page.title, page.language) == ("Salt news", "en")
+    assert '<a href="https://example.org/1">Pans &amp; people</a>' in page.html
+    assert "They <b>work</b> at dawn." in page.html
+    assert "javascript:" not in page.html
+    assert "<p>plain words</p>" in page.html
+    atom = read(ATOM, "text/xml")
+    assert (atom.title, atom.language) == ("Salz", "de")
+    assert "https://example.org/e" in atom.html
+
+
+def test_xml_gives_its_texts_and_never_its_entities() -> None:
+    assert "<p>Piran</p>" in read(b"<?xml version='1.0'?><t><town>Piran</town></t>", "application/xml").html
+    bomb = b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha ha ha ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><l>&b;</l>'
+    assert "ha ha ha ha ha" not in read(bomb, "application/xml").html
+    assert "&lt;!ENTITY" in read(bomb, "application/xml").html  # shown as text, never parsed
+    outside = b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY x SYSTEM "file:///etc/passwd">]><l>&x;</l>'
+    assert "root:" not in read(outside, "application/xml").html
+
+
+def test_a_feed_with_deeply_nested_content_takes_no_time() -> None:
+    started = time.monotonic()
+    deep = RSS.replace(b"They", b"<i>" * 100_000)
+    assert "work" in read(deep, "application/rss+xml").html
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "kind"),
+    [
+        ("a.html", b"<p>Salt of Piran</p>", "text/html"),
+        ("a.md", b"# Salt of Piran", "text/markdown"),
+        ("a.txt", b"Salt of Piran", "text/plain"),
+        ("a.py", b"print('Salt of Piran')", "text/plain"),
+        ("a.json", b'{"t": "Salt of Piran"}', "application/json"),
+        ("a.csv", b"t\nSalt of Piran\n", "text/csv"),
+        ("noending", b"<!doctype html><p>Salt of Piran</p>", "text/html"),
+        ("a.pdf", make_pdf([[("Salt of Piran", 11)]]), "application/pdf"),
+    ],
+)
+def test_files_below_a_root_are_read_by_their_kind(tmp_path: Path, name: str, body: bytes, kind: str) -> None:
+    (tmp_path / name).write_bytes(body)
+    page = read_file(tmp_path / name, roots=[tmp_path], max_bytes=100_000)
+    assert page.media_type == kind
+    assert "Salt of Piran" in page.html
+    assert page.title
+    assert page.final_url == (tmp_path / name).resolve().as_uri()
+    assert read_file(Path(name), roots=[tmp_path], max_bytes=100_000).html == page.html
+
+
+def test_nothing_outside_the_roots_is_read_by_any_road(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret")
+    (inside / "link.txt").symlink_to(outside / "secret.txt")
+    (inside / "folder").symlink_to(outside)
+    (inside / "loop").symlink_to(inside / "loop")
+    roads = ["link.txt", "folder/secret.txt", "../out/secret.txt", "loop", "/etc/passwd", str(outside / "secret.txt")]
+    for road in roads:
+        with pytest.raises((AddressRefused, SourceNotFound)) as caught:
+            read_file(inside / road, roots=[inside], max_bytes=1000)
+        assert "secret\n" not in str(caught.value)
+    with pytest.raises(AddressRefused, match="no folder is open"):
+        read_file(outside / "secret.txt", roots=[], max_bytes=1000)
+    with pytest.raises(AddressRefused, match="does not lie below"):
+        read_file(tmp_path / "inside-neighbour" / "x", roots=[tmp_path / "in"], max_bytes=1000)
+
+
+def test_folders_pipes_missing_and_large_files_are_refused_in_words(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large.txt").write_bytes(b"x" * 2000)
+    with pytest.raises(AddressRefused, match="no regular file"):
+        read_file(tmp_path / "pipe", roots=[tmp_path], max_bytes=1000)
+    with pytest.raises(AddressRefused, match="no regular file"):
+        read_file(tmp_path, roots=[tmp_path], max_bytes=1000)
+    with pytest.raises(SourceNotFound):
+        read_file(tmp_path / "missing.txt", roots=[tmp_path], max_bytes=1000)
+    with pytest.raises(SourceTooLarge, match="2,000 bytes"):
+        read_file(tmp_path / "large.txt", roots=[tmp_path], max_bytes=1000)
+
+
+def test_a_file_url_names_a_path_of_this_machine_only(tmp_path: Path) -> None:
+    odd = tmp_path / "a b ü.txt"
+    assert path_of_url(odd.as_uri()) == odd
+    with pytest.raises(AddressRefused, match="another machine"):
+        path_of_url("file://server/share/x.txt")
+
+
+def test_the_key_of_a_file_changes_when_it_is_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("one")
+    before = file_key(path)
+    assert file_key(path) == before
+    path.write_text("three")
+    assert file_key(path) != before
+
+
+KINDS = [
+    "",
+    "text/html",
+    "text/plain",
+    "application/json",
+    "application/xml",
+    "text/csv",
+    "application/pdf",
+    "image/png",
+]
+
+
+@given(
+    st.binary(max_size=2000), st.sampled_from(KINDS), st.sampled_from(["", "/x.md", "/x.jsonl", "/x.docx", "/x.rss"])
+)
+@settings(deadline=None)
+def test_any_bytes_under_any_type_become_a_page_or_are_refused_in_words(body: bytes, kind: str, name: str) -> None:
+    try:
+        page = read(body, kind, name)
+    except SourceUnreadable as e:
+        assert e.what
+    else:
+        assert page.html
+        assert page.content_hash
+
+
+tags = st.sampled_from(
+    ["<p>", "</p>", "<script>", "</script>", "<!--", "-->", "<", ">", "<noscript>", "<title>", "<div id=root>"]
+)
+
+
+@given(st.lists(tags | st.text(max_size=12), max_size=60).map("".join))
+def test_any_tangle_of_tags_is_looked_at_without_a_crash(html: str) -> None:
+    try:
+        assert look_at(html).html
+    except Unreadable as e:
+        assert "page" in str(e)
