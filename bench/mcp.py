@@ -2,8 +2,8 @@
 
 `python -m bench.mcp` starts our server as a process on stdio and calls it with the SDK's client. Real pages are those
 of ../shared/data/pages, served on loopback; a question counts as answered when one of its gold answers stands in the
-text that came back. The baseline of the same run is the head of the page's text, cut at the same budget. `--check` is the
-quick form; it exits 1 when a bar falls short. Not for: parts alone, or the sample library (`bench/research.py`).
+text that came back. The baseline of the same run is the head of the page's text, cut at the same budget. `--check` is
+the quick form; it exits 1 when a bar falls short. Not for: parts alone, or the sample library (`bench/research.py`).
 """
 
 import argparse

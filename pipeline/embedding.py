@@ -48,7 +48,8 @@ class CachedEmbedder:
         rows = [np.frombuffer(known.get(key) or fresh[key], dtype=np.float16) for key in keys]
         found = np.stack(rows).astype(np.float32) if rows else np.zeros((0, self.dimension), dtype=np.float32)
         lengths = np.linalg.norm(found, axis=1, keepdims=True).astype(np.float32)
-        return (found / np.maximum(lengths, 1e-9)).astype(np.float32)
+        unit: Vectors = (found / np.maximum(lengths, 1e-9)).astype(np.float32)
+        return unit
 
     def _key(self, text: str, kind: TextKind) -> str:
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

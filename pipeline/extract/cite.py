@@ -1,0 +1,193 @@
+"""Citations: the page's URL with a text fragment that a browser scrolls to and highlights.
+
+The directive is `#:~:text=[prefix-,]start[,end][,-suffix]` (WICG scroll-to-text-fragment). A browser looks for the
+first match whose ends are word boundaries; `start` and `end` must each lie within one block, the context may not.
+Not for: choosing what to cite.
+"""
+
+import re
+from bisect import bisect_right
+from typing import Final
+from urllib.parse import quote, urldefrag
+
+from pipeline.documents import Block, Document
+from pipeline.rank.words import is_cjk
+
+_WHOLE: Final = 80
+"""A text up to this many code points is cited whole; longer ones by their first and last words."""
+_WHOLE_CJK: Final = 40
+"""The same for CJK text, whose characters take nine bytes each in a URL."""
+_WORDS: Final = 5
+"""Words of a range's start and end."""
+_MORE_WORDS: Final = 10
+"""Words they grow to while an earlier place on the page reads the same."""
+_CONTEXT: Final = 4
+"""Words of prefix and suffix."""
+_CONTEXT_REACH: Final = 80
+"""Code points around the words in which context is looked for."""
+_CJK_CUT: Final = 24
+"""Code points after which a CJK start is cut where it has no comma."""
+
+_WORD: Final = re.compile(r"\S+")
+_CLAUSE: Final = re.compile(r"[、，,；;：:。！？\s]+")
+_SEPARATOR: Final = re.compile(r"\n|\s\|\s")
+"""What stands between units and between a row's cells in the document's text, and nowhere on the page."""
+_EDGE: Final = " \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
+
+
+def cite(document: Document, start: int, end: int) -> str:
+    """Return `document.page.final_url` with a text fragment for `document.text[start:end]`.
+
+    The URL's own fragment is dropped. Offsets are code points; a span without any visible text gives the bare URL.
+    """
+    url = urldefrag(document.page.final_url or document.page.url).url
+    directive = _directive(document, max(start, 0), min(end, len(document.text)))
+    return f"{url}#:~:text={directive}" if directive else url
+
+
+def _directive(document: Document, start: int, end: int) -> str:
+    text = document.text
+    pieces = _pieces(document, start, end)
+    if not pieces:
+        return ""
+    (first_start, first_end), (last_start, last_end) = pieces[0], pieces[-1]
+    first = text[first_start:first_end]
+    if len(pieces) == 1 and len(first) <= (_WHOLE_CJK if is_cjk(first) else _WHOLE):
+        return _with_context(text, first_start, first_end, _encode(first))
+    head_end = _head(text, first_start, first_end)
+    tail_start = _tail(text, max(last_start, head_end), last_end)
+    head = _encode(text[first_start:head_end])
+    if tail_start is None or not text[tail_start:last_end].strip():
+        return _with_context(text, first_start, head_end, head)
+    return _with_context(text, first_start, head_end, head, tail=_encode(text[tail_start:last_end]))
+
+
+def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
+    """Spans of text that each lie within one block or cell or line, in order, trimmed."""
+    spans: list[tuple[int, int]] = []
+    place = start
+    while place < end:
+        block = _block_at(document, place)
+        stop = end if block is None else min(end, block.end)
+        if block is not None and block.kind == "row" and block.cells and place <= block.start:
+            spans += _cells(document.text, block)
+        else:
+            for line in re.finditer(r"[^\n\r\v\f\u2028\u2029]+", document.text[place:stop]):
+                spans.append((place + line.start(), place + line.end()))
+        place = max(stop, place + 1)
+    return [trimmed for span in spans if (trimmed := _trim(document.text, *span))]
+
+
+def _block_at(document: Document, place: int) -> Block | None:
+    """The content unit that holds `place`; blocks stand in the order of the text."""
+    blocks = document.blocks
+    index = bisect_right(blocks, place, key=lambda block: block.start) - 1
+    if index >= 0 and blocks[index].start <= place < blocks[index].end:
+        return blocks[index]
+    return None
+
+
+def _cells(text: str, block: Block) -> list[tuple[int, int]]:
+    """Where a row's cells stand in the text; cells that are not found as they read are left out."""
+    spans: list[tuple[int, int]] = []
+    place = block.start
+    for cell in block.cells:
+        found = text.find(cell, place, block.end) if cell.strip() else -1
+        if found >= 0:
+            spans.append((found, found + len(cell)))
+            place = found + len(cell)
+    return _from_distinct(text, spans) or [(block.start, block.end)]
+
+
+def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Leave out leading cells such as `1` or `yes` that stand earlier on the page too, while another one does not."""
+    for index, (start, end) in enumerate(cells):
+        if _first_place(text, start, end) == start:
+            return cells[index:]
+    return cells
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Drop white space and marks at both ends: a browser matches words, and ends must be word boundaries."""
+    while start < end and text[start] in _EDGE:
+        start += 1
+    while end > start and text[end - 1] in _EDGE:
+        end -= 1
+    return (start, end) if end > start else None
+
+
+def _head(text: str, start: int, end: int) -> int:
+    """End of the first words of a span, as many as make their place the first on the page (within bounds)."""
+    ends = _word_ends(text, start, end)
+    for count in range(min(_WORDS, len(ends)), min(_MORE_WORDS, len(ends)) + 1):
+        if _first_place(text, start, ends[count - 1]) == start:
+            return ends[count - 1]
+    return ends[min(_MORE_WORDS, len(ends)) - 1]
+
+
+def _tail(text: str, start: int, end: int) -> int | None:
+    """Start of the last words of a span, None where nothing is left for them."""
+    starts = _word_starts(text, start, end)
+    if not starts:
+        return None
+    for count in range(min(_WORDS, len(starts)), min(_MORE_WORDS, len(starts)) + 1):
+        place = starts[-count]
+        if _first_place(text, place, end, low=start) == place:
+            return place
+    return starts[-min(_WORDS, len(starts))]
+
+
+def _word_ends(text: str, start: int, end: int) -> list[int]:
+    piece = text[start:end]
+    if is_cjk(piece):
+        cuts = [start + m.start() for m in _CLAUSE.finditer(piece) if m.start() >= 4]
+        return ([cut for cut in cuts if cut - start <= _CJK_CUT * 2][:_MORE_WORDS]) or [min(end, start + _CJK_CUT)]
+    ends = [start + len(piece[: m.end()].rstrip(_EDGE)) for m in _WORD.finditer(piece)]
+    return [place for place in ends if place > start] or [end]
+
+
+def _word_starts(text: str, start: int, end: int) -> list[int]:
+    piece = text[start:end]
+    if is_cjk(piece):
+        cuts = [start + m.end() for m in _CLAUSE.finditer(piece) if m.end() <= len(piece) - 4]
+        return [cut for cut in cuts if end - cut <= _CJK_CUT * 2][-_MORE_WORDS:]
+    return [start + m.start() for m in _WORD.finditer(piece) if m.group()[0] not in _EDGE]
+
+
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """What a browser takes for `phrase`: any case, any white space, whole words."""
+    words = r"\s+".join(re.escape(word) for word in phrase.split())
+    left = r"(?<!\w)" if phrase[:1].isalnum() and not is_cjk(phrase[:1]) else ""
+    right = r"(?!\w)" if phrase[-1:].isalnum() and not is_cjk(phrase[-1:]) else ""
+    return re.compile(f"{left}{words}{right}", re.IGNORECASE)
+
+
+def _first_place(text: str, start: int, end: int, *, low: int = 0) -> int:
+    """Where a browser that searches from `low` finds text[start:end] first."""
+    found = _pattern(text[start:end]).search(text, low)
+    return found.start() if found else start
+
+
+def _with_context(text: str, start: int, end: int, head: str, *, tail: str = "") -> str:
+    """Put prefix or suffix around where the words stand earlier on the page as well.
+
+    Context must touch the words but for white space and block boundaries, so its inner edge keeps its punctuation.
+    """
+    middle = f"{head},{tail}" if tail else head
+    if _first_place(text, start, end) == start:
+        return middle
+    low = max(0, start - _CONTEXT_REACH)
+    before = [piece for piece in _SEPARATOR.split(text[low:start]) if piece.strip()]
+    words = before[-1].split()[-_CONTEXT:] if before else []
+    if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
+        words = words[1:]
+    if words:
+        return f"{_encode(' '.join(words))}-,{middle}"
+    after = [piece for piece in _SEPARATOR.split(text[end : end + _CONTEXT_REACH]) if piece.strip()]
+    words = after[0].split()[:_CONTEXT] if after else []
+    return f"{middle},-{_encode(' '.join(words))}" if words and not tail else middle
+
+
+def _encode(words: str) -> str:
+    """Percent-encode; the hyphen too, since it marks context in a directive."""
+    return quote(" ".join(words.split()), safe="").replace("-", "%2D")

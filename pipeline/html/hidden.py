@@ -1,0 +1,263 @@
+"""What a page hides: by attribute, by inline style, by simple rules of its own style sheets.
+
+Hidden text is noise, and the place where instructions to language models are planted. Judged are declarations that
+hide at once and for certain; what a script would show later (menus, tabs) stays hidden. Not judged: external style
+sheets, media queries, selectors other than a single class or id.
+
+Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is meant to be read,
+and often carry what is drawn otherwise (prices, labels of icons). Text of at most `READER_WORDS` words in them stays,
+whatever the page's rules say; longer text goes.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from pipeline.html.tree import tags
+
+READER_WORDS: Final = 12
+READER_CLASSES: Final = tags(
+    "sr-only visually-hidden visuallyhidden screen-reader-text screenreader a-offscreen show-for-sr u-hidden-visually "
+    "element-invisible assistive-text cdk-visually-hidden"
+)
+
+_NOT_PLAIN: Final = re.compile(
+    r"display|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr", re.IGNORECASE
+)
+_TELLING: Final = re.compile(
+    r"display|visib|opacity\s*:\s*0?\.?0|clip|-\d{3}|scale\(0|font-size\s*:\s*[01.]|(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|!|$)",
+    re.IGNORECASE,
+)
+"""What a rule's body must hold to be worth reading."""
+_NUMBER: Final = re.compile(r"(-?\d*\.?\d+)\s*([a-z%]*)")
+_SHIFT: Final = re.compile(
+    r"translate(?:3d|x|y)?\(\s*(-?[\d.]+)(px|em|rem|vw|vh|%)?(?:\s*,\s*(-?[\d.]+)(px|em|rem|vw|vh|%)?)?"
+)
+_CLIPPED: Final = re.compile(r"rect\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0")
+_RULE: Final = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_SIMPLE: Final = re.compile(r"^([.#])(-?[A-Za-z_][\w-]*)$")
+Hiding = Literal["", "soft", "hard"]
+"""Not, until a script runs (opacity, visibility), or for good."""
+_SHOWN: Final[Hiding] = ""
+_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_PIXELS: Final = {"px": 1.0, "": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "%": 10.0, "ch": 8.0}
+_FAR: Final = -480.0
+"""Pixels to the left or above beyond which nothing of a paragraph reaches the screen."""
+_COLOURS: Final = {
+    "white": "#ffffff",
+    "black": "#000000",
+    "red": "#ff0000",
+    "lime": "#00ff00",
+    "blue": "#0000ff",
+    "yellow": "#ffff00",
+    "gray": "#808080",
+    "grey": "#808080",
+}
+_BRACE: Final = re.compile(r"[{};]")
+_WIDTH: Final = re.compile(r"(min|max)-width\s*:\s*([\d.]+)(px|em|rem)?")
+SCREEN: Final = 1280
+"""Width in pixels of the screen that media queries are asked about."""
+MAX_RULES: Final = 20_000
+"""Style rules that are read; a page with more is read without the rest."""
+
+
+def declarations(style: str) -> dict[str, str]:
+    """Return the declarations of a style attribute or rule body, names and values lowercased, without `!important`."""
+    found: dict[str, str] = {}
+    for part in style.lower().split(";"):
+        name, colon, value = part.partition(":")
+        if colon:
+            found[name.strip()] = value.replace("!important", "").strip()
+    return found
+
+
+def colour(value: str) -> str:
+    """Return a colour in one spelling (`#rrggbb`), or the value itself where it is none that we know."""
+    value = value.strip().lower()
+    value = _COLOURS.get(value, value)
+    if len(value) == 4 and value.startswith("#"):
+        value = "#" + "".join(2 * digit for digit in value[1:])
+    numbers = re.findall(r"[\d.]+", value) if value.startswith(("rgb", "hsl")) else []
+    if len(numbers) == 4 and float("0" + numbers[3].rstrip(".")) < 0.05:
+        return "transparent"
+    if len(numbers) >= 3 and value.startswith("rgb") and all(number.isdigit() for number in numbers[:3]):
+        return "#" + "".join(f"{min(int(number), 255):02x}" for number in numbers[:3])
+    return value
+
+
+def background(found: dict[str, str]) -> str:
+    """Return the background colour that declarations set, empty where they set none."""
+    value = found.get("background-color") or found.get("background", "")
+    first = value.split("url(", 1)[0].strip()
+    return "" if not first or first in {"none", "transparent", "inherit"} else colour(first)
+
+
+def how_hidden(found: dict[str, str], *, behind: str = "", in_sheet: bool = False) -> Hiding:
+    """Return whether declarations hide an element's text, and how surely.
+
+    Args:
+        found: What `declarations` returned.
+        behind: Background colour of the elements around it, empty when unknown.
+        in_sheet: They are a style sheet's: colours are left out, since other rules change them, and so is what is
+            set before an animation starts (opacity, visibility).
+    """
+    if found.get("display") == "none" or found.get("content-visibility") == "hidden":
+        return "hard"
+    if _is_tiny(found.get("font-size", "")) or _is_shifted_away(found) or _is_squeezed(found):
+        return "hard"
+    if not in_sheet and _is_inkless(found, behind):
+        return "hard"
+    if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
+        return ""
+    return "soft" if found.get("visibility") in {"hidden", "collapse"} or _is_clear(found.get("opacity", "")) else ""
+
+
+def _is_inkless(found: dict[str, str], behind: str) -> bool:
+    """Whether the text has no colour of its own, or that of its background."""
+    ink = found.get("color", "")
+    if not ink or "text" in found.get("background-clip", "") + found.get("-webkit-background-clip", ""):
+        return False
+    ink = colour(ink)
+    return ink == "transparent" or ink == (background(found) or behind or "-")
+
+
+def _is_clear(opacity: str) -> bool:
+    match = _NUMBER.match(opacity)
+    return match is not None and float(match[1]) / (100 if match[2] == "%" else 1) < 0.05
+
+
+def _is_tiny(size: str) -> bool:
+    """Whether a font size is at most a pixel; relative sizes count against 16 pixels."""
+    match = _NUMBER.match(size)
+    if match is None:
+        return False
+    return (
+        float(match[1]) * {"%": 0.16, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "pt": 1.3}.get(match[2], 1.0) <= 1
+    )
+
+
+def _length(value: str) -> float | None:
+    match = _NUMBER.match(value)
+    return float(match[1]) * _PIXELS.get(match[2], 1.0) if match else None
+
+
+def _is_shifted_away(found: dict[str, str]) -> bool:
+    if (_length(found.get("text-indent", "")) or 0) <= _FAR:
+        return True
+    if any((_length(found.get(name, "")) or 0) <= _FAR for name in ("margin-left", "margin-top")):
+        return True
+    if found.get("position") in {"absolute", "fixed", "relative"} and any(
+        (_length(found.get(name, "")) or 0) <= _FAR for name in ("left", "top", "right", "bottom")
+    ):
+        return True
+    transform = found.get("transform", "")
+    if "scale(0)" in transform or "scale(0," in transform:
+        return True
+    match = _SHIFT.search(transform)
+    if match is None:
+        return False
+    moves = [(match[1], match[2]), (match[3], match[4])]
+    return any(number and float(number) * _PIXELS.get(unit or "px", 1.0) <= _FAR * 2 for number, unit in moves)
+
+
+def _is_squeezed(found: dict[str, str]) -> bool:
+    if found.get("position") in {"absolute", "fixed"} and _CLIPPED.search(found.get("clip", "")):
+        return True
+    if _CLIPPED.search(found.get("clip-path", "")):
+        return True
+    if not found.get("overflow", found.get("overflow-y", "")).startswith(("hidden", "clip")):
+        return False
+    return any(
+        (size := _length(found.get(name, ""))) is not None and size <= 1.0
+        for name in ("width", "height", "max-width", "max-height")
+    )
+
+
+class StyleJudge:
+    """Decides for the style attributes and classes of one page, each distinct value once."""
+
+    def __init__(self) -> None:
+        """Start without rules."""
+        self._styles: dict[tuple[str, str], tuple[Hiding, str]] = {}
+        self._rules: dict[str, tuple[int, Hiding]] = {}
+        self._read = 0
+        self.has_id_rules = False
+
+    def judge(self, style: str, behind: str) -> tuple[Hiding, str]:
+        """Return how a style attribute hides, and the background colour it sets (empty for none)."""
+        if not _NOT_PLAIN.search(style):
+            return "", ""
+        key = (style, behind)
+        known = self._styles.get(key)
+        if known is None:
+            found = declarations(style)
+            known = how_hidden(found, behind=behind), background(found)
+            if len(self._styles) < MAX_RULES:
+                self._styles[key] = known
+        return known
+
+    def judge_names(self, names: Sequence[str]) -> Hiding:
+        """Return how the rules for these selectors (`.class`, `#id`) hide; of several, the last in the sheets wins."""
+        return max((rule for name in names if (rule := self._rules.get(name))), default=(0, _SHOWN))[1]
+
+    def read_sheet(self, sheet: str) -> None:
+        """Take the rules of a `<style>` element for single classes and ids."""
+        for match in _RULE.finditer(_applied(sheet)):
+            self._read += 1
+            if self._read > MAX_RULES:
+                return
+            body = match[2]
+            if not _TELLING.search(body):
+                continue
+            names = [name for part in match[1].split(",") if _SIMPLE.match(name := part.strip())]
+            if not names:
+                continue
+            found = declarations(body)
+            hiding = how_hidden(found, in_sheet=True)
+            if not hiding and "display" not in found and "visibility" not in found:
+                continue
+            for name in names:
+                # An id outweighs any number of classes.
+                self._rules[name] = self._read + (MAX_RULES if name[0] == "#" else 0), hiding
+                self.has_id_rules = self.has_id_rules or name[0] == "#"
+
+
+def _applied(sheet: str) -> str:
+    """Return `sheet` without comments, with the at-rules opened that hold on a desktop screen and the others gone."""
+    sheet = _COMMENT.sub("", sheet)
+    kept: list[str] = []
+    position = 0
+    while (at := sheet.find("@", position)) >= 0:
+        kept.append(sheet[position:at])
+        position = _end_of_at_rule(sheet, at)
+        opening = sheet.find("{", at, position)
+        if opening > 0 and _holds_on_desktop(sheet[at:opening]):
+            inner = sheet[opening + 1 : position].rstrip().removesuffix("}")
+            if "@" not in inner:
+                kept.append(inner)
+    kept.append(sheet[position:])
+    return "".join(kept)
+
+
+def _holds_on_desktop(condition: str) -> bool:
+    """Whether an at-rule's condition is true for a screen `SCREEN` pixels wide."""
+    if condition.startswith(("@supports", "@layer")):
+        return "not" not in condition
+    if not condition.startswith("@media") or "print" in condition or "not" in condition or "hover" in condition:
+        return False
+    widths = _WIDTH.findall(condition)
+    return bool(widths) and all(
+        (float(number) * _PIXELS.get(unit, 1.0) <= SCREEN) == (side == "min") for side, number, unit in widths
+    )
+
+
+def _end_of_at_rule(sheet: str, at: int) -> int:
+    depth = 0
+    for match in _BRACE.finditer(sheet, at):
+        sign = match[0]
+        if sign == ";" and depth == 0:
+            return match.end()
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        if sign == "}" and depth <= 0:
+            return match.end()
+    return len(sheet)

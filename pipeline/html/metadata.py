@@ -1,0 +1,188 @@
+"""What a page says of itself: title, author, date, language, from its meta elements, JSON-LD and bylines.
+
+Own code because it reads the tree that cleaning has parsed anyway, at next to no cost; the figures against trafilatura
+on the development pages are in docs/log.md. Not for: the text of the page.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from pipeline.html.embedded import Json, read_linked_data
+
+_TITLES: Final = ("og:title", "twitter:title", "dc.title", "parsely-title", "sailthru.title")
+_AUTHORS: Final = (
+    "author",
+    "article:author",
+    "parsely-author",
+    "dc.creator",
+    "dcterms.creator",
+    "sailthru.author",
+    "byl",
+    "citation_author",
+    "twitter:creator:name",
+    "article:author_name",
+)
+_DATES: Final = (
+    "article:published_time",
+    "datepublished",
+    "og:published_time",
+    "date",
+    "pubdate",
+    "publishdate",
+    "dc.date",
+    "dcterms.created",
+    "dc.date.issued",
+    "parsely-pub-date",
+    "sailthru.date",
+    "citation_publication_date",
+    "article:published",
+    "publish-date",
+    "og:article:published_time",
+    "dcterms.date",
+    "article:modified_time",
+)
+_BYLINES: Final = (
+    '[itemprop="author"] [itemprop="name"], [rel="author"], [itemprop="author"], a[href*="/author/"], '
+    '[class*="author-name"], [class*="author__name"], [class*="byline"] a, [class*="byline"]'
+)
+_TIMES: Final = '[itemprop="datePublished"], time[datetime], time[pubdate]'
+_DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_BY: Final = re.compile(r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE)
+_NO_NAME: Final = re.compile(r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE)
+_LONGEST_NAME: Final = 80
+_LONGEST_TITLE: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Metadata of a page; empty strings for what it does not say."""
+
+    title: str = ""
+    author: str = ""
+    published: str = ""
+    """ISO date."""
+    language: str = ""
+    """ISO 639-1 code."""
+
+
+def read_metadata(html: str, top: LexborNode) -> Metadata:
+    """Return what a page says of itself.
+
+    Args:
+        html: The page as it came, for its JSON-LD.
+        top: Its parsed root (`guard.parse`).
+    """
+    said = _meta(top)
+    linked = [item for item in read_linked_data(html) if not _is_about_the_site(item)]
+    return Metadata(
+        title=_title(top, said, linked),
+        author=_author(top, said, linked),
+        published=_published(top, said, linked),
+        language=_language(top, said, linked),
+    )
+
+
+def _meta(top: LexborNode) -> dict[str, str]:
+    """Return name or property, lowercased, to content; the first of equal names."""
+    said: dict[str, str] = {}
+    for node in top.css("meta[content]")[:500]:
+        attributes = node.attributes
+        name = attributes.get("property") or attributes.get("name") or attributes.get("itemprop")
+        name = name or attributes.get("http-equiv")
+        content = " ".join((attributes.get("content") or "").split())
+        if name and content:
+            said.setdefault(name.lower(), content)
+    return said
+
+
+def _is_about_the_site(item: Mapping[str, Json]) -> bool:
+    kinds = item.get("@type")
+    names = {kinds} if isinstance(kinds, str) else set(map(str, kinds)) if isinstance(kinds, list) else set()
+    return bool(names) and names <= {
+        "Organization",
+        "WebSite",
+        "BreadcrumbList",
+        "Person",
+        "ImageObject",
+        "SiteNavigationElement",
+    }
+
+
+def _first(said: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((said[name] for name in names if name in said), "")
+
+
+def _title(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
+    heads = [text for node in top.css("h1")[:10] if (text := " ".join(node.text(deep=True).split()))]
+    element = top.css_first("head title")
+    named = " ".join(element.text(deep=True).split()) if element is not None else ""
+    # A single h1 that the title element repeats is the title without the site's name.
+    for head in heads:
+        if len(head) > 3 and head.lower() in named.lower():
+            return head[:_LONGEST_TITLE]
+    headline = next((value for item in linked if isinstance(value := item.get("headline"), str) and value), "")
+    return (_first(said, _TITLES) or headline or named or (heads[0] if heads else ""))[:_LONGEST_TITLE]
+
+
+def _author(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
+    for item in linked:
+        names = [name for name in _names(item.get("author")) if _is_name(name)]
+        if names:
+            return ", ".join(dict.fromkeys(names))[: 2 * _LONGEST_NAME]
+    for key in _AUTHORS:
+        if key in said and _is_name(said[key]):
+            return said[key]
+    for node in top.css(_BYLINES)[:20]:
+        text = _BY.sub("", " ".join(node.text(deep=True, separator=" ").split()))
+        if _is_name(text) and 1 < len(text.split()) <= 6:
+            return text
+    return ""
+
+
+def _names(value: Json) -> list[str]:
+    if isinstance(value, str):
+        return [" ".join(value.split())]
+    if isinstance(value, list):
+        return [name for item in value[:10] for name in (_names(item) if not isinstance(item, list) else [])]
+    if isinstance(value, dict):
+        return _names(value.get("name")) if not isinstance(value.get("name"), dict) else []
+    return []
+
+
+def _is_name(text: str) -> bool:
+    return 1 < len(text) <= _LONGEST_NAME and not _NO_NAME.search(text)
+
+
+def _published(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
+    candidates = [value for item in linked if isinstance(value := item.get("datePublished"), str)]
+    candidates += [said[name] for name in _DATES if name in said]
+    candidates += [
+        node.attributes.get("datetime") or node.attributes.get("content") or "" for node in top.css(_TIMES)[:5]
+    ]
+    return next((found for text in candidates if (found := _iso_date(text))), "")
+
+
+def _iso_date(text: str) -> str:
+    match = _DATE.search(text)
+    if match is None:
+        return ""
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3])).isoformat()
+    except ValueError:
+        return ""
+
+
+def _language(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
+    spoken = [top.attributes.get("lang") or "", top.attributes.get("xml:lang") or ""]
+    spoken += [said.get("og:locale", ""), said.get("content-language", ""), said.get("language", "")]
+    spoken += [value for item in linked if isinstance(value := item.get("inLanguage"), str)]
+    for value in spoken:
+        code = re.split(r"[-_,;\s]", value.strip().lower(), maxsplit=1)[0]
+        if len(code) == 2 and code.isalpha() and code.isascii():
+            return code
+    return ""

@@ -1,0 +1,273 @@
+"""Pruning: what several pages hold about a query, within one budget of tokens.
+
+Two methods: `winnow` (default) chooses small content units by value and writes them compactly; `paper` deletes the
+lowest blocks of the block tree (HtmlRAG Algorithm 2). At 256 to 4,096 tokens the paper's loses to plain chunks, since
+markup costs tokens and one large block shuts out small ones (notes/htmlrag). Not for: fetching, or exact sentences.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape, unescape
+from typing import Final, Literal
+
+import numpy as np
+
+from errors import UsageError
+from models.protocols import Embedder
+from pipeline.documents import Document
+from pipeline.html.paper import PaperBlocks, keep_within, kept_units, paper_blocks
+from pipeline.html.pieces import Piece, cut_pieces
+from pipeline.html.render import IMPRINT, Form, Kept, render
+from pipeline.html.score import score, score_texts
+from pipeline.rank.fuse import Floats
+from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.work import check_cancelled, in_thread
+
+Method = Literal["winnow", "paper"]
+COST_POWER: Final = 0.3
+"""How much a piece's tokens count against its value: value / tokens ** power."""
+
+ROUNDS: Final = 5
+"""Rounds of filling and measuring; two nearly always do."""
+SMALLEST: Final = 5
+"""Tokens of room that are not worth another round."""
+
+
+@dataclass(frozen=True, slots=True)
+class PruneOptions:
+    """How to prune."""
+
+    max_tokens: int = 2000
+    """Budget for the texts of all pages together, by `count_tokens`."""
+    format: Form = "markdown"
+    method: Method = "winnow"
+    part: int = 1
+    """1 for the best part, 2 for what would have come next, and so on."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedPage:
+    """What is kept of one page."""
+
+    document: int
+    """Index into the documents that were given."""
+    text: str
+    tokens: int
+    kept: tuple[int, ...]
+    """Indices into `Document.blocks`, in order; a long unit may be kept in part."""
+    blocks_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What is kept of all pages."""
+
+    pages: tuple[PrunedPage, ...]
+    """Pages of which something is kept, in the order given."""
+    tokens: int
+    """Of the pages' texts joined by line breaks; at most the budget."""
+    parts_left: bool
+    """Whether a further part would hold anything."""
+    left_out: int
+    """Pieces (units, or parts of long ones) that are in this part nor in an earlier one."""
+
+
+async def prune(
+    documents: Sequence[Document], query: str, *, options: PruneOptions, embedder: Embedder | None
+) -> Pruned:
+    """Return the parts of `documents` that bear on `query`, within `options.max_tokens`.
+
+    Without a query the pages are read from the top. The same arguments give the same result.
+
+    Raises:
+        UsageError: `options.part` is below 1 or the budget is negative.
+    """
+    if options.part < 1 or options.max_tokens < 0:
+        raise UsageError(
+            f"Part {options.part} of {options.max_tokens} tokens cannot be made.",
+            hint="Parts count from 1; the budget is zero or more tokens.",
+        )
+    if options.method == "paper":
+        return await _prune_as_printed(documents, query, options, embedder)
+    # 1. Cut the pages into pieces.
+    pieces = await in_thread(cut_pieces, documents)
+    # 2. Score them.
+    if query.strip():
+        values = await score(pieces, documents, query, language=_language(documents), embedder=embedder)
+    else:
+        values = reading_order(pieces)
+    # 3. Fill the budget, once for each part up to the one asked for.
+    return await in_thread(_fill_parts, documents, pieces, values, options, bool(query.strip()))
+
+
+async def _prune_as_printed(
+    documents: Sequence[Document], query: str, options: PruneOptions, embedder: Embedder | None
+) -> Pruned:
+    """Prune by HtmlRAG Algorithm 2; the text is HTML whatever the format asked for."""
+    found = await in_thread(paper_blocks, documents)
+    order = list(range(len(found.blocks)))
+    if query.strip():
+        texts = [block.text for block in found.blocks]
+        relevance = await score_texts(texts, query, language=_language(documents), embedder=embedder)
+        order = [int(number) for number in np.argsort(-relevance, kind="stable")]
+    return await in_thread(_paper_parts, documents, found, order, options)
+
+
+def _paper_parts(documents: Sequence[Document], found: PaperBlocks, order: list[int], options: PruneOptions) -> Pruned:
+    texts: dict[int, str] = {}
+    kept: list[int] = []
+    for _ in range(options.part):
+        kept, texts = keep_within(documents, found, order, options.max_tokens)
+        order = order[len(kept) :]
+        if not kept:
+            break
+    pages: list[PrunedPage] = []
+    for index, text in texts.items():
+        paths = {found.blocks[number].path for number in kept if found.documents[number] == index}
+        units = kept_units(documents[index], paths, found.split[index])
+        pages.append(PrunedPage(index, text, count_tokens(text), units, len(documents[index].blocks)))
+    tokens = count_tokens("\n".join(page.text for page in pages))
+    return Pruned(tuple(pages), tokens, parts_left=bool(order) and bool(kept), left_out=len(order))
+
+
+def reading_order(pieces: Sequence[Piece]) -> Floats:
+    """Return scores that fall with the place on the page, content before furniture."""
+    longest = max((piece.block for piece in pieces), default=0) + 1
+    return np.array(
+        [2.0 * piece.main - piece.block / longest - 1e-9 * piece.start for piece in pieces], dtype=np.float32
+    )
+
+
+def _language(documents: Sequence[Document]) -> str:
+    """Return the language of most pages, by which words are stemmed."""
+    spoken = Counter(document.page.language for document in documents if document.page.language)
+    return spoken.most_common(1)[0][0] if spoken else "en"
+
+
+def _fill_parts(
+    documents: Sequence[Document], pieces: Sequence[Piece], values: Floats, options: PruneOptions, asked: bool
+) -> Pruned:
+    left = _order(pieces, values, by_cost=asked)
+    if asked and len(documents) > 1:
+        left = _floor(pieces, values, left, options.max_tokens // (2 * len(documents)))
+    pages: tuple[PrunedPage, ...] = ()
+    for _ in range(options.part):
+        check_cancelled()
+        # Furniture that is not clearly asked for has its turn when no content is left, so that it never fills up room.
+        first = [number for number in left if pieces[number].main or values[number] > 0]
+        chosen = _choose(documents, pieces, first or left, options)
+        pages = _pages(documents, pieces, chosen, options.format)
+        if not pages and left:  # not even one piece fits: the beginning of the best does
+            chosen = (first or left)[:1]
+            pages = _start_of(documents, pieces[chosen[0]], options)
+        if not pages:
+            break
+        taken = set(chosen)
+        left = [number for number in left if number not in taken]
+    return Pruned(
+        pages=pages,
+        tokens=count_tokens("\n".join(page.text for page in pages)),
+        parts_left=bool(left) and bool(pages),
+        left_out=len(left),
+    )
+
+
+def _order(pieces: Sequence[Piece], values: Floats, *, by_cost: bool) -> list[int]:
+    """Return the pieces best first; with `by_cost`, by value per token, softened by `COST_POWER`."""
+    if not by_cost or not len(pieces):
+        return [int(number) for number in np.argsort(-values, kind="stable")]
+    costs = np.array([piece.tokens for piece in pieces], dtype=np.float32)
+    worth = np.exp(values) / np.maximum(costs, 8) ** COST_POWER
+    return [int(number) for number in np.argsort(-worth, kind="stable")]
+
+
+def _floor(pieces: Sequence[Piece], values: Floats, order: Sequence[int], most: int) -> list[int]:
+    """Return `order` with the best piece of every page moved to the front, where it says more than the average does."""
+    best: dict[int, int] = {}
+    for number in order:
+        piece = pieces[number]
+        if piece.document not in best and values[number] > 0 and piece.tokens <= most:
+            best[piece.document] = number
+    first = sorted(best.values(), key=lambda number: -values[number])
+    return first + [number for number in order if number not in set(first)]
+
+
+def _choose(
+    documents: Sequence[Document], pieces: Sequence[Piece], left: Sequence[int], options: PruneOptions
+) -> list[int]:
+    """Return the pieces of one part, best first, so that their pages are within the budget exactly.
+
+    Costs are estimates until the pages are written, so rounds of filling by estimate and measuring follow each other.
+    """
+    budget = options.max_tokens
+    chosen: list[int] = []
+    skipped = list(left)
+    room = budget
+    for _ in range(ROUNDS):
+        added, skipped = _fill(pieces, chosen, skipped, room)
+        if not added:
+            break
+        chosen += added
+        while chosen and (over := _measure(documents, pieces, chosen, options.format) - budget) > 0:
+            while over > 0 and chosen:
+                last = chosen.pop()
+                over -= pieces[last].tokens
+        room = budget - _measure(documents, pieces, chosen, options.format)
+        if room < SMALLEST:
+            break
+    return chosen
+
+
+def _fill(
+    pieces: Sequence[Piece], chosen: Sequence[int], left: Sequence[int], room: int
+) -> tuple[list[int], list[int]]:
+    """Return what fits into `room` by estimated cost, best first, and what does not."""
+    shown = {key for number in chosen for key, _ in pieces[number].needs}
+    added: list[int] = []
+    skipped: list[int] = []
+    for number in left:
+        piece = pieces[number]
+        if room < piece.tokens:
+            skipped.append(number)
+            continue
+        cost = piece.tokens + sum(tokens for key, tokens in piece.needs if key not in shown)
+        if cost > room:
+            skipped.append(number)
+            continue
+        added.append(number)
+        shown.update(key for key, _ in piece.needs)
+        room -= cost
+    return added, skipped
+
+
+def _measure(documents: Sequence[Document], pieces: Sequence[Piece], chosen: Sequence[int], form: Form) -> int:
+    return count_tokens("\n".join(page.text for page in _pages(documents, pieces, chosen, form)))
+
+
+def _start_of(documents: Sequence[Document], piece: Piece, options: PruneOptions) -> tuple[PrunedPage, ...]:
+    """Return what fits of a piece that is over the budget alone; a budget too small for a word gives nothing."""
+    text = cut_to_tokens(" ".join(piece.text.split()), options.max_tokens)
+    if options.format == "html":
+        text = escape(text, quote=False)
+        while text and count_tokens(text) > options.max_tokens:
+            text = escape(cut_to_tokens(unescape(text), count_tokens(unescape(text)) - 1), quote=False)
+    if not text:
+        return ()
+    blocks = () if piece.block == IMPRINT else (piece.block,)
+    return (PrunedPage(piece.document, text, count_tokens(text), blocks, len(documents[piece.document].blocks)),)
+
+
+def _pages(
+    documents: Sequence[Document], pieces: Sequence[Piece], chosen: Sequence[int], form: Form
+) -> tuple[PrunedPage, ...]:
+    by_page: dict[int, list[Piece]] = {}
+    for number in chosen:
+        by_page.setdefault(pieces[number].document, []).append(pieces[number])
+    pages: list[PrunedPage] = []
+    for index in sorted(by_page):
+        kept = [Kept(piece.block, piece.start, piece.end) for piece in by_page[index]]
+        text = render(documents[index], kept, form)
+        blocks = tuple(sorted({piece.block for piece in kept} - {IMPRINT}))
+        pages.append(PrunedPage(index, text, count_tokens(text), blocks, len(documents[index].blocks)))
+    return tuple(pages)

@@ -1,0 +1,52 @@
+"""From a fetched page to a document: clean, cut into content units, fill in what the page says of itself.
+
+Not for: fetching (`pipeline/fetch`), choosing what to keep (`prune.py`).
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from pipeline.documents import Document, Page
+from pipeline.html.blocks import content_blocks
+from pipeline.html.clean import clean_parsed
+from pipeline.html.embedded import recover
+from pipeline.html.guard import parse
+from pipeline.html.metadata import read_metadata
+from pipeline.html.tree import Node, count_words, to_html
+
+EMPTY_WORDS: Final = 60
+"""Content words below which a page may be waiting for its scripts."""
+GAIN: Final = 3
+"""How many times more words its data must hold to be read instead."""
+
+
+def read_document(page: Page) -> Document:
+    """Return `page` cleaned and cut into content units, its empty metadata filled from what it says of itself.
+
+    A client-side page whose markup holds next to nothing is read from its JSON-LD or framework data, and says so in
+    `page.notes`. Never fails on markup: a page without visible text gives a document without blocks.
+    """
+    # 1. Parse once; clean, and cut into content units.
+    top = parse(page.html)
+    root = Node("html") if top is None else clean_parsed(top)
+    text, blocks = content_blocks(root)
+    # 2. Next to nothing to see: what would its scripts have drawn?
+    words = sum(count_words(block.text) for block in blocks if block.main)
+    notes: tuple[str, ...] = ()
+    if words < EMPTY_WORDS and (drawn := recover(page.html)) is not None:
+        drawn_text, drawn_blocks = content_blocks(drawn)
+        if count_words(drawn_text) > GAIN * words:
+            root, text, blocks = drawn, drawn_text, drawn_blocks
+            notes = ("the text was read from the page's embedded data, since its markup is empty without scripts",)
+    # 3. What the page says of itself.
+    if top is not None:
+        known = read_metadata(page.html, top)
+        page = replace(
+            page,
+            title=page.title or known.title,
+            author=page.author or known.author,
+            published=page.published or known.published,
+            language=page.language or known.language,
+        )
+    page = replace(page, notes=(*page.notes, *notes))
+    return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)

@@ -1,0 +1,251 @@
+"""Reading a table element as a grid of cells: headers, rows as `header: value`, or nothing where it only lays out.
+
+Spans are resolved: a cell that covers several rows belongs to each in the row's `header: value` text, but its words
+stand once in the page's text. Not for: rendering (`render.py`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.html.tree import Node, count_words, label_children, text_of, walk
+
+MAX_SPAN: Final = 64
+"""Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more than 40."""
+MAX_CARRIED: Final = 20
+"""Cells carried down by row spans, for each real cell; beyond, spans are ignored, so that a grid stays linear."""
+LONG_CELL: Final = 60
+"""Words; a table without header cells whose median cell is longer holds a page's layout."""
+_PARTS: Final = frozenset({"article", "form", "h1", "h2", "h3", "nav", "pre", "table"})
+GROUP_WORDS: Final = 12
+"""Words of a row across the table that is repeated with the rows below it."""
+HEADER_WORDS: Final = 6
+"""Words in a header cell that is not marked as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a data table."""
+
+    path: str
+    """Below the table: `tr3`, `thead/tr`."""
+    cells: tuple[str, ...]
+    """One text a column: a cell that covers several rows is repeated, one that covers several columns is not."""
+    shown: str
+    """Texts of the cells that begin in this row, joined by ` | `."""
+    text: str
+    """`header: value; header: value`, empty where no header is known."""
+    node: Node
+    is_header: bool
+    group: str
+    """Text of the row across the whole table that heads this one and its neighbours, empty for none."""
+    is_open: bool = False
+    """Whether a cell holds a table or listing of its own, so that the row is read as a container instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A data table."""
+
+    headers: tuple[str, ...]
+    """One text a column, empty tuple where there is no header row."""
+    rows: tuple[Row, ...]
+
+
+@dataclass(slots=True)
+class _Cell:
+    text: str
+    is_head: bool
+    width: int
+    height: int
+    is_box: bool
+
+
+def read_grid(table: Node) -> Grid | None:
+    """Return the grid of a data table, or None for a table that lays out a page (its cells are ordinary containers)."""
+    sources = list(_row_nodes(table))
+    boxes = sum(node.boxed for _, node, _ in sources)
+    if 2 * boxes >= len(sources):
+        return None
+    raw = [(path, node, in_head, _cells(node)) for path, node, in_head in sources]
+    if _is_layout(table, [cells for _, _, _, cells in raw]):
+        return None
+    placed = _place([cells for _, _, _, cells in raw])
+    heads = _header_rows(raw, placed)
+    headers = _headers(placed, heads)
+    width = max((len(row) for row in placed), default=0)
+    rows: list[Row] = []
+    group = ""
+    for number, (path, node, _, cells) in enumerate(raw):
+        texts = _by_column(placed[number])
+        shown = " | ".join(cell.text for cell in cells)
+        if any(cell.is_box for cell in cells):
+            rows.append(Row(path, texts, shown, "", node, False, group, is_open=True))
+        elif number < heads:
+            rows.append(Row(path, texts, shown, "", node, True, ""))
+        elif len(cells) == 1 and width > 1 and cells[0].text and (cells[0].width >= width or cells[0].is_head):
+            group = cells[0].text if count_words(cells[0].text) <= GROUP_WORDS else group
+            rows.append(Row(path, (cells[0].text,), shown, "", node, False, ""))
+        else:
+            rows.append(Row(path, texts, shown, _readable(placed[number], headers), node, False, group))
+    return Grid(headers, tuple(rows))
+
+
+def _row_nodes(table: Node) -> Iterator[tuple[str, Node, bool]]:
+    """Yield path below the table, node, and whether it is in the head, for each row."""
+    for path, node in _labelled(table):
+        if node.tag == "tr":
+            yield path, node, False
+        elif node.tag == "thead":
+            for below, row in _labelled(node):
+                if row.tag == "tr":
+                    yield f"{path}/{below}", row, True
+
+
+def _labelled(node: Node) -> Iterator[tuple[str, Node]]:
+    children = [child for child in node.children if isinstance(child, Node)]
+    return zip(label_children(node), children, strict=True)
+
+
+def _cells(row: Node) -> list[_Cell]:
+    found: list[_Cell] = []
+    for child in row.children:
+        if isinstance(child, Node) and child.tag in {"td", "th"}:
+            text = "" if child.boxed else text_of(child)
+            width = _span(child.attrs.get("colspan", ""), MAX_SPAN)
+            height = _span(child.attrs.get("rowspan", ""), 65_534)
+            found.append(_Cell(text, child.tag == "th", width, height, child.boxed))
+    return found
+
+
+def _span(value: str, most: int) -> int:
+    return max(1, min(int(value), most)) if value.isascii() and value.isdigit() else 1
+
+
+def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
+    if table.attrs.get("role") == "presentation" or not rows or max(len(row) for row in rows) < 2:
+        return True
+    if any(isinstance(child, Node) and child.tag not in {"tr", "thead", "caption"} for child in table.children):
+        return True
+    if any(cell.is_head for row in rows for cell in row):
+        return False
+    inner = {node.tag for node in walk(table)} if len(rows) > 1 else set()
+    if not inner.isdisjoint(_PARTS) or len(rows) < 2:
+        return True
+    sizes = sorted(count_words(cell.text) for row in rows for cell in row if cell.text)
+    return not sizes or sizes[len(sizes) // 2] > LONG_CELL
+
+
+def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
+    """Return the rows with spans resolved: each covered place holds the cell that covers it."""
+    allowed = MAX_CARRIED * sum(len(row) for row in rows) + 1000
+    carried: dict[int, tuple[_Cell, int]] = {}
+    placed: list[list[_Cell | None]] = []
+    for row in rows:
+        line: list[_Cell | None] = []
+        below: dict[int, tuple[_Cell, int]] = {}
+        waiting = iter(row)
+        cell = next(waiting, None)
+        last = max(carried, default=-1)
+        while cell is not None or len(line) <= last:
+            column = len(line)
+            if column in carried:
+                above, left = carried[column]
+                line.append(above)
+                if left > 1:
+                    below[column] = (above, left - 1)
+            elif cell is None:
+                line.append(None)
+            else:
+                for place in range(column, column + cell.width):
+                    line.append(cell)
+                    if cell.height > 1:
+                        below[place] = (cell, cell.height - 1)
+                cell = next(waiting, None)
+        allowed -= len(line)
+        carried = below if allowed > 0 else {}
+        placed.append(line)
+    return placed
+
+
+def _by_column(line: list[_Cell | None]) -> tuple[str, ...]:
+    texts: list[str] = []
+    last: _Cell | None = None
+    for cell in line:
+        texts.append("" if cell is None or cell is last else cell.text)
+        last = cell
+    while texts and not texts[-1]:
+        texts.pop()
+    return tuple(texts)
+
+
+def _header_rows(raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]]) -> int:
+    """Return how many rows at the top hold column headers."""
+    count = 0
+    for number, (_, _, in_head, cells) in enumerate(raw):
+        filled = [cell for cell in cells if cell.text]
+        all_heads = len(filled) > 1 and all(cell.is_head for cell in filled)
+        continued = (
+            count > 0 and bool(filled) and all(cell.is_head for cell in filled) and _is_below_spans(placed[number])
+        )
+        if not (in_head or all_heads or continued) or number != count or number > 4:
+            break
+        count += 1
+    if count == len(raw):
+        count = min(count, 1) if len(raw) > 1 else 0
+    return count or _unmarked_header(placed)
+
+
+def _is_below_spans(line: list[_Cell | None]) -> bool:
+    return sum(1 for cell in line if cell is not None and cell.height > 1) > 0
+
+
+def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
+    """Return 1 where the first row reads like headers: short distinct words over columns with figures, else 0."""
+    if len(placed) < 3 or any(cell is not None and cell.is_head for row in placed for cell in row[:1]):
+        return 0
+    first = [cell.text if cell else "" for cell in placed[0]]
+    if len(first) < 2 or not all(first) or len(set(first)) < len(first):
+        return 0
+    if any(count_words(text) > HEADER_WORDS or any(c.isdigit() for c in text) for text in first):
+        return 0
+    for column in range(len(first)):
+        values = [row[column].text for row in placed[1:] if column < len(row) and row[column] is not None]  # type: ignore[union-attr]  # checked in the same condition
+        if len(values) > 1 and sum(any(c.isdigit() for c in value) for value in values) * 2 > len(values):
+            return 1
+    return 0
+
+
+def _headers(placed: list[list[_Cell | None]], heads: int) -> tuple[str, ...]:
+    """Return one header a column, the texts of several header rows joined."""
+    if not heads:
+        return ()
+    width = max(len(row) for row in placed)
+    headers: list[str] = []
+    for column in range(width):
+        parts: list[str] = []
+        for row in placed[:heads]:
+            cell = row[column] if column < len(row) else None
+            if cell is not None and cell.text and cell.text not in parts:
+                parts.append(cell.text)
+        headers.append(" ".join(parts))
+    return tuple(headers)
+
+
+def _readable(line: list[_Cell | None], headers: tuple[str, ...]) -> str:
+    """Return `header: value; header: value` of a body row; the row's own label first."""
+    parts: list[str] = []
+    seen: set[int] = set()
+    label = ""
+    for column, cell in enumerate(line):
+        if cell is None or not cell.text or id(cell) in seen:
+            continue
+        seen.add(id(cell))
+        header = headers[column] if column < len(headers) else ""
+        if not header and column == 0 and cell.is_head:
+            label = cell.text.rstrip(":")
+        else:
+            parts.append(f"{header.rstrip(':')}: {cell.text}" if header else cell.text)
+    if not headers and not label:
+        return ""
+    return f"{label}: {'; '.join(parts)}" if label and parts else "; ".join(parts) or label

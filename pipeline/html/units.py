@@ -1,0 +1,322 @@
+"""Reading a cleaned tree once, from top to bottom, into content units.
+
+A unit is what a person takes in at once: a heading, a paragraph, a list item, a table row, a listing, a definition, a
+caption, or a run of text that is none of these. Not for: offsets, tokens and the final blocks (`blocks.py`), or telling
+content from furniture (`furniture.py`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Final
+
+from pipeline.documents import BlockKind
+from pipeline.html.furniture import Unit
+from pipeline.html.table import Grid, read_grid
+from pipeline.html.tree import NO_ATTRS, Node, code_of, label_children, pieces, text_of, to_html, walk
+from pipeline.work import check_cancelled
+
+CODE_LINES: Final = 30
+"""A longer listing is cut at its empty lines."""
+LEAD_WORDS: Final = 40
+"""Longest lead-in that is repeated with an item."""
+_HEADINGS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "summary": 7}
+_SCOPES: Final = frozenset({"aside", "footer", "nav", "td", "th", "dialog", "details", "li"})
+"""Elements whose headings say nothing about what follows them."""
+_SIGNS: Final = "¶§🔗\uf0c1"
+
+
+def read_units(root: Node) -> list[Unit]:
+    """Return the content units of a cleaned tree, in reading order."""
+    return _Reader(root).run()
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A container that is being read."""
+
+    node: Node
+    path: str
+    kind: BlockKind
+    main: bool
+    headings: tuple[tuple[int, str], ...] | None = None
+    """Headings to go back to when it ends; None where its headings hold on."""
+    lead: str = ""
+    term: str = ""
+    """Term of a definition list that waits for its definition."""
+    labels: list[str] = field(default_factory=list)
+    run: list[Node | str] = field(default_factory=list)
+    """Inline content since the last block."""
+    position: int = 0
+    named: int = 0
+    runs: int = 0
+    """Units emitted from this container's own runs."""
+    grid: Grid | None = None
+    """Rows to be read, for a data table."""
+    caption: str = ""
+
+
+class _Reader:
+    """Collects content units in one walk over a cleaned tree."""
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        self._units: list[Unit] = []
+        self._headings: tuple[tuple[int, str], ...] = ()
+        self._titles: tuple[str, ...] = ()
+        self._stack: list[_Frame] = []
+
+    def run(self) -> list[Unit]:
+        self._push(self._root, self._root.tag, "block", main=True)
+        steps = 0
+        while self._stack:
+            frame = self._stack[-1]
+            if frame.grid is not None:
+                self._next_row(frame, frame.grid)
+                continue
+            children = frame.node.children
+            if frame.position == len(children):
+                self._finish(frame)
+                continue
+            steps += 1
+            if not steps & 0x3FFF:
+                check_cancelled()
+            child = children[frame.position]
+            frame.position += 1
+            if isinstance(child, str):
+                frame.run.append(child)
+                continue
+            label = frame.labels[frame.named]
+            frame.named += 1
+            if not child.breaks:
+                frame.run.append(child)
+                continue
+            self._flush(frame)
+            self._enter(frame, child, f"{frame.path}/{label}")
+        return self._units
+
+    def _push(self, node: Node, path: str, kind: BlockKind, *, main: bool, lead: str = "") -> _Frame:
+        back = self._headings if node.tag in _SCOPES else None
+        frame = _Frame(node, path, kind, main, headings=back, lead=lead)
+        if any(isinstance(child, Node) for child in node.children):
+            frame.labels = label_children(node)
+        self._stack.append(frame)
+        return frame
+
+    def _finish(self, frame: _Frame) -> None:
+        self._flush(frame)
+        self._stack.pop()
+        if frame.term:
+            if frame.node.tag == "dd" and self._stack:
+                self._stack[-1].term = frame.term
+            else:
+                self._emit(frame, f"{frame.path}/text{frame.runs + 1}", frame.term, "definition")
+                frame.runs += 1
+        if frame.headings is not None:
+            self._set_headings(frame.headings)
+
+    def _set_headings(self, headings: tuple[tuple[int, str], ...]) -> None:
+        self._headings = headings
+        self._titles = tuple(text for _, text in headings)
+
+    def _enter(self, frame: _Frame, child: Node, path: str) -> None:
+        """Read a block-level child: emit it where it is one unit, else open it."""
+        tag = child.tag
+        main = frame.main and (not child.furniture or tag in _NEVER_FURNITURE)
+        if tag in _HEADINGS:
+            self._heading(frame, child, path, main=main)
+        elif tag == "pre":
+            self._code(frame, child, path, main=main)
+        elif tag == "dt":
+            term = text_of(child).rstrip(":： ")
+            frame.term = f"{frame.term}, {term}" if frame.term and term else frame.term or term
+        elif tag == "dd":
+            inner = self._push(child, path, "definition" if frame.term or frame.lead else "block", main=main)
+            inner.term, frame.term = frame.term, ""
+            inner.lead = "" if inner.term else frame.lead
+            frame.lead = inner.term or frame.lead
+        elif tag == "li":
+            self._push(child, path, "item", main=main, lead=frame.lead)
+        elif tag in {"ul", "ol", "menu", "dir"}:
+            self._push(child, path, "block", main=main, lead=self._lead_in(frame))
+        elif tag == "table":
+            inner = self._push(child, path, "block", main=main)
+            inner.grid = read_grid(child)
+            if inner.grid is not None:
+                self._caption(inner)
+        elif tag in {"figcaption", "caption", "legend"}:
+            self._push(child, path, "caption", main=main)
+        elif tag in _PASSING or (tag == "p" and frame.kind != "block"):
+            first = not frame.runs and frame.kind in {"item", "definition"}
+            inner = self._push(child, path, frame.kind if first else "paragraph" if tag == "p" else "block", main=main)
+            inner.lead = frame.lead
+            if first:
+                inner.term, frame.term = frame.term, ""
+                frame.runs += 1
+        elif tag != "title":
+            self._push(child, path, "paragraph" if tag == "p" else "block", main=main)
+
+    def _lead_in(self, frame: _Frame) -> str:
+        """Return the sentence that a list completes, or the item that it is nested in."""
+        if not self._units:
+            return ""
+        last = self._units[-1]
+        nested = frame.kind == "item" and last.path.startswith(frame.path)
+        if not nested and not last.text.endswith((":", "：")):
+            return ""
+        if last.kind not in {"paragraph", "block", "item", "definition"}:
+            return ""
+        words = last.text.split(" ")
+        if len(words) <= LEAD_WORDS:
+            return last.text
+        return last.text[last.text.rfind(". ") + 2 :] if not nested and ". " in last.text else ""
+
+    def _flush(self, frame: _Frame) -> None:
+        """Emit the inline content since the last block, cut at empty lines."""
+        run = frame.run
+        if not run:
+            return
+        frame.run = []
+        whole = len(run) == len(frame.node.children)
+        parts = _cut_at_empty_lines(run)
+        for part in parts:
+            text = " ".join("".join(_texts(part)).split())
+            if not text:
+                continue
+            path = frame.path if whole and len(parts) == 1 else f"{frame.path}/text{frame.runs + 1}"
+            kind: BlockKind = frame.kind
+            if frame.runs and kind in {"item", "definition", "caption"}:
+                kind = "block"
+            self._emit(frame, path, text, kind, part)
+            frame.runs += 1
+
+    def _emit(self, frame: _Frame, path: str, text: str, kind: BlockKind, part: Sequence[Node | str] = ()) -> None:
+        html = "".join(to_html(_wrapped("p" if kind == "block" else _WRAPPERS[kind], part)))
+        if kind == "definition" and frame.term:
+            html = f"<dl><dt>{escape(frame.term, quote=False)}</dt>{html if part else ''}</dl>"
+            text = f"{frame.term}: {text}" if part else text
+            frame.term = ""
+        linked = sum(_linked(item) for item in part if isinstance(item, Node))
+        self._units.append(Unit(path, self._titles, text, text, html, kind, frame.main, linked, lead=frame.lead))
+
+    def _heading(self, frame: _Frame, node: Node, path: str, *, main: bool) -> None:
+        text = text_of(node).strip(_SIGNS).strip()
+        if not text:
+            return
+        level = _HEADINGS[node.tag]
+        above = tuple(pair for pair in self._headings if pair[0] < level)
+        titles = tuple(title for _, title in above)
+        html = f"<{node.tag}>{escape(text, quote=False)}</{node.tag}>"
+        self._units.append(Unit(path, titles, text, text, html, "heading", main, 0))
+        self._set_headings((*above, (level, text)))
+        frame.runs += frame.kind == "caption"
+
+    def _code(self, frame: _Frame, node: Node, path: str, *, main: bool) -> None:
+        listing = code_of(node)
+        if not listing.strip():
+            return
+        parts = _cut_listing(listing)
+        numbers = listing.replace("\n", "").replace(" ", "").isdigit()
+        for number, part in enumerate(parts, start=1):
+            html = f"<pre>{escape(part, quote=False)}</pre>"
+            name = path if len(parts) == 1 else f"{path}/text{number}"
+            self._units.append(
+                Unit(name, self._titles, part, part, html, "code", main and not numbers, 0, lead=frame.lead)
+            )
+
+    def _caption(self, frame: _Frame) -> None:
+        nodes = [child for child in frame.node.children if isinstance(child, Node)]
+        for child, label in zip(nodes, frame.labels, strict=True):
+            if child.tag == "caption" and (words := text_of(child)):
+                frame.caption = words
+                html = f"<p>{escape(words, quote=False)}</p>"
+                path = f"{frame.path}/{label}"
+                self._units.append(Unit(path, self._titles, words, words, html, "caption", frame.main, 0))
+
+    def _next_row(self, frame: _Frame, grid: Grid) -> None:
+        """Emit the next row of a data table under its headers, or open it where it holds a table of its own."""
+        if frame.position == len(grid.rows):
+            self._finish(frame)
+            return
+        row = grid.rows[frame.position]
+        frame.position += 1
+        path = f"{frame.path}/{row.path}"
+        shown = row.shown.strip()
+        if row.is_open:
+            self._push(row.node, path, "block", main=frame.main)
+        elif shown.strip("| "):
+            header = f"| {' | '.join(grid.headers)} |" if grid.headers and not row.is_header else ""
+            lead = "\n".join(part for part in (frame.caption, row.group, header) if part)
+            unit = Unit(path, self._titles, row.text or shown, shown, to_html(row.node), "row", frame.main, 0)
+            unit.cells, unit.lead = row.cells, lead
+            self._units.append(unit)
+
+
+_NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})
+_PASSING: Final = frozenset({"div", "section", "center", "blockquote", "address"})
+_WRAPPERS: Final[dict[BlockKind, str]] = {
+    "heading": "p",
+    "paragraph": "p",
+    "item": "li",
+    "row": "tr",
+    "code": "pre",
+    "definition": "dd",
+    "caption": "p",
+}
+
+
+def _wrapped(tag: str, part: Sequence[Node | str]) -> Node:
+    node = Node(tag, NO_ATTRS)
+    node.children = list(part)
+    return node
+
+
+def _texts(part: Sequence[Node | str]) -> Iterator[str]:
+    for item in part:
+        if isinstance(item, str):
+            yield item
+        else:
+            yield from pieces(item)
+
+
+def _linked(node: Node) -> int:
+    """Return how many characters of an inline node stand in links."""
+    if node.tag == "a":
+        return len(text_of(node))
+    return sum(len(text_of(inner)) for inner in walk(node) if inner.tag == "a") if len(node.children) else 0
+
+
+def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:
+    """Cut inline content where two line breaks follow each other."""
+    if not any(isinstance(item, Node) and item.tag == "br" for item in run):
+        return [run]
+    parts: list[list[Node | str]] = [[]]
+    breaks = 0
+    for item in run:
+        if isinstance(item, Node) and item.tag == "br":
+            breaks += 1
+            if breaks == 2 and parts[-1]:
+                parts.append([])
+            parts[-1].append(item)
+        else:
+            breaks = 0 if not isinstance(item, str) or item.strip() else breaks
+            parts[-1].append(item)
+    return [part for part in parts if any(not isinstance(item, Node) or item.tag != "br" for item in part)]
+
+
+def _cut_listing(listing: str) -> list[str]:
+    """Cut a long listing at its empty lines into parts of about `CODE_LINES` lines."""
+    lines = listing.split("\n")
+    if len(lines) <= CODE_LINES:
+        return [listing]
+    parts: list[str] = []
+    part: list[str] = []
+    for line in lines:
+        if not line.strip() and len(part) >= CODE_LINES // 2:
+            parts.append("\n".join(part))
+            part = []
+        elif line.strip() or part:
+            part.append(line)
+    if part:
+        parts.append("\n".join(part))
+    return [cut for part_ in parts if (cut := part_.strip("\n")).strip()]

@@ -1,0 +1,125 @@
+"""Citations: text fragments that a browser resolves to the words that were meant."""
+
+import gzip
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from pipeline.documents import Block, BlockKind, Document, Page
+from pipeline.extract.cite import cite
+from pipeline.extract.tag import tag_sentences
+from pipeline.html.read import read_document
+
+BASE = "https://example.org/a?b=1"
+
+
+def document(*units: tuple[BlockKind, str, tuple[str, ...]], url: str = BASE) -> Document:
+    """A document whose text is the units, one a line, on the tree of an empty page."""
+    empty = read_document(Page(url, url, "T", "<p>x</p>", "text/html"))
+    blocks: list[Block] = []
+    text = ""
+    for number, (kind, unit, cells) in enumerate(units, start=1):
+        start = len(text)
+        text += unit + "\n"
+        blocks.append(Block(f"p{number}", (), unit, "", 1, kind=kind, start=start, end=start + len(unit), cells=cells))
+    return Document(empty.page, "", text, tuple(blocks), empty.root)
+
+
+def fragment(doc: Document, words: str) -> str:
+    start = doc.text.index(words)
+    return cite(doc, start, start + len(words)).partition("#:~:text=")[2]
+
+
+def test_a_short_text_is_cited_whole_with_its_special_characters_encoded() -> None:
+    doc = document(("paragraph", "It is 1,149 m long & well-known – très bien.", ()))
+    assert fragment(doc, "It is 1,149 m long & well-known – très bien.") == (
+        "It%20is%201%2C149%20m%20long%20%26%20well%2Dknown%20%E2%80%93%20tr%C3%A8s%20bien"
+    )
+
+
+def test_a_long_text_is_cited_by_its_first_and_last_words_in_order() -> None:
+    words = "The bridge across the harbour was opened in the spring of 1932 after eight years of work by many hands."
+    start, end = fragment(document(("paragraph", words, ())), words).split(",")
+    assert words.startswith(unquote(start))
+    assert unquote(end) == "of work by many hands"
+    assert not unquote(start).endswith(" ")
+
+
+def test_the_urls_own_fragment_is_dropped_and_files_are_cited_too() -> None:
+    doc = document(("paragraph", "Some words.", ()), url="https://example.org/a#old")
+    assert cite(doc, 0, 11) == "https://example.org/a#:~:text=Some%20words"
+    doc = document(("paragraph", "Some words.", ()), url="file:///notes/a%20b.md")
+    assert cite(doc, 0, 11) == "file:///notes/a%20b.md#:~:text=Some%20words"
+
+
+def test_words_that_stand_earlier_as_well_get_the_words_before_them_as_context() -> None:
+    doc = document(("paragraph", "It opened in 1932. Some say it opened in 1932.", ()))
+    start = doc.text.rindex("it opened")
+    assert cite(doc, start, start + 17).endswith("#:~:text=in%201932.%20Some%20say-,it%20opened%20in%201932")
+
+
+def test_a_row_is_cited_from_its_first_telling_cell_to_its_last_cell() -> None:
+    doc = document(
+        ("row", "1\tSydney\t1932", ("1", "Sydney", "1932")),
+        ("row", "1\tSan Francisco\t1937", ("1", "San Francisco", "1937")),
+    )
+    assert fragment(doc, "1\tSan Francisco\t1937") == "San%20Francisco,1937"
+
+
+def test_a_span_over_blocks_takes_start_and_end_from_one_block_each() -> None:
+    doc = document(("heading", "Opening hours", ()), ("item", "Monday", ()), ("item", "Tuesday to Friday", ()))
+    assert cite(doc, 0, len(doc.text)).endswith("#:~:text=Opening%20hours,Tuesday%20to%20Friday")
+
+
+def test_code_is_cited_within_its_lines() -> None:
+    doc = document(("code", "import sys\nprint(sys.argv)", ()))
+    assert fragment(doc, "import sys\nprint(sys.argv)") == "import%20sys,print%28sys.argv"
+
+
+def test_chinese_is_cut_at_its_commas() -> None:
+    words = "路德的著作广为流传，早在一五一九年就传到了法国、英格兰和意大利，"
+    words += "学生们涌入威腾博格去听路德的演讲，他发表了一篇短评。"
+    start, end = fragment(document(("paragraph", words, ())), words).split(",")
+    assert words.startswith(unquote(start))
+    assert words.rstrip("。").endswith(unquote(end))
+    assert words[len(unquote(start))] in "，、"
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (11, 12), (5, 2), (-4, 0), (99, 120)])
+def test_a_span_without_visible_text_gives_the_bare_url(start: int, end: int) -> None:
+    assert cite(document(("paragraph", "Some words.", ())), start, end) == BASE
+
+
+def resolve(text: str, directive: str) -> int:
+    """Where a browser's search for a text directive begins to highlight, -1 where it finds nothing."""
+    parts = directive.split(",")
+    prefix = unquote(parts.pop(0)[:-1]) if parts[0].endswith("-") else ""
+    suffix = unquote(parts.pop()[1:]) if parts[-1].startswith("-") else ""
+    words = [re.escape(word).replace(r"\ ", r"\s+") for word in map(unquote, parts)]
+    # White space, block boundaries and the bars that stand for cell boundaries may come between context and words.
+    between = r"[\s|]*"
+    pattern = rf"(?<!\w){re.escape(prefix)}{between}(?P<start>{words[0]})(?!\w){between}{re.escape(suffix)}"
+    for found in re.finditer(pattern.replace(r"\ ", r"\s+"), text, re.IGNORECASE):
+        if len(words) == 1 or re.search(rf"(?<!\w){words[1]}(?!\w)", text[found.end("start") :], re.IGNORECASE):
+            return found.start("start")
+    return -1
+
+
+def test_citations_of_real_pages_resolve_to_their_own_words(shared: Path) -> None:
+    paths = sorted((shared / "data" / "pages").glob("*.html.gz"))[::40]
+    right = total = 0
+    for path in paths:
+        html = gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
+        doc = read_document(Page("https://e.org/", "https://e.org/", "", html, "text/html"))
+        sentences = tag_sentences(doc)
+        for sentence in sentences[:: max(1, len(sentences) // 25)]:
+            directive = cite(doc, sentence.start, sentence.end).partition("#:~:text=")[2]
+            if directive:
+                total += 1
+                place = resolve(doc.text, directive)
+                # A row may be cited from its first cell that no earlier row has.
+                right += sentence.start <= place < sentence.end
+    assert total >= 200
+    assert right >= 0.97 * total, f"{right} of {total}"

@@ -1,0 +1,243 @@
+"""What cleaning keeps, what it drops, and how it takes hostile shapes."""
+
+import re
+import resource
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.html.clean import clean
+from pipeline.html.guard import parse, rebuild
+from pipeline.html.tree import Node, text_of, to_html, walk
+
+PAGE_SECONDS = 20.0
+"""Most seconds of processor time for a hostile page in these tests; a quadratic step takes hours."""
+
+
+def cleaned(html: str) -> str:
+    return to_html(clean(html)).removeprefix("<html>").removesuffix("</html>")
+
+
+def body(html: str) -> str:
+    return cleaned(html).removeprefix("<body>").removesuffix("</body>")
+
+
+def test_single_nested_tags_are_merged_as_in_the_paper() -> None:
+    assert body("<div><div><p>some text</p></div></div>") == "<p>some text</p>"
+
+
+def test_empty_tags_are_dropped_as_in_the_paper() -> None:
+    assert body("<div><p></p><p>a</p><p><span> </span></p></div>") == "<p>a</p>"
+
+
+def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
+    html = (
+        "<script>var a</script><style>p{}</style><!-- c --><template><p>t</p></template><noscript>n</noscript>"
+        "<svg><text>s</text></svg><canvas>v</canvas><iframe>i</iframe><p>kept</p>"
+    )
+    assert body(html) == "<p>kept</p>"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<p hidden>secret</p>",
+        "<p style='display:none'>secret</p>",
+        "<p style='DISPLAY : NONE !important'>secret</p>",
+        "<p style='visibility:hidden'>secret</p>",
+        "<p aria-hidden='true'>secret</p>",
+        "<p style='font-size:0'>secret</p>",
+        "<p style='font-size:1px'>secret</p>",
+        "<p style='opacity:0'>secret</p>",
+        "<p style='position:absolute;left:-9999px'>secret</p>",
+        "<p style='position:fixed;top:-1000em'>secret</p>",
+        "<p style='text-indent:-9999px'>secret</p>",
+        "<p style='margin-left:-9999px'>secret</p>",
+        "<p style='height:0;overflow:hidden'>secret</p>",
+        "<p style='width:1px;height:1px;overflow:hidden'>secret</p>",
+        "<p style='clip-path:inset(50%)'>secret</p>",
+        "<p style='position:absolute;clip:rect(0,0,0,0)'>secret</p>",
+        "<p style='transform:scale(0)'>secret</p>",
+        "<p style='transform:translateX(-9999px)'>secret</p>",
+        "<p style='color:white;background:#fff'>secret</p>",
+        "<p style='color:rgb(255,255,255);background-color:#FFFFFF'>secret</p>",
+        "<div style='background:#000'><p style='color:black'>secret</p></div>",
+        "<div style='background:white'><font color='#ffffff'>secret</font></div>",
+        "<p style='color:transparent'>secret</p>",
+        "<p style='color:rgba(0,0,0,0)'>secret</p>",
+        "<style>.x{display:none}</style><p class='a x'>secret</p>",
+        "<style>#y{visibility:hidden}</style><p id=y>secret</p>",
+        "<style>.z{position:absolute;left:-5000px}</style><p class=z>secret</p>",
+        "<style>.sr-only{position:absolute;clip:rect(0,0,0,0)}</style><p class=sr-only>" + "secret " * 20 + "</p>",
+        "<dialog>secret</dialog>",
+        "<p>a\U000e0073\U000e0065</p><textarea hidden>secret</textarea>",
+        "<select hidden><option>secret</select>",
+    ],
+)
+def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
+    text = text_of(clean(f"<p>visible words stay</p>{hidden}"))
+    assert "secret" not in text
+    assert text.startswith("visible words stay")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "<p style='font-size:95%'>word</p>",
+        "<p style='font-size:.8em'>word</p>",
+        "<p style='opacity:.5'>word</p>",
+        "<p style='position:absolute;left:-20px'>word</p>",
+        "<p style='color:#fff;background:#000'>word</p>",
+        "<p style='color:white'>word</p>",
+        "<p style='background:linear-gradient(red,blue);-webkit-background-clip:text;color:transparent'>word</p>",
+        "<p hidden=until-found>word</p>",
+        "<style>@media print{.x{display:none}}</style><p class=x>word</p>",
+        "<style>.x{display:none}@media (min-width: 900px){.x{display:block}}</style><p class=x>word</p>",
+        "<style>.menu .x{display:none}</style><p class=x>word</p>",
+        "<style>.x{display:none}.x{display:block}</style><p class=x>word</p>",
+        "<span class=sr-only>word</span>",
+        "<details><summary>More</summary>word</details>",
+    ],
+)
+def test_text_that_a_reader_can_see_stays(shown: str) -> None:
+    assert "word" in text_of(clean(f"<p>other</p>{shown}"))
+
+
+def test_characters_without_a_glyph_are_gone_and_joiners_stay() -> None:
+    assert text_of(clean("<p>soft\u00adhyphen zero\u200bwidth \U000e0049\U000e0047 \u202etrick می\u200cخواهم</p>")) == (
+        "softhyphen zerowidth trick می\u200cخواهم"
+    )
+
+
+def test_a_page_that_shows_nothing_until_its_scripts_run_is_read() -> None:
+    text = "word " * 150
+    assert (
+        text_of(clean(f"<body style='opacity:0'><main style='opacity:0'>{text}</main><p>Loading</p>")).count("word")
+        == 150
+    )
+    assert text_of(clean("<div style='display:none'>only text</div>")) == "only text"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div>one</div><div>two</div>",
+        "<p>one<p>two",
+        "one<br>two",
+        "<ul><li>one<li>two</ul>",
+        "<table><tr><td>one<td>two</table>",
+        "one<div>two</div>",
+        "<button>one</button><button>two</button>",
+        "<h1>one</h1>two",
+        "<dl><dt>one<dd>two</dl>",
+        "<select><option>one<option>two</select>",
+        "one<hr>two",
+        "<x-card>one</x-card><x-card>two</x-card>",
+        "<div>" * 300 + "<div>one</div><div>two</div>",
+        "<p>one <span>\n two</span>",
+    ],
+)
+def test_words_of_different_blocks_are_never_glued(html: str) -> None:
+    assert text_of(clean(html)).split() == ["one", "two"]
+
+
+def test_inline_markup_does_not_split_a_word() -> None:
+    assert text_of(clean("<p>to<b>get</b>her H<sub>2</sub>O un<span>break</span>able")) == "together H2O unbreakable"
+
+
+def test_only_attributes_with_a_meaning_are_kept() -> None:
+    html = '<p class=c id=i data-x=1>t</p><table><tr><td colspan=2 style="x:y">a</table><a href="/u" onclick=x>l</a>'
+    assert body(html) == '<p>t</p><table><tr><td colspan="2">a</td></tr></table><a>l</a>'
+    assert '<a href="/u">' in to_html(clean(html), links=True)
+
+
+def test_permalink_signs_and_edit_links_are_dropped() -> None:
+    html = "<h2>Intro to C# <a href=#x>¶</a></h2><h3>More<span class=mw-editsection>[edit]</span></h3>"
+    assert body(html) == "<h2>Intro to C#</h2><h3>More</h3>"
+
+
+def test_code_keeps_its_lines_and_spaces() -> None:
+    assert body("<pre><code>def f():\n    return <span>1</span>\n</code></pre>").count("\n    return 1\n") == 1
+
+
+WORDS = st.text(alphabet="abcdef", min_size=1, max_size=6)
+TREES = st.recursive(
+    WORDS,
+    lambda below: st.builds(
+        lambda tag, items: f"<{tag}>{' '.join(items)}</{tag}>",
+        st.sampled_from(
+            ["div", "p", "ul", "li", "span", "b", "a", "section", "h2", "table", "td", "blockquote", "pre"]
+        ),
+        st.lists(below, min_size=0, max_size=4),
+    ),
+    max_leaves=30,
+)
+
+
+@given(TREES)
+@settings(max_examples=150, deadline=None)
+def test_cleaning_loses_no_visible_word_whatever_the_nesting(html: str) -> None:
+    want = sorted(re.sub(r"<[^>]*>", " ", html).split())
+    root = clean(html)
+    assert sorted(text_of(root).split()) == want
+    again = clean(to_html(root))
+    assert sorted(text_of(again).split()) == want
+
+
+@given(st.text(alphabet="<>/=\"' -!abpdivtable&;#\n", max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_any_markup_is_cleaned_without_an_error(html: str) -> None:
+    root = clean(html)
+    assert all(
+        node.tag == "html" or node.children or node.tag in {"td", "th", "br", "hr", "img"} for node in walk(root)
+    )
+
+
+HOSTILE = {
+    "200,000 nested tags": "<div>" * 200_000 + "x",
+    "200,000 nested tags that mix": "<div><p><span>" * 67_000 + "x",
+    "fake end tags in comments": "<div><!--</div>-->" * 100_000 + "x",
+    "nested definition lists": "<dl><dd>" * 60_000 + "x",
+    "a tag with 200,000 attributes": "<div " + " ".join(f"a{i}=1" for i in range(200_000)) + ">x",
+    "open formatting elements": "".join(f"<p><b a={i}>x" for i in range(40_000)),
+    "unclosed comments": "<!--" * 300_000,
+    "unclosed quotes": '<a title="' * 200_000,
+    "brackets": "<" * 500_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_page_ends_soon_and_stays_shallow(name: str) -> None:
+    begin = time.process_time()
+    root = clean(HOSTILE[name])
+    assert time.process_time() - begin < PAGE_SECONDS
+    assert depth(root) <= 260
+
+
+def test_a_million_siblings_end_soon_in_bounded_memory() -> None:
+    begin = time.process_time()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    root = clean("<p>x</p>" * 1_000_000)
+    assert time.process_time() - begin < PAGE_SECONDS
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * 1024
+    assert text_of(root).count("x") == 1_000_000
+
+
+def depth(root: Node) -> int:
+    deepest, level = 0, [root]
+    while level:
+        deepest += 1
+        level = [child for node in level for child in node.children if isinstance(child, Node)]
+    return deepest
+
+
+def test_the_strict_tokenizer_keeps_the_text_of_an_ordinary_page() -> None:
+    html = (
+        "<!doctype html><html lang=en><head><title>T &amp; U</title><style>.h{display:none}</style></head><body>"
+        "<h1 id=a>Head</h1><p class=h>hidden</p><p>a &lt; b <b>bold</b> <a href='/x?a=1&amp;b=2'>link</a></p>"
+        "<ul><li>one<li>two</ul><table><tr><td colspan=2>c<td>d</table><script>if (a<b) {}</script><!-- c -->end"
+    )
+    assert text_of(clean(rebuild(html))) == text_of(clean(html))
+    assert parse("") is not None

@@ -1,0 +1,210 @@
+"""What pruning keeps, in which form, and that it never goes over its budget."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from errors import UsageError
+from models.protocols import TextKind, Vectors
+from pipeline.documents import Document, Page
+from pipeline.html.clean import clean
+from pipeline.html.prune import Pruned, PruneOptions, prune
+from pipeline.html.read import read_document
+from pipeline.html.render import Form, Kept, render
+from pipeline.html.tree import text_of
+from pipeline.tokens import count_tokens
+
+pytestmark = pytest.mark.anyio
+FORMS: tuple[Form, ...] = ("html", "markdown", "text")
+PAGE = (
+    """<title>Rivers - Atlas</title><nav><ul><li><a>Home</a><li><a>Maps</a><li><a>Shop</a></ul></nav>
+<main><h1>Rivers</h1><p>Rivers carry water from the mountains to the sea.</p><h2>Europe</h2>
+<p>The Danube flows through ten countries, more than any other river of the world.</p>
+<table><caption>Longest rivers</caption><tr><th>River<th>Length km<th>Mouth<tr><td>Volga<td>3531<td>Caspian Sea
+<tr><td>Danube<td>2850<td>Black Sea<tr><td>Ural<td>2428<td>Caspian Sea<tr><td>Dnieper<td>2201<td>Black Sea</table>
+<h2>Asia</h2><p>To measure a river:</p><ul><li>choose a source<li>follow the deepest channel<li>stop at the mouth</ul>
+<pre>length = 0
+for part in parts:
+    length += part</pre><p>The Yangtze is the longest river of Asia. """
+    + "It has many dams. " * 60
+    + "</p></main>"
+)
+
+
+class Letters:
+    """A real embedder for tests: counts of letters, of unit length."""
+
+    name = "letters"
+    dimension = 26
+
+    def reads(self, text: str) -> bool:
+        """Whether every character is a letter that is counted."""
+        return text.isascii()
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return the shares of the letters a to z."""
+        rows = np.array([[text.lower().count(chr(97 + i)) + 1e-3 for i in range(26)] for text in texts])
+        shares: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        return shares
+
+
+def document(html: str = PAGE, *, author: str = "", published: str = "") -> Document:
+    page = Page("http://a/", "http://a/", "", html, "text/html", author=author, published=published)
+    return read_document(page)
+
+
+async def pruned(query: str, tokens: int, *, form: Form = "markdown", html: str = PAGE, part: int = 1) -> Pruned:
+    options = PruneOptions(max_tokens=tokens, format=form, part=part)
+    return await prune([document(html)], query, options=options, embedder=None)
+
+
+async def test_the_answer_is_kept_under_its_heading() -> None:
+    result = await pruned("How many countries does the Danube flow through?", 60)
+    assert "ten countries" in result.pages[0].text
+    assert "## Europe" in result.pages[0].text
+    assert "Shop" not in result.pages[0].text
+
+
+async def test_a_single_row_reads_with_its_headers_and_several_stand_under_them_once() -> None:
+    one = document()
+    row = next(i for i, block in enumerate(one.blocks) if block.text.startswith("River: Danube"))
+    assert render(one, [Kept(row)], "markdown").endswith(
+        "Longest rivers\nRiver: Danube; Length km: 2850; Mouth: Black Sea"
+    )
+    assert render(one, [Kept(row), Kept(row + 1)], "markdown").endswith(
+        "Longest rivers\nRiver | Length km | Mouth\n-|-|-\nDanube | 2850 | Black Sea\nUral | 2428 | Caspian Sea"
+    )
+    html = render(one, [Kept(row), Kept(row + 1)], "html")
+    assert "<table><tr><th>River<th>Length km<th>Mouth<tr><td>Danube<td>2850" in html
+
+
+async def test_items_keep_their_lead_in_and_code_its_lines() -> None:
+    one = document()
+    item = next(i for i, block in enumerate(one.blocks) if block.text.startswith("follow"))
+    code = next(i for i, block in enumerate(one.blocks) if block.kind == "code")
+    text = render(one, [Kept(item), Kept(code)], "markdown")
+    assert "To measure a river:\n- follow the deepest channel" in text
+    assert "```\nlength = 0\nfor part in parts:\n    length += part\n```" in text
+    assert "<pre>length = 0\nfor part in parts:\n    length += part</pre>" in render(one, [Kept(code)], "html")
+
+
+async def test_gaps_are_marked() -> None:
+    html = "<p>first words</p><p>second words</p><p>third words</p>"
+    assert render(document(html), [Kept(0), Kept(2)], "text") == "first words\n…\nthird words"
+
+
+async def test_questions_that_compare_rows_keep_the_extreme_row() -> None:
+    rows = "".join(f"<tr><td>Team {i}<td>{100 + (i * 37) % 91}<td>{'note ' * 12}" for i in range(60))
+    html = f"<h1>League</h1><table><tr><th>Name<th>Points<th>Notes{rows}</table>"
+    best = max(range(60), key=lambda i: (i * 37) % 91)
+    result = await pruned("which has the most points?", 200, html=html)
+    assert f"Team {best} " in result.pages[0].text.replace(";", " ")
+
+
+async def test_author_and_date_are_kept_when_asked_for() -> None:
+    one = document(author="Ada Byron", published="1843-09-01")
+    options = PruneOptions(max_tokens=40)
+    result = await prune([one], "Who is the author of Rivers?", options=options, embedder=None)
+    assert "By Ada Byron, published 1843-09-01" in result.pages[0].text
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_parts_together_hold_every_unit_once(form: Form) -> None:
+    seen: list[str] = []
+    for part in range(1, 60):
+        result = await pruned("longest river", 90, form=form, part=part)
+        assert result.tokens <= 90
+        seen.extend(page.text for page in result.pages)
+        if not result.parts_left:
+            break
+    together = " ".join(seen)
+    for words in ("ten countries", "Volga", "choose a source", "from the mountains", "longest river of Asia"):
+        assert words in together
+    assert sum(text.count("ten countries") for text in seen) == 1
+    assert (await pruned("longest river", 90, form=form, part=80)).pages == ()
+
+
+async def test_the_same_call_gives_the_same_text() -> None:
+    assert await pruned("sea", 120) == await pruned("sea", 120)
+
+
+async def test_without_a_query_the_page_is_read_from_the_top_without_furniture() -> None:
+    result = await pruned("", 60)
+    assert result.pages[0].text.startswith("# Rivers\nRivers carry water")
+    assert "Shop" not in result.pages[0].text
+
+
+async def test_every_page_that_says_something_gets_a_place() -> None:
+    long = "<h1>All about bees</h1>" + "".join(
+        f"<p>Bees make honey, fact {i} about bees and honey.</p>" for i in range(80)
+    )
+    short = "<h1>Wasps</h1><p>Wasps make no honey.</p><p>They hunt flies.</p>"
+    options = PruneOptions(max_tokens=200)
+    result = await prune([document(long), document(short)], "honey", options=options, embedder=None)
+    assert [page.document for page in result.pages] == [0, 1]
+    assert result.tokens == count_tokens("\n".join(page.text for page in result.pages)) <= 200
+
+
+async def test_the_embedder_votes_only_where_it_reads_the_query() -> None:
+    options = PruneOptions(max_tokens=50)
+    plain = await prune([document()], "河 Danube", options=options, embedder=None)
+    assert await prune([document()], "河 Danube", options=options, embedder=Letters()) == plain
+    assert (await prune([document()], "Danube", options=options, embedder=Letters())).pages
+
+
+async def test_a_budget_too_small_for_any_unit_still_gives_its_beginning() -> None:
+    result = await pruned("Yangtze dams", 5, html="<p>" + "The Yangtze has dams " * 40 + "</p>")
+    assert 0 < result.tokens <= 5
+    assert (await pruned("x", 0)).pages == ()
+
+
+async def test_impossible_arguments_are_refused() -> None:
+    with pytest.raises(UsageError, match="Part 0"):
+        await pruned("x", 10, part=0)
+
+
+async def test_the_papers_method_deletes_the_lowest_blocks_and_repairs_the_structure() -> None:
+    options = PruneOptions(max_tokens=120, method="paper")
+    result = await prune([document()], "Danube countries", options=options, embedder=None)
+    text = result.pages[0].text
+    assert result.tokens <= 120
+    assert "ten countries" in text
+    assert text_of(clean(text)).split() == text_of(clean(text.replace("><", "> <"))).split()
+    whole = await prune([document()], "", options=PruneOptions(max_tokens=9000, method="paper"), embedder=None)
+    assert sorted(text_of(clean(whole.pages[0].text)).split()) == sorted(text_of(document().root).split())
+    assert len(whole.pages[0].kept) == whole.pages[0].blocks_total
+
+
+WORDS = st.lists(st.sampled_from(["river", "sea", "a|b", "<x>", "& so", "```", "天地"]), min_size=1, max_size=30)
+UNITS = st.one_of(
+    WORDS.map(lambda words: f"<p>{' '.join(words).replace('&', '&amp;').replace('<', '&lt;')}</p>"),
+    WORDS.map(lambda words: f"<h2>{words[0].replace('<', '&lt;')}</h2>"),
+    WORDS.map(lambda words: "<ul>" + "".join(f"<li>{word.replace('<', '&lt;')}" for word in words) + "</ul>"),
+    WORDS.map(
+        lambda words: "<table><tr><th>k<th>v" + "".join(f"<tr><td>{i}<td>{w}" for i, w in enumerate(words)) + "</table>"
+    ),
+    WORDS.map(lambda words: "<pre>" + "\n".join(words).replace("<", "&lt;") + "</pre>"),
+)
+
+
+@given(
+    st.lists(st.lists(UNITS, max_size=6), min_size=1, max_size=3),
+    st.integers(0, 150),
+    st.sampled_from(FORMS),
+    st.sampled_from(["winnow", "paper"]),
+    st.sampled_from(["", "river sea", "which comes after the river?", "天地"]),
+)
+@settings(max_examples=120, deadline=None)
+async def test_the_budget_holds_exactly_whatever_the_pages(
+    pages: list[list[str]], tokens: int, form: Form, method: str, query: str
+) -> None:
+    documents = [document("".join(parts)) for parts in pages]
+    options = PruneOptions(max_tokens=tokens, format=form, method="paper" if method == "paper" else "winnow")
+    result = await prune(documents, query, options=options, embedder=None)
+    assert result.tokens == count_tokens("\n".join(page.text for page in result.pages))
+    assert result.tokens <= tokens
+    if method == "winnow" and tokens >= 20 and any(one.blocks for one in documents):
+        assert result.pages

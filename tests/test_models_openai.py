@@ -1,0 +1,285 @@
+"""The remote backend against a real server on loopback: what is sent, what comes back, what each failure is told."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import anyio
+import httpx2
+import numpy as np
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from errors import ModelError
+from models.openai import Endpoint, OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+
+KEY = "sk-0123456789abcdef"
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"answer": {"type": "integer"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass
+class Remote:
+    """The server: answers by path, and what it was asked."""
+
+    url: str = ""
+    answers: dict[str, list[Callable[[dict[str, object]], Response]]] = field(default_factory=dict)
+    asked: list[tuple[str, dict[str, object], str]] = field(default_factory=list)
+    release: threading.Event = field(default_factory=threading.Event)
+
+    async def handle(self, request: Request) -> Response:
+        """Keep the request and answer with the next answer of its path; the last one stays."""
+        path = request.url.path
+        body = json.loads(await request.body())
+        self.asked.append((path, body, request.headers.get("authorization", "")))
+        waiting = self.answers[path]
+        answer = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        return await anyio.to_thread.run_sync(answer, body)
+
+    def will(self, path: str, *answers: Callable[[dict[str, object]], Response]) -> None:
+        """Let `path` answer with these in turn."""
+        self.answers[f"/v1{path}"] = list(answers)
+
+
+@pytest.fixture
+def remote() -> Iterator[Remote]:
+    """A server in a thread of its own on a free port of loopback."""
+    told = Remote()
+    app = Starlette(routes=[Route("/{rest:path}", told.handle, methods=["POST"])])
+    listening = socket.create_server(("127.0.0.1", 0))
+    told.url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    yield told
+    told.release.set()
+    server.should_exit = True
+    thread.join()
+    listening.close()
+
+
+def _vector(text: str) -> list[float]:
+    return [float(len(text)), 1.0, 2.0]
+
+
+def _embeddings(body: dict[str, object]) -> Response:
+    texts = body["input"]
+    assert isinstance(texts, list)
+    data = [{"object": "embedding", "index": n, "embedding": _vector(text)} for n, text in enumerate(texts)]
+    return JSONResponse({"object": "list", "data": data[::-1], "model": body["model"], "usage": {"total_tokens": 1}})
+
+
+def _ranking(body: dict[str, object]) -> Response:
+    texts = body["documents"]
+    assert isinstance(texts, list)
+    results = [{"index": n, "relevance_score": len(text) / 100} for n, text in enumerate(texts)]
+    results.sort(key=lambda item: -item["relevance_score"])
+    return JSONResponse({"model": body["model"], "results": results})
+
+
+def _chat(text: str, *, ended: str = "stop") -> Callable[[dict[str, object]], Response]:
+    def answer(body: dict[str, object]) -> Response:
+        message = {"role": "assistant", "content": text}
+        choices = [{"index": 0, "message": message, "finish_reason": ended}]
+        return JSONResponse({"object": "chat.completion", "model": body["model"], "choices": choices})
+
+    return answer
+
+
+def _status(code: int, text: str = "no", **headers: str) -> Callable[[dict[str, object]], Response]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda _body: JSONResponse({"error": {"message": text}}, status_code=code, headers=named)
+
+
+@pytest.mark.anyio
+async def test_vectors_come_back_in_order_and_at_unit_length(remote: Remote) -> None:
+    remote.will("/embeddings", _embeddings)
+    texts = ["x" * (n + 1) for n in range(150)]
+    async with httpx2.AsyncClient() as http:
+        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "bge-m3", KEY))
+        found = await embedder.embed(texts, kind="passage")
+    expected = np.array([_vector(text) for text in texts])
+    assert np.allclose(found, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6)
+    assert found.dtype == np.float32
+    assert embedder.dimension == 3
+    assert len(remote.asked) == 3
+    assert {(path, key) for path, _, key in remote.asked} == {("/v1/embeddings", f"Bearer {KEY}")}
+    assert remote.asked[0][1]["model"] == "bge-m3"
+
+
+@pytest.mark.anyio
+async def test_empty_and_broken_texts_are_sent_as_a_server_takes_them(remote: Remote) -> None:
+    remote.will("/embeddings", _embeddings)
+    async with httpx2.AsyncClient() as http:
+        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"))
+        assert (await embedder.embed([], kind="query")).shape == (0, 0)
+        assert (await embedder.embed(["", "\ud800", "y" * 1_000_000], kind="query")).shape == (3, 3)
+    sent = remote.asked[0][1]["input"]
+    assert isinstance(sent, list)
+    assert [len(text) for text in sent] == [1, 1, 8_000]
+    assert remote.asked[0][2] == ""
+
+
+@pytest.mark.anyio
+async def test_scores_come_back_in_the_order_of_the_texts(remote: Remote) -> None:
+    remote.will("/rerank", _ranking)
+    async with httpx2.AsyncClient() as http:
+        reranker = OpenAIReranker(Endpoint(http, remote.url, "bge-reranker-v2-m3", KEY))
+        found = await reranker.score("query", ["aaa", "a", "aa"])
+        assert (await reranker.score("query", [])).shape == (0,)
+    assert np.allclose(found, [0.03, 0.01, 0.02])
+    assert remote.asked[0][1]["query"] == "query"
+
+
+@pytest.mark.anyio
+async def test_an_answer_is_the_models_text(remote: Remote) -> None:
+    remote.will("/chat/completions", _chat("Paris."))
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "qwen3:4b", KEY))
+        said = [Said("system", "Be brief."), Said("user", "Capital of France?")]
+        assert await generator.generate(said, max_tokens=10) == "Paris."
+    body = remote.asked[0][1]
+    assert body["messages"] == [{"role": item.role, "content": item.content} for item in said]
+    assert (body["max_tokens"], body["temperature"]) == (10, 0)
+    assert "response_format" not in body
+
+
+@pytest.mark.anyio
+async def test_a_schema_is_sent_and_the_reply_is_checked_under_it(remote: Remote) -> None:
+    remote.will("/chat/completions", _chat(' {"answer": 42}\n'), _chat('{"answer": "many"}'), _chat("Sure! 42"))
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        said = [Said("user", "6 x 7?")]
+        assert json.loads(await generator.generate(said, max_tokens=20, schema=SCHEMA)) == {"answer": 42}
+        with pytest.raises(ModelError, match="not valid at answer"):
+            await generator.generate(said, max_tokens=20, schema=SCHEMA)
+        with pytest.raises(ModelError, match="no JSON"):
+            await generator.generate(said, max_tokens=20, schema=SCHEMA)
+    form = remote.asked[0][1]["response_format"]
+    assert form == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True}}
+
+
+@pytest.mark.anyio
+async def test_json_cut_at_its_tokens_is_named_as_such(remote: Remote) -> None:
+    remote.will("/chat/completions", _chat('{"answer": 4', ended="length"))
+    async with httpx2.AsyncClient() as http:
+        with pytest.raises(ModelError, match="cut at max_tokens"):
+            await OpenAIGenerator(Endpoint(http, remote.url, "m")).generate(
+                [Said("user", "?")], max_tokens=3, schema=SCHEMA
+            )
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [(400, "window"), (401, "model_key"), (404, "model's name"), (500, "server's log"), (501, "--embeddings")],
+)
+async def test_an_error_status_is_told_with_what_to_do(remote: Remote, code: int, hint: str) -> None:
+    remote.will("/embeddings", _status(code, f"Incorrect key {KEY} for this"))
+    async with httpx2.AsyncClient() as http:
+        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "bge-m3", KEY))
+        with pytest.raises(ModelError, match=f"answered {code} for model 'bge-m3'") as caught:
+            await embedder.embed(["text"], kind="query")
+    assert hint in caught.value.hint
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.anyio
+async def test_a_limited_call_is_repeated_once_after_the_asked_pause(remote: Remote) -> None:
+    remote.will("/embeddings", _status(429, retry_after="0"), _embeddings)
+    async with httpx2.AsyncClient() as http:
+        assert (await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["a"], kind="query")).shape == (1, 3)
+    assert len(remote.asked) == 2
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("pause", "times"), [("0", 2), ("3600", 1)])
+async def test_a_call_that_stays_limited_fails(remote: Remote, pause: str, times: int) -> None:
+    remote.will("/embeddings", _status(429, retry_after=pause))
+    async with httpx2.AsyncClient() as http:
+        with pytest.raises(ModelError, match="429"):
+            await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["a"], kind="query")
+    assert len(remote.asked) == times
+
+
+GARBAGE: list[object] = [
+    [],
+    {},
+    {"data": []},
+    {"data": [{"index": 1, "embedding": [1.0]}]},
+    {"data": [{"index": 0, "embedding": "AAAA"}]},
+    {"data": [{"index": 0, "embedding": []}]},
+    {"data": [{"index": 0, "embedding": [None]}]},
+    {"data": [{"index": 0, "embedding": [1e400]}]},
+    {"results": [{"index": 0}]},
+    {"results": [{"index": "zero", "relevance_score": 1}]},
+    {"choices": []},
+    {"choices": [{"message": {"content": None}}]},
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("answer", GARBAGE, ids=range(len(GARBAGE)))
+async def test_an_answer_in_another_form_is_a_model_error(remote: Remote, answer: object) -> None:
+    for path in ("/embeddings", "/rerank", "/chat/completions"):
+        remote.will(path, lambda _body: Response(json.dumps(answer), media_type="application/json"))
+    async with httpx2.AsyncClient() as http:
+        endpoint = Endpoint(http, remote.url, "m")
+        with pytest.raises(ModelError, match="no form that is known"):
+            await OpenAIEmbedder(endpoint).embed(["a"], kind="query")
+        with pytest.raises(ModelError, match="no form that is known"):
+            await OpenAIReranker(endpoint).score("q", ["a"])
+        with pytest.raises(ModelError, match="no form that is known"):
+            await OpenAIGenerator(endpoint).generate([Said("user", "?")], max_tokens=5)
+
+
+@pytest.mark.anyio
+async def test_a_web_page_instead_of_an_api_is_a_model_error(remote: Remote) -> None:
+    remote.will("/embeddings", lambda _body: PlainTextResponse("<html>Welcome</html>"))
+    async with httpx2.AsyncClient() as http:
+        with pytest.raises(ModelError, match="Welcome") as caught:
+            await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["a"], kind="query")
+    assert "/v1" in caught.value.hint
+
+
+@pytest.mark.anyio
+async def test_a_silent_server_times_out(remote: Remote) -> None:
+    def silent(_body: dict[str, object]) -> Response:
+        remote.release.wait(20)
+        return PlainTextResponse("late")
+
+    remote.will("/chat/completions", silent)
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m", KEY, seconds=0.3))
+        with anyio.fail_after(5), pytest.raises(ModelError, match="no answer in time") as caught:
+            await generator.generate([Said("user", "?")], max_tokens=5)
+    remote.release.set()
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.anyio
+async def test_nobody_listening_is_a_model_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with httpx2.AsyncClient() as http:
+        with pytest.raises(ModelError, match="cannot be reached"):
+            await OpenAIEmbedder(Endpoint(http, f"http://127.0.0.1:{port}/v1", "m")).embed(["a"], kind="query")

@@ -1,0 +1,109 @@
+"""Clusters: soft, capped, deterministic, within the window; also the Gaussian mixture."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, neighbour_runs
+from pipeline.raptor.gauss import principal_components, soft_mixture
+from pipeline.raptor.tree import Clustering
+
+Floats = NDArray[np.float32]
+
+
+def themes(count: int, each: int, noise: float = 0.5, seed: int = 1) -> Floats:
+    """`count` themes of `each` unit vectors in 64 dimensions, interleaved."""
+    generator = np.random.default_rng(seed)
+    centres = generator.normal(size=(count, 64))
+    rows = np.concatenate([centres + noise * generator.normal(size=(count, 64)) for _ in range(each)])
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+def layer(vectors: Floats, tokens: int = 100, window: int = 3500) -> Layer:
+    return Layer(vectors, [tokens] * len(vectors), window, seed=224)
+
+
+@pytest.mark.parametrize("method", ["kmeans", "gmm", "runs"])
+@pytest.mark.parametrize("n", [2, 3, 11, 12, 13, 100, 700])
+def test_every_node_stands_in_a_cluster_and_there_are_fewer_clusters_than_nodes(method: Clustering, n: int) -> None:
+    clusters = cluster(layer(themes(max(1, n // 8), 9)[:n]), method)
+    assert {i for group in clusters for i in group} == set(range(min(n, len(themes(max(1, n // 8), 9)))))
+    assert 0 < len(clusters) < n
+    assert all(list(group) == sorted(set(group)) for group in clusters)
+
+
+@pytest.mark.parametrize("method", ["kmeans", "gmm", "runs"])
+def test_the_same_vectors_give_the_same_clusters(method: Clustering) -> None:
+    vectors = themes(20, 10)
+    assert cluster(layer(vectors), method) == cluster(layer(vectors.copy()), method)
+
+
+@pytest.mark.parametrize("method", ["kmeans", "runs"])
+def test_no_cluster_of_several_is_over_the_window(method: Clustering) -> None:
+    vectors = themes(6, 20)
+    for group in cluster(layer(vectors, tokens=400, window=1000), method):
+        assert len(group) <= 2
+
+
+def test_the_mixture_cuts_a_cluster_over_the_window_again() -> None:
+    vectors = themes(2, 60, noise=0.2)
+    wide = cluster(layer(vectors, tokens=10, window=100_000), "gmm")
+    cut = cluster(layer(vectors, tokens=10, window=200), "gmm")
+    assert max(map(len, wide)) > 20
+    assert max(map(len, cut)) <= 20
+
+
+def test_one_node_cannot_be_clustered() -> None:
+    assert cluster(layer(themes(1, 1)), "kmeans") == []
+
+
+def test_nodes_that_each_fill_the_window_cannot_be_clustered() -> None:
+    assert cluster(layer(themes(5, 4), tokens=3000, window=3500), "kmeans") == []
+
+
+@pytest.mark.parametrize("method", ["kmeans", "gmm", "runs"])
+def test_equal_vectors_are_clustered_without_one_giant(method: Clustering) -> None:
+    vectors = np.tile(themes(1, 1), (200, 1))
+    clusters = cluster(layer(vectors), method)
+    assert 1 < len(clusters) < 200
+    assert max(map(len, clusters)) <= 35
+
+
+def test_kmeans_keeps_themes_together_and_lets_nodes_between_two_join_both() -> None:
+    vectors = themes(12, 8, noise=0.3)
+    clusters = cluster(layer(vectors), "kmeans")
+    pure = sum(len({i % 12 for i in group}) == 1 for group in clusters)
+    assert pure >= len(clusters) * 0.6
+    assert all(len(group) <= MOST_CHILDREN for group in clusters)
+    between = vectors[0] + vectors[1]
+    mixed = np.concatenate((themes(2, 20, noise=0.3), [between / np.linalg.norm(between)])).astype(np.float32)
+    groups = cluster(layer(mixed), "kmeans")
+    assert sum(map(len, groups)) > len(mixed)
+
+
+def test_bic_finds_about_as_many_themes_as_there_are() -> None:
+    clusters = soft_mixture(themes(4, 40, noise=0.3), seed=1)
+    assert 3 <= len(clusters) <= 6
+    assert soft_mixture(themes(1, 4), seed=1) == [[0, 1, 2, 3]]
+
+
+def test_components_keep_distances_of_flat_data() -> None:
+    generator = np.random.default_rng(0)
+    flat = generator.normal(size=(50, 3)) @ generator.normal(size=(3, 20))
+    points = principal_components(flat, 3)
+    true = np.linalg.norm(flat[:, None] - flat[None], axis=2)
+    assert np.allclose(true, np.linalg.norm(points[:, None] - points[None], axis=2), atol=1e-6)
+    few = principal_components(flat[:10], 3)
+    assert np.allclose(
+        np.linalg.norm(flat[:10, None] - flat[None, :10], axis=2),
+        np.linalg.norm(few[:, None] - few[None], axis=2),
+        atol=1e-6,
+    )
+
+
+def test_runs_cover_a_document_and_break_where_the_theme_changes() -> None:
+    one, two = themes(2, 1, noise=0.0)
+    generator = np.random.default_rng(3)
+    rows = np.concatenate([np.tile(one, (6, 1)), np.tile(two, (6, 1))]) + 0.05 * generator.normal(size=(12, 64))
+    vectors = np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+    assert neighbour_runs(vectors, [100] * 12) == [(0, 6), (6, 12)]

@@ -1,0 +1,248 @@
+"""Asking trees: facts found, budgets exact, modes, broad questions, near-duplicates."""
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from errors import UsageError
+from models.onnx import OnnxEmbedder
+from models.protocols import Embedder
+from pipeline.documents import Document, Page
+from pipeline.html.read import read_document
+from pipeline.raptor.build import build_tree
+from pipeline.raptor.fill import fill, word_triples
+from pipeline.raptor.query import Mode, QueryOptions, TreeAnswer, is_broad, lifted, query_tree
+from pipeline.raptor.tree import Tree, TreeOptions
+from pipeline.tokens import count_tokens
+
+FACTS = {
+    "When was the lighthouse of Tarn first lit?": "The lighthouse of Tarn was lit for the first time in 1847.",
+    "Who paid for the school in Orvik?": "A widow named Marta Lind paid for the school in Orvik out of her own purse.",
+    "How deep is the well below the castle?": "The well below the castle is 112 metres deep and has never run dry.",
+}
+FILLER = (
+    "The council met on day {i} and spoke at length about roads, drains and the price of oats in the valley.",
+    "In week {i} the weather was mild, the fields were wet, and most farmers stayed near their houses.",
+    "Visitor {i} praised the bread, the bells and the long view over the hills towards the border.",
+)
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder()
+
+
+def page_of(sentences: Sequence[str], name: str) -> Document:
+    groups = [sentences[i : i + 4] for i in range(0, len(sentences), 4)]
+    body = "".join(f"<p>{html.escape(' '.join(group))}</p>" for group in groups)
+    url = f"https://example.org/{name}"
+    return read_document(
+        Page(
+            url=url,
+            final_url=url,
+            title=f"Chronicle {name}",
+            html=f"<html lang='en'><body><main><h1>Chronicle</h1>{body}</main></body></html>",
+            media_type="text/html",
+            language="en",
+            content_hash=name,
+        )
+    )
+
+
+def chronicle(name: str = "a", fillers: int = 240) -> Document:
+    sentences = [FILLER[i % 3].format(i=i) for i in range(fillers)]
+    for n, fact in enumerate(FACTS.values(), start=1):
+        sentences.insert(n * len(sentences) // 4, fact)
+    return page_of(sentences, name)
+
+
+async def tree_of(documents: Sequence[Document], embedder: Embedder | None) -> Tree:
+    return await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None)
+
+
+async def ask(tree: Tree, question: str, embedder: Embedder | None, **options: object) -> TreeAnswer:
+    chosen = QueryOptions(**options)  # type: ignore[arg-type]  # passed through by name
+    return await query_tree(tree, question, options=chosen, embedder=embedder)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("with_embedder", [True, False])
+async def test_guided_finds_each_fact_in_a_long_chronicle(with_embedder: bool, embedder: OnnxEmbedder) -> None:
+    using = embedder if with_embedder else None
+    tree = await tree_of([chronicle()], using)
+    for question, fact in FACTS.items():
+        answer = await ask(tree, question, using, max_tokens=250)
+        assert any(fact in passage.text for passage in answer.passages), question
+        assert ("embedding" in answer.reason) == with_embedder
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["guided", "collapsed", "traversal", "flat"])
+@pytest.mark.parametrize("budget", [1, 7, 60, 99, 500, 2000, 50_000])
+async def test_every_mode_keeps_its_budget_to_the_token(mode: Mode, budget: int) -> None:
+    tree = await tree_of([chronicle(), chronicle("b", 30)], None)
+    answer = await ask(tree, "Who paid for the school?", None, mode=mode, max_tokens=budget)
+    assert answer.tokens == sum(count_tokens(passage.text) for passage in answer.passages) <= budget
+    assert all(passage.tokens == count_tokens(passage.text) for passage in answer.passages)
+
+
+@pytest.mark.anyio
+async def test_a_passage_is_what_stands_at_its_place(embedder: OnnxEmbedder) -> None:
+    documents = [chronicle(), chronicle("b", 60)]
+    tree = await tree_of(documents, embedder)
+    answer = await ask(tree, "How deep is the well?", embedder, max_tokens=900)
+    for passage in answer.passages:
+        assert documents[passage.document].text[passage.start : passage.end] == passage.text
+        assert passage.url == documents[passage.document].page.final_url
+        assert passage.title == f"Chronicle {'ab'[passage.document]}"
+    order = [(passage.document, passage.start) for passage in answer.passages]
+    first = [document for document, _ in order]
+    assert all(order[i][1] < order[i + 1][1] for i in range(len(order) - 1) if order[i][0] == order[i + 1][0]), (
+        "reading order inside a document"
+    )
+    assert len(set(first)) == sum(i == 0 or first[i] != first[i - 1] for i in range(len(first)))
+
+
+@pytest.mark.anyio
+async def test_what_does_not_fit_is_skipped_for_what_does() -> None:
+    long = "The secret treasure map lies " + ", ".join(f"behind door {i}" for i in range(40)) + "."
+    short = "The treasure map was burnt."
+    tree = await tree_of(
+        [page_of([long, *[f"Plain line {i} says nothing of note here." for i in range(30)], short], "c")], None
+    )
+    answer = await ask(tree, "secret treasure map", None, max_tokens=120, mode="flat")
+    assert any(short in passage.text for passage in answer.passages)
+    assert answer.tokens <= 120
+
+
+@pytest.mark.anyio
+async def test_a_budget_below_every_passage_gives_a_marked_beginning() -> None:
+    tree = await tree_of([chronicle()], None)
+    answer = await ask(tree, "How deep is the well?", None, max_tokens=20)
+    assert len(answer.passages) == 1
+    assert answer.passages[0].cut
+    assert tree.leaves[answer.passages[0].leaves[0]].text.startswith(answer.passages[0].text)
+
+
+@pytest.mark.anyio
+async def test_a_copy_of_a_page_does_not_fill_the_answer_twice(embedder: OnnxEmbedder) -> None:
+    tree = await tree_of([chronicle("a", 30), chronicle("b", 30)], embedder)
+    answer = await ask(tree, "How deep is the well below the castle?", embedder, max_tokens=600)
+    assert sum("112 metres" in passage.text for passage in answer.passages) == 1
+
+
+@pytest.mark.anyio
+async def test_a_question_about_the_whole_gets_summaries_and_one_about_a_fact_gets_none(embedder: OnnxEmbedder) -> None:
+    tree = await tree_of([chronicle()], embedder)
+    whole = await ask(tree, "What is this about?", embedder, max_tokens=800)
+    fact = await ask(tree, "How deep is the well?", embedder, max_tokens=800)
+    assert whole.broad
+    assert "whole" in whole.reason
+    assert any(passage.is_summary for passage in whole.passages)
+    assert any(not passage.is_summary for passage in whole.passages)
+    assert not fact.broad
+    assert not any(passage.is_summary for passage in fact.passages)
+
+
+@pytest.mark.anyio
+async def test_a_summary_passage_lists_all_leaves_under_it(embedder: OnnxEmbedder) -> None:
+    tree = await tree_of([chronicle(), chronicle("b", 120)], embedder)
+    answer = await ask(tree, "Give me an overview", embedder, max_tokens=1500, mode="collapsed")
+    walked = await ask(tree, "Give me an overview", embedder, max_tokens=1500, mode="traversal")
+    by_id = {node.id: node for node in tree.nodes}
+    for passage in (*answer.passages, *walked.passages):
+        assert passage.leaves == by_id[passage.node].leaves
+        documents = {tree.leaves[leaf].document for leaf in passage.leaves}
+        assert (passage.document >= 0) == (len(documents) == 1)
+        assert bool(passage.url) == (len(documents) == 1)
+    assert any(passage.is_summary for passage in walked.passages)
+
+
+@pytest.mark.anyio
+async def test_traversal_of_depth_one_shows_roots_only(embedder: OnnxEmbedder) -> None:
+    tree = await tree_of([chronicle()], embedder)
+    answer = await ask(tree, "bread and bells", embedder, mode="traversal", depth=1)
+    assert [passage.node for passage in answer.passages] == [tree.nodes[root].id for root in tree.roots]
+    deeper = await ask(tree, "bread and bells", embedder, mode="traversal", top_k=2, max_tokens=5000)
+    assert len(deeper.passages) <= 2 * len(tree.layers)
+
+
+@pytest.mark.anyio
+async def test_an_embedder_that_did_not_build_the_tree_is_not_asked(embedder: OnnxEmbedder) -> None:
+    tree = await tree_of([chronicle()], None)
+    answer = await ask(tree, "How deep is the well?", embedder)
+    assert "words only" in answer.reason
+    assert answer.passages
+
+
+@pytest.mark.anyio
+async def test_empty_questions_and_absurd_budgets_are_refused() -> None:
+    tree = await tree_of([chronicle("a", 8)], None)
+    with pytest.raises(UsageError):
+        await ask(tree, "   ", None)
+    for bad in ({"max_tokens": 0}, {"top_k": 0}, {"depth": 0}):
+        with pytest.raises(UsageError):
+            QueryOptions(**bad)  # type: ignore[arg-type]  # parametrised
+
+
+@pytest.mark.anyio
+async def test_a_question_of_unknown_words_still_gets_passages() -> None:
+    tree = await tree_of([chronicle("a", 30)], None)
+    answer = await ask(tree, "zyxw qwert", None, max_tokens=300)
+    assert answer.passages
+    assert all(np.isfinite(passage.score) for passage in answer.passages)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is this about?",
+        "Summarize the whole meeting.",
+        "What are the main findings?",
+        "Give me an overview of the report.",
+        "Worum geht es in diesem Text?",
+        "De quoi parle ce document ?",
+        "この文書の要約",
+    ],
+)
+def test_questions_about_the_whole_are_known(question: str) -> None:
+    assert is_broad(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Summarize the discussion about remote control style.",
+        "What is the main risk of asbestos?",
+        "How about him?",
+        "What is the capital of France?",
+        "Who wrote the report on drains?",
+        "東京タワーの高さについての要約をこの文書の三番目の表から作ってください",
+    ],
+)
+def test_questions_with_a_subject_are_not_about_the_whole(question: str) -> None:
+    assert not is_broad(question)
+
+
+def test_a_lift_raises_leaves_beside_good_ones_but_not_over_page_borders() -> None:
+    scores = np.asarray([0, 4, 0, 0, 0, 0], dtype=np.float32)
+    documents = np.asarray([0, 0, 1, 1, 1, 1])
+    got = lifted(scores, [(0, 2), (2, 4), (4, 6)], documents, section=0.5, beside=0.5)
+    assert got.tolist() == [0 + 0.5 * 2 + 0.5 * 4, 4 + 0.5 * 2 + 0, 0, 0, 0, 0]
+
+
+@pytest.mark.anyio
+async def test_filling_passes_over_what_was_said() -> None:
+    tree = await tree_of([chronicle("a", 16), chronicle("b", 16)], None)
+    order = list(range(len(tree.leaves)))
+    once = fill(tree, order, 10_000, distinct=True)
+    assert {tree.leaves[i].document for i in once} == {0}
+    assert fill(tree, order, 10_000, distinct=False) == order
+
+
+def test_word_triples_count_characters_in_japanese() -> None:
+    assert len(word_triples("東京都港区")) == 3
+    assert word_triples("One two, three four") == {("one", "two", "three"), ("two", "three", "four")}
+    assert word_triples("") == set()

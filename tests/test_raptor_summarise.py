@@ -1,0 +1,70 @@
+"""Summaries: central sentences without repeats, and checks of written ones."""
+
+import numpy as np
+
+from pipeline.rank.words import index_terms
+from pipeline.raptor.summarise import Candidate, borne_out, extract_summary
+from pipeline.raptor.tree import Quote
+from pipeline.tokens import count_tokens
+
+
+def candidates(*leaves: str) -> tuple[list[Candidate], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """The sentences of leaves (parted by `|`), and an even idf."""
+    vocabulary: dict[str, int] = {}
+    found: list[Candidate] = []
+    for leaf, text in enumerate(leaves):
+        for n, sentence in enumerate(text.split("|")):
+            terms = tuple(vocabulary.setdefault(term, len(vocabulary)) for term in index_terms(sentence))
+            found.append(Candidate(Quote(leaf, n * 10, n * 10 + 5), sentence.strip(), terms, 0.5, opens=n == 0))
+    return found, np.ones(max(1, len(vocabulary)))
+
+
+def test_the_sentence_that_most_leaves_share_is_taken_first() -> None:
+    found, idf = candidates(
+        "The old harbour bridge was closed for repairs in spring. | My aunt likes plum cake with cream.",
+        "Nobody may cross the harbour bridge while repairs go on. | The mayor wore a hat.",
+        "Repairs of the harbour bridge cost two million crowns. | It rained on Tuesday in the hills.",
+    )
+    summary = extract_summary(found, idf, max_tokens=14)
+    assert "harbour bridge" in summary.text
+    assert len(summary.quotes) == 1
+
+
+def test_a_summary_does_not_say_a_thing_twice() -> None:
+    same = "The ferry to the island leaves at seven every morning."
+    found, idf = candidates(same, same, same, "Bicycles travel free on weekdays outside the high season.")
+    summary = extract_summary(found, idf, max_tokens=60)
+    assert summary.text.count(same) == 1
+    assert "Bicycles" in summary.text
+
+
+def test_a_summary_keeps_its_length_and_the_order_of_the_text() -> None:
+    found, idf = candidates(*(f"Report {i} tells of harvest number {i} in the wide river valley." for i in range(40)))
+    for budget in (20, 60, 130):
+        summary = extract_summary(found, idf, max_tokens=budget)
+        assert 0 < count_tokens(summary.text) <= budget
+        assert [quote.leaf for quote in summary.quotes] == sorted(quote.leaf for quote in summary.quotes)
+
+
+def test_one_endless_sentence_is_cut_to_the_length() -> None:
+    found, idf = candidates("word " * 900)
+    summary = extract_summary(found, idf, max_tokens=50)
+    assert 0 < count_tokens(summary.text) <= 50
+    assert summary.quotes == (found[0].quote,)
+
+
+def test_written_sentences_with_new_numbers_or_names_are_dropped() -> None:
+    context = "In 1932 the bridge at Orvik was opened by Marta Lind. It is 250 metres long."
+    written = (
+        "The bridge at Orvik was opened in 1932. Its builder was called Johan Berg. It is 300 metres long. "
+        "Marta Lind opened it."
+    )
+    assert (
+        borne_out(written, context, max_tokens=100) == "The bridge at Orvik was opened in 1932. Marta Lind opened it."
+    )
+
+
+def test_written_summaries_are_bounded() -> None:
+    context = "the river rises in spring and falls in autumn"
+    written = "The river rises in spring. " * 50
+    assert 0 < count_tokens(borne_out(written, context, max_tokens=30)) <= 30

@@ -1,0 +1,468 @@
+"""Building trees: leaves with their place, ids, layers, the store, cancelling and resuming."""
+
+import html
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from cache.stores import open_stores
+from errors import ModelError, UsageError
+from models.onnx import OnnxEmbedder
+from models.protocols import Embedder, Message, TextKind, Vectors
+from pipeline.documents import Document, Page
+from pipeline.embedding import CachedEmbedder
+from pipeline.html.read import read_document
+from pipeline.raptor.build import BATCH, build_tree
+from pipeline.raptor.outline import outline
+from pipeline.raptor.query import QueryOptions, query_tree
+from pipeline.raptor.summarise import Writer
+from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
+from pipeline.tokens import count_tokens
+from pipeline.work import no_report
+
+SUBJECTS = {
+    "ferry": "The ferry leaves the harbour of Pell at dawn and carries cars, bicycles and mail to the islands",
+    "cheese": "The cheese ripens for weeks in a cool cellar, where its rind is washed with brine and turned by hand",
+    "sensor": "The level sensor reads the height of the water by radar and sends a value to the gauge every minute",
+    "bird": "The grebe builds a floating nest among the reeds and carries its chicks on its back across the lake",
+}
+
+
+class Counting:
+    """An embedder that counts the texts which reach the one behind it."""
+
+    def __init__(self, behind: Embedder) -> None:
+        self._behind = behind
+        self.texts: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """Name of the embedder behind."""
+        return self._behind.name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._behind.dimension
+
+    def reads(self, text: str) -> bool:
+        """Whether the embedder behind reads `text`."""
+        return self._behind.reads(text)
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Note the texts and pass them on."""
+        self.texts.extend(texts)
+        return await self._behind.embed(texts, kind=kind)
+
+
+class Author:
+    """A generator that answers with a fixed text, or fails, and remembers what it was asked."""
+
+    name = "author"
+    context_tokens = 4096
+
+    def __init__(self, answer: str) -> None:
+        self._answer = answer
+        self.asked: list[str] = []
+
+    async def generate(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+    ) -> str:
+        """Note what was asked and answer."""
+        self.asked.append(messages[-1].content)
+        if not self._answer:
+            raise ModelError("The author has no words.")
+        return self._answer
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder()
+
+
+def page_of(body: str, name: str = "page", language: str = "en") -> Document:
+    page = Page(
+        url=f"https://example.org/{name}",
+        final_url=f"https://example.org/{name}",
+        title=name.title(),
+        html=f"<html lang='{language}'><body><main>{body}</main></body></html>",
+        media_type="text/html",
+        language=language,
+        content_hash=f"{name}-{len(body)}",
+    )
+    return read_document(page)
+
+
+def prose(sentences: Sequence[str], per_paragraph: int = 4) -> str:
+    groups = [sentences[i : i + per_paragraph] for i in range(0, len(sentences), per_paragraph)]
+    return "".join(f"<p>{html.escape(' '.join(group))}</p>" for group in groups)
+
+
+def chapters(count: int, name: str = "page") -> Document:
+    """A page of `count` sentences a subject, each with its own number."""
+    parts = [
+        f"<h2>About the {subject}</h2>" + prose([f"{sentence}, as record {subject} {i} says." for i in range(count)])
+        for subject, sentence in SUBJECTS.items()
+    ]
+    return page_of("".join(parts), name)
+
+
+async def built(
+    documents: Sequence[Document], embedder: Embedder | None = None, options: TreeOptions | None = None
+) -> Tree:
+    return await build_tree(
+        documents, embedder=embedder, options=options or TreeOptions(), store=None, report=no_report
+    )
+
+
+def assert_sound(tree: Tree, documents: Sequence[Document]) -> None:
+    """What holds for every tree: places, provenance, layers and ids."""
+    for i, leaf in enumerate(tree.leaves):
+        document = documents[leaf.document]
+        assert leaf.text == document.text[leaf.start : leaf.end]
+        assert leaf.url == document.page.final_url
+        assert leaf.block_path in {block.path for block in document.blocks}
+        assert leaf.sentences[0][0] == leaf.start
+        assert leaf.sentences[-1][1] == leaf.end
+        assert tree.nodes[i].leaves == (i,)
+    for i, node in enumerate(tree.nodes):
+        assert node.tokens == count_tokens(node.text)
+        assert node.is_summary == (node.layer > 0) == bool(node.children)
+        assert all(tree.nodes[child].layer < node.layer and child < i for child in node.children)
+        assert set(node.leaves) == {leaf for c in node.children for leaf in tree.nodes[c].leaves} or not node.children
+        for quote in node.quotes:
+            assert quote.leaf in node.leaves
+            assert (quote.start, quote.end) in tree.leaves[quote.leaf].sentences
+    assert len({node.id for node in tree.nodes}) == len(tree.nodes)
+    children = {child for node in tree.nodes for child in node.children}
+    assert set(tree.roots) == set(range(len(tree.nodes))) - children
+    assert {leaf for root in tree.roots for leaf in tree.nodes[root].leaves} == set(range(len(tree.leaves)))
+    assert tree.vectors.shape[0] == len(tree.nodes)
+    assert [i for begin, end in tree.runs for i in range(begin, end)] == list(range(len(tree.leaves)))
+
+
+@pytest.mark.anyio
+async def test_every_node_names_its_leaves_and_every_leaf_its_place(embedder: OnnxEmbedder) -> None:
+    documents = [chapters(24, "first"), chapters(9, "second")]
+    tree = await built(documents, embedder)
+    assert_sound(tree, documents)
+    assert len(tree.leaves) > 20
+    assert len(tree.layers) >= 3
+    assert len(tree.roots) == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("clustering", ["kmeans", "gmm", "runs"])
+async def test_every_clustering_builds_a_sound_tree(clustering: str) -> None:
+    documents = [chapters(40)]
+    tree = await built(documents, None, TreeOptions(clustering=clustering))  # type: ignore[arg-type]  # parametrised
+    assert_sound(tree, documents)
+    assert len(tree.roots) == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("sentences", [0, 1, 2, 5, 44])
+async def test_trees_of_few_leaves_build(sentences: int, embedder: OnnxEmbedder) -> None:
+    lines = [
+        f"Sentence number {i} tells of thing {i * 7} in quite a few plain words for a test of length."
+        for i in range(sentences)
+    ]
+    documents = [page_of(prose(lines) or "<p></p>")]
+    tree = await built(documents, embedder)
+    assert_sound(tree, documents)
+    assert len(tree.leaves) == 0 if sentences == 0 else len(tree.leaves) >= 1
+    assert len(tree.roots) == min(1, len(tree.leaves))
+    assert (len(tree.layers) > 1) == (len(tree.leaves) > 1)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("with_embedder", [True, False])
+async def test_equal_leaves_make_a_tree_with_ids_of_their_own(with_embedder: bool, embedder: OnnxEmbedder) -> None:
+    line = " ".join(["The same sentence stands here again and again, word for word, without any change at all."] * 5)
+    documents = [page_of(prose([line] * 40, per_paragraph=1))]
+    tree = await built(documents, embedder if with_embedder else None)
+    assert_sound(tree, documents)
+    assert len(tree.leaves) >= 40
+    assert max(len(node.children) for node in tree.nodes) <= 15
+
+
+@pytest.mark.anyio
+async def test_no_documents_make_an_empty_tree_that_answers_nothing() -> None:
+    tree = await built([])
+    assert tree.nodes == ()
+    answer = await query_tree(tree, "What is here?", options=QueryOptions(), embedder=None)
+    assert answer.passages == ()
+    assert "no text" in answer.reason
+    assert outline(tree, max_tokens=50)
+
+
+@pytest.mark.anyio
+async def test_a_sentence_of_five_thousand_tokens_is_cut_nowhere_but_where_the_tagger_cuts(
+    embedder: OnnxEmbedder,
+) -> None:
+    words = " ".join(f"word{i}" for i in range(2500))
+    documents = [page_of(prose([words, "A short one follows the long one and says where the key lies."], 1))]
+    tree = await built(documents, embedder)
+    assert_sound(tree, documents)
+    assert sum(leaf.tokens for leaf in tree.leaves) >= 4000
+    answer = await query_tree(tree, "Where does the key lie?", options=QueryOptions(max_tokens=60), embedder=embedder)
+    assert answer.tokens <= 60
+    assert any("key lies" in passage.text for passage in answer.passages)
+
+
+@pytest.mark.anyio
+async def test_a_huge_table_builds_and_its_rows_keep_their_headers() -> None:
+    rows = "".join(f"<tr><td>Station {i}</td><td>{i * 3} m</td><td>line {i % 9}</td></tr>" for i in range(3000))
+    table = f"<table><tr><th>Name</th><th>Height</th><th>Line</th></tr>{rows}</table>"
+    documents = [page_of(f"<h1>Stations</h1><p>All stations of the railway stand below.</p>{table}")]
+    tree = await built(documents)
+    assert_sound(tree, documents)
+    answer = await query_tree(tree, "How high is Station 1234?", options=QueryOptions(max_tokens=300), embedder=None)
+    assert any("Station 1234" in passage.text and "3702 m" in passage.text for passage in answer.passages)
+    assert all("Height" in passage.text for passage in answer.passages if "3702 m" in passage.text)
+
+
+@pytest.mark.anyio
+async def test_leaves_hold_whole_sentences_up_to_their_length() -> None:
+    documents = [chapters(20)]
+    tree = await built(documents, None, TreeOptions(leaf_tokens=60))
+    assert all(leaf.tokens <= 60 or len(leaf.sentences) == 1 for leaf in tree.leaves)
+    assert all(leaf.text.endswith((".", "says.")) for leaf in tree.leaves)
+    assert math.isclose(sum(leaf.tokens for leaf in tree.leaves), count_tokens(documents[0].text), rel_tol=0.1)
+
+
+@pytest.mark.anyio
+async def test_a_leaf_carries_the_headings_above_it() -> None:
+    tree = await built([chapters(12)])
+    assert {leaf.heading_path[-1] for leaf in tree.leaves} == {f"About the {subject}" for subject in SUBJECTS}
+    assert not any(leaf.text.endswith(f"About the {subject}") for leaf in tree.leaves for subject in SUBJECTS)
+
+
+@pytest.mark.anyio
+async def test_text_that_looks_like_navigation_makes_no_leaf() -> None:
+    menu = "".join(f"<li><a href='/{i}'>Menu entry {i}</a></li>" for i in range(30))
+    document = page_of(
+        f"<nav><ul>{menu}</ul></nav>" + prose([f"The real text goes on with fact {i}." for i in range(30)])
+    )
+    tree = await built([document])
+    assert tree.leaves
+    assert not any("Menu entry" in leaf.text for leaf in tree.leaves)
+
+
+@pytest.mark.anyio
+async def test_subject_chunks_end_where_the_subject_changes(embedder: OnnxEmbedder) -> None:
+    sentences = [f"{text}, says note {i}." for text in SUBJECTS.values() for i in range(4)]
+    document = page_of(prose(sentences, per_paragraph=len(sentences)))
+    tree = await built([document], embedder, TreeOptions(chunking="idms"))
+    assert_sound(tree, [document])
+    ends = {leaf.text.split(",")[0][:12] for leaf in tree.leaves}
+    assert ends == {text[:12] for text in SUBJECTS.values()}
+
+
+@pytest.mark.anyio
+async def test_two_builds_are_equal_to_the_last_id(embedder: OnnxEmbedder) -> None:
+    first = await built([chapters(20)], embedder)
+    second = await built([chapters(20)], embedder)
+    assert first.id == second.id
+    assert first.nodes == second.nodes
+    assert first.id.startswith("winnow://tree/")
+    assert len(first.id.removeprefix("winnow://tree/")) == 24
+
+
+@pytest.mark.anyio
+async def test_other_options_or_text_give_another_handle() -> None:
+    handles = {
+        (await built([chapters(5)])).id,
+        (await built([chapters(6)])).id,
+        (await built([chapters(5)], None, TreeOptions(leaf_tokens=50))).id,
+        (await built([chapters(5), chapters(5, "b")])).id,
+    }
+    assert len(handles) == 4
+
+
+@pytest.mark.anyio
+async def test_one_more_document_leaves_the_nodes_of_the_others_alone() -> None:
+    documents = [chapters(20, f"page{i}") for i in range(12)]
+    before = {node.id for node in (await built(documents[:-1])).nodes}
+    after = [node.id for node in (await built(documents)).nodes]
+    fresh = [node for node in after if node not in before]
+    own = len((await built(documents[-1:])).nodes)
+    assert len(fresh) <= own + 6
+
+
+@pytest.mark.anyio
+async def test_the_same_page_twice_has_its_leaves_once() -> None:
+    documents = [chapters(6), chapters(6, "other"), chapters(6)]
+    tree = await built(documents)
+    assert_sound(tree, documents)
+    assert len(tree.sources) == 3
+    assert {leaf.document for leaf in tree.leaves} == {0, 1}
+
+
+@pytest.mark.anyio
+async def test_some_nodes_stand_in_several_clusters(embedder: OnnxEmbedder) -> None:
+    tree = await built([chapters(40)], embedder)
+    parents = [0] * len(tree.nodes)
+    for node in tree.nodes:
+        for child in node.children:
+            parents[child] += 1
+    assert max(parents) >= 2
+
+
+@pytest.mark.anyio
+async def test_a_tree_comes_back_from_the_store_as_it_was(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
+    tree = await built([chapters(15), chapters(4, "other")], embedder)
+    keep_tree(stores.trees, tree)
+    found = find_tree(stores.trees, tree.id)
+    assert found is not None
+    assert (found.nodes, found.leaves, found.layers, found.roots) == (tree.nodes, tree.leaves, tree.layers, tree.roots)
+    assert (found.runs, found.sources, found.built_with) == (tree.runs, tree.sources, tree.built_with)
+    assert (found.vectors == tree.vectors).all()
+    for question in ("When does the ferry leave?", "record bird 3", "xyzzy"):
+        assert (found.lexical.scores(question) == tree.lexical.scores(question)).all()
+    # What lies there is JSON and a plain array, no pickle.
+    assert isinstance(stores.trees.get_json(tree.id), dict)
+    assert stores.trees.get_bytes(f"{tree.id}:vectors") == tree.vectors.astype("<f2").tobytes()
+    stores.close()
+
+
+@pytest.mark.anyio
+async def test_an_unknown_handle_or_a_torn_tree_is_none(tmp_path: Path) -> None:
+    stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
+    assert find_tree(stores.trees, "winnow://tree/000000000000000000000000") is None
+    tree = await built([chapters(3)])
+    keep_tree(stores.trees, tree)
+    stores.trees.delete(f"{tree.id}:vectors")
+    assert find_tree(stores.trees, tree.id) is None
+    stores.close()
+
+
+@pytest.mark.anyio
+async def test_the_same_sources_are_built_once(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
+    counting = Counting(embedder)
+    options = TreeOptions()
+    first = await build_tree([chapters(10)], embedder=counting, options=options, store=stores.trees)
+    asked = len(counting.texts)
+    second = await build_tree([chapters(10)], embedder=counting, options=options, store=stores.trees)
+    assert asked > 0
+    assert len(counting.texts) == asked
+    assert second.nodes == first.nodes
+    stores.close()
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_build_stops_within_a_batch_and_goes_on_where_it_was(
+    tmp_path: Path, embedder: OnnxEmbedder
+) -> None:
+    stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
+    counting = Counting(embedder)
+    cached = CachedEmbedder(counting, stores.embeddings)
+    document = chapters(140)
+    with anyio.CancelScope() as scope:
+
+        async def stop_early(done: float, total: float | None, message: str) -> None:
+            if done > 0:
+                scope.cancel()
+
+        await build_tree([document], embedder=cached, options=TreeOptions(), store=stores.trees, report=stop_early)
+    assert scope.cancelled_caught
+    assert len(counting.texts) <= BATCH
+    tree = await build_tree([document], embedder=cached, options=TreeOptions(), store=stores.trees)
+    assert len(tree.leaves) > 2 * BATCH
+    assert len(counting.texts) == len(set(counting.texts))
+    stores.close()
+
+
+@pytest.mark.anyio
+async def test_progress_rises_to_its_total_and_names_the_layers(embedder: OnnxEmbedder) -> None:
+    seen: list[tuple[float, float | None, str]] = []
+
+    async def note(done: float, total: float | None, message: str) -> None:
+        seen.append((done, total, message))
+
+    await build_tree([chapters(30)], embedder=embedder, options=TreeOptions(), store=None, report=note)
+    figures = [done for done, _, _ in seen]
+    assert figures == sorted(figures)
+    assert seen[-1][0] == seen[-1][1]
+    assert any("layer 1" in message for _, _, message in seen)
+
+
+@pytest.mark.anyio
+async def test_text_that_the_embedder_cannot_read_is_treed_by_its_words(embedder: OnnxEmbedder) -> None:
+    lines = [
+        f"第{i}号の渡し船は朝六時に港を出て、島へ郵便と自転車を運びます。料金は{i * 10}円です。" for i in range(60)
+    ]
+    counting = Counting(embedder)
+    tree = await built([page_of(prose(lines), language="ja")], counting)
+    assert counting.texts == []
+    assert tree.built_with.embedder == "lexical"
+    answer = await query_tree(tree, "第37号の料金", options=QueryOptions(max_tokens=200), embedder=embedder)
+    assert any("第37号" in passage.text for passage in answer.passages)
+
+
+@pytest.mark.anyio
+async def test_written_summaries_are_checked_and_written_once(tmp_path: Path) -> None:
+    stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
+    author = Author("The ferry leaves at dawn. It was bought in 1873 by Johanna Krall.")
+    writer = Writer(author, "Sum up:\n{context}")
+    options = TreeOptions(pooled=True)
+    tree = await build_tree([chapters(20)], embedder=None, options=options, store=stores.trees, writer=writer)
+    assert tree.built_with.summariser == writer.name
+    # The invented year and name cost the second sentence wherever they stand in no child.
+    assert {node.text for node in tree.nodes if node.is_summary} <= {"The ferry leaves at dawn."}
+    asked = len(author.asked)
+    assert asked == sum(node.is_summary for node in tree.nodes)
+    stores.trees.delete(tree.id)
+    await build_tree([chapters(20)], embedder=None, options=options, store=stores.trees, writer=writer)
+    assert len(author.asked) == asked
+    stores.close()
+
+
+@pytest.mark.anyio
+async def test_a_failing_generator_costs_its_summary_and_not_the_tree() -> None:
+    author = Author("")
+    document = chapters(10)
+    tree = await build_tree(
+        [document], embedder=None, options=TreeOptions(), store=None, writer=Writer(author, "{context}")
+    )
+    assert_sound(tree, [document])
+    assert author.asked
+    assert all(node.quotes for node in tree.nodes if node.is_summary)
+
+
+@pytest.mark.anyio
+async def test_extracted_summaries_are_sentences_of_their_leaves(embedder: OnnxEmbedder) -> None:
+    document = chapters(24)
+    tree = await built([document], embedder)
+    for node in tree.nodes:
+        if node.is_summary:
+            said = [document.text[quote.start : quote.end] for quote in node.quotes]
+            assert " ".join(" ".join(text.split()) for text in said) == node.text
+            assert node.tokens <= TreeOptions().summary_tokens
+
+
+@pytest.mark.anyio
+async def test_the_outline_keeps_its_budget_and_goes_from_the_roots_down() -> None:
+    tree = await built([chapters(40), chapters(5, "small")])
+    for budget in (1, 10, 40, 200, 1000, 100_000):
+        assert count_tokens(outline(tree, max_tokens=budget)) <= budget
+    lines = outline(tree, max_tokens=600).splitlines()
+    assert "layers" in lines[0]
+    assert lines[1].startswith("- ")
+    assert lines[2].startswith("  - ")
+    whole = outline(tree, max_tokens=100_000).splitlines()
+    assert len(whole) == 1 + len(tree.nodes)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"leaf_tokens": 3}, {"leaf_tokens": 10**6}, {"summary_tokens": 1}, {"window_tokens": 10}],
+)
+def test_impossible_lengths_are_refused(options: dict[str, int]) -> None:
+    with pytest.raises(UsageError):
+        TreeOptions(**options)  # type: ignore[arg-type]  # parametrised
