@@ -29,7 +29,7 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
 from models.onnx import OnnxEmbedder
-from models.protocols import Embedder
+from models.protocols import Embedder, TextKind, Vectors
 from pipeline.documents import Document, Page
 from pipeline.html.clean import clean
 from pipeline.html.prune import Method, PruneOptions, prune
@@ -240,9 +240,31 @@ def pruned(*, method: Method = "winnow", form: Form = "markdown", embedder: Embe
     return work
 
 
+class Remembering:
+    """An embedder that keeps its vectors in memory, since each question is asked at each budget and in each form."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[tuple[str, str], Vectors] = {}
+        self.name = embedder.name
+        self.dimension = embedder.dimension
+
+    def reads(self, text: str) -> bool:
+        """Whether the embedder behind knows the script of `text`."""
+        return self._embedder.reads(text)
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return unit vectors [n, dimension]; only new texts reach the model."""
+        new = [text for text in dict.fromkeys(texts) if (kind, text) not in self._known]
+        if new:
+            vectors = await self._embedder.embed(new, kind=kind)
+            self._known.update({(kind, text): vector for text, vector in zip(new, vectors, strict=True)})
+        return np.stack([self._known[kind, text] for text in texts])
+
+
 def print_answers(asked: Sequence[Question]) -> None:
     """Print recall (usable for tables) at each budget, on the pages tuned on and on those held aside."""
-    embedder = OnnxEmbedder()
+    embedder = Remembering(OnnxEmbedder())
     methods: dict[str, Prune] = {
         "truncated cleaned HTML": truncated,
         "plain chunks, BM25": chunks,

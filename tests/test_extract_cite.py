@@ -119,7 +119,7 @@ def test_citations_of_real_pages_resolve_to_their_own_words(shared: Path) -> Non
             if directive:
                 total += 1
                 place = resolve(doc.text, directive)
-                # A row may be cited from its first cell that no earlier row has.
-                right += sentence.start <= place < sentence.end
+                # A menu that stands twice on a page reads the same in both places; either is its own words.
+                right += any(s.start <= place < s.end for s in sentences if s.text == sentence.text)
     assert total >= 200
     assert right >= 0.97 * total, f"{right} of {total}"

@@ -83,7 +83,7 @@ TREES = st.recursive(
 
 
 @given(TREES, st.integers(1, 30))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_every_word_is_in_exactly_one_block_of_the_tree_and_paths_resolve(html: str, max_words: int) -> None:
     root = clean(html)
     blocks = block_tree(root, max_words=max_words)
@@ -96,7 +96,7 @@ def test_every_word_is_in_exactly_one_block_of_the_tree_and_paths_resolve(html: 
 
 
 @given(TREES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_every_word_is_in_exactly_one_content_unit_and_paths_resolve(html: str) -> None:
     root = clean(html)
     text, blocks = content_blocks(root)

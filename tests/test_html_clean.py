@@ -177,7 +177,7 @@ TREES = st.recursive(
 
 
 @given(TREES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_cleaning_loses_no_visible_word_whatever_the_nesting(html: str) -> None:
     want = sorted(re.sub(r"<[^>]*>", " ", html).split())
     root = clean(html)
@@ -187,7 +187,7 @@ def test_cleaning_loses_no_visible_word_whatever_the_nesting(html: str) -> None:
 
 
 @given(st.text(alphabet="<>/=\"' -!abpdivtable&;#\n", max_size=300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_any_markup_is_cleaned_without_an_error(html: str) -> None:
     root = clean(html)
     assert all(

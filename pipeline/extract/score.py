@@ -151,7 +151,7 @@ async def _cosines(
     query = await embedder.embed([request], kind="query")
     vectors = await embedder.embed(texts, kind="passage")
     cosines = np.full(len(lexical), np.nan, dtype=np.float32)
-    cosines[rows] = vectors @ query[0]
+    cosines[rows] = (vectors * query[0]).sum(axis=1)
     return cosines
 
 

@@ -264,8 +264,8 @@ class _Cleaner:
                 name = f"h{level}" if level in "123456" else "h6"
         node = Node(name)
         node.furniture = name in _FURNITURE
-        wanted = _ATTRIBUTES.get(name, ())
-        kept = {key: value or "" for key in wanted if (value := attributes.get(key)) is not None}
+        wanted = _ATTRIBUTES.get(name)
+        kept = {key: attributes[key] or "" for key in wanted if key in attributes} if wanted else {}
         if (language := attributes.get("lang")) and name not in _KEPT_INLINE:
             kept["lang"] = language
         if kept:
@@ -309,7 +309,7 @@ def _add_space(node: Node) -> None:
     if isinstance(last, str):
         if not last.endswith((" ", "\n")):
             node.children.append(" ")
-    elif not last.breaks and last.tag not in VOID_TAGS:
+    elif last.tag not in BLOCK_TAGS and last.tag not in VOID_TAGS:
         node.children.append(" ")
 
 
@@ -361,7 +361,13 @@ def _attach(parent: Node, node: Node) -> None:
                 _add_space(parent)
             return
     if node.breaks:
-        _trim(parent)
-        parent.breaks = True
-        parent.boxed = parent.boxed or node.boxed or node.tag in _BOXES
+        _note_block(parent, node)
     parent.children.append(node)
+
+
+def _note_block(parent: Node, node: Node) -> None:
+    """Say of `parent` what is known of a node that is a block or holds one."""
+    if node.tag in BLOCK_TAGS:
+        _trim(parent)
+    parent.breaks = True
+    parent.boxed = parent.boxed or node.boxed or node.tag in _BOXES

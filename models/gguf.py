@@ -1,0 +1,123 @@
+"""The facts in a GGUF file's header: architecture, sizes, whether a chat template is there. Reads no weights.
+
+Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Not for: loading models (`models/llama_process.py`).
+"""
+
+import hashlib
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from errors import ModelError
+
+MAGIC: Final = b"GGUF"
+STRING: Final = 8
+ARRAY: Final = 9
+NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+MOST_ENTRIES: Final = 100_000
+"""Entries of a header; real ones have about forty, a damaged count would keep the loop busy."""
+SAMPLED: Final = 1 << 20
+"""Bytes at each end of the file that its digest covers, besides its size: hashing gigabytes at each start takes
+seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a step must know of a model before it is loaded."""
+
+    architecture: str
+    embedding_length: int
+    context_length: int
+    vocabulary: int
+    chat_template: bool
+    digest: str
+
+
+def read_header(path: Path) -> Header:
+    """Return the header's facts and a digest of the file's size, beginning and end.
+
+    Raises:
+        ModelError: The file cannot be read or is no GGUF file.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            values = _Reader(data).values()
+            ends = data[:SAMPLED] + data[-SAMPLED:] + struct.pack("<Q", len(data))
+        architecture = str(values["general.architecture"])
+        return Header(
+            architecture=architecture,
+            embedding_length=_whole(values[f"{architecture}.embedding_length"]),
+            context_length=_whole(values.get(f"{architecture}.context_length", 512)),
+            vocabulary=_whole(values.get("tokenizer.ggml.tokens", 0)),
+            chat_template=bool(values.get("tokenizer.chat_template")),
+            digest=hashlib.sha256(ends).hexdigest()[:12],
+        )
+    except OSError as error:
+        raise ModelError(f"Cannot read the model {path}: {error.strerror}.", hint="Check the path.") from error
+    except (ValueError, KeyError, struct.error) as error:
+        raise ModelError(
+            f"{path} is no GGUF model, or a part of one: {error}.", hint="Download the file again."
+        ) from error
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise ValueError(f"{value!r} where a whole number belongs")
+    return value
+
+
+class _Reader:
+    """Walks the key-value part from its beginning."""
+
+    def __init__(self, data: mmap.mmap) -> None:
+        self._data = data
+        self._at = 0
+
+    def values(self) -> dict[str, object]:
+        """Return numbers and strings by key; of an array only its length."""
+        if self._data[:4] != MAGIC:
+            raise ValueError("it does not begin with GGUF")
+        self._at = 4
+        version, _tensors, entries = self._take("<IQQ")
+        if version not in (2, 3) or entries > MOST_ENTRIES:
+            raise ValueError(f"version {version} with {entries} entries")
+        found: dict[str, object] = {}
+        for _ in range(entries):
+            key = self._string().decode("utf-8", "replace")
+            found[key] = self._value(self._take("<I")[0])
+        return found
+
+    def _value(self, kind: int) -> object:
+        if kind == STRING:
+            return self._string().decode("utf-8", "replace")
+        if kind == ARRAY:
+            inner, count = self._take("<IQ")
+            self._skip(inner, count)
+            return count
+        return self._take("<" + self._code(kind))[0]
+
+    def _skip(self, kind: int, count: int) -> None:
+        if kind == STRING:
+            for _ in range(count):
+                self._string()
+        else:
+            self._at += count * struct.calcsize("<" + self._code(kind))
+
+    def _code(self, kind: int) -> str:
+        if kind not in NUMBERS:
+            raise ValueError(f"value of unknown kind {kind}")
+        return NUMBERS[kind]
+
+    def _string(self) -> bytes:
+        (length,) = self._take("<Q")
+        start, self._at = self._at, self._at + length
+        if self._at > len(self._data):
+            raise ValueError("a string goes past the end")
+        return self._data[start : self._at]
+
+    def _take(self, form: str) -> tuple[int, ...]:
+        values = struct.unpack_from(form, self._data, self._at)
+        self._at += struct.calcsize(form)
+        return values
