@@ -190,14 +190,14 @@ async def _embed_leaves(growth: _Growth, embedder: Embedder | None, report: Repo
 
 async def _embedded(texts: Sequence[str], growth: _Growth, embedder: Embedder, report: Report) -> Floats:
     """Embed in batches, telling progress after each; cancelling the task ends it between two batches."""
-    blocks: list[Floats] = [np.zeros((0, embedder.dimension), dtype=np.float32)]
+    blocks: list[Floats] = []
     for low in range(0, len(texts), BATCH):
         part = texts[low : low + BATCH]
         blocks.append(await embedder.embed(part, kind="passage"))
         growth.done += len(part)
         message = f"embedded {min(low + BATCH, len(texts))} of {len(texts)} nodes"
         await report(min(growth.done, growth.total), growth.total, message)
-    return np.concatenate(blocks)
+    return np.concatenate(blocks) if blocks else np.zeros((0, embedder.dimension), dtype=np.float32)
 
 
 def _all_runs(growth: _Growth) -> list[tuple[int, int]]:
