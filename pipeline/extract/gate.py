@@ -25,8 +25,8 @@ THRESHOLD: Final = 0.2
 """Below it the answer is None. Set low: a false None loses the answer, while false evidence is read by a model that can
 still say no. The held-out figures at this point come from `python -m bench.extract`."""
 THRESHOLD_ELSEWHERE: Final = 0.15
-"""The same where no page is in English: inflection and compounds hide words, so answering pages cover less (held-out false
-None at 0.2: German .19, Chinese .13, Russian .10, English .06)."""
+"""The same where no page is in English: inflection and compounds hide words, so answering pages cover less (held-out
+false None at 0.2: German .19, Chinese .13, Russian .10, English .06)."""
 
 _ASKING: Final = (
     "year date day time number name many much kind type sort jahr datum tag zahl name viel année date nombre nom año "
