@@ -34,6 +34,9 @@ BARS: Final = {1000: 0.80, 3000: 0.95}
 """Shares that issue 2 asks for; unanswerable questions must all come back as none."""
 CHUNK: Final = 400
 Question = dict[str, Any]
+Outcome = tuple[str, str]
+"""Verdict and quoted text."""
+Outcomes = dict[tuple[str, int], Outcome]
 
 
 def main() -> None:
@@ -54,9 +57,9 @@ def main() -> None:
     _print_baselines(questions)
 
 
-async def _ask_all(questions: Sequence[Question]) -> dict[tuple[str, int], tuple[bool, str]]:
-    """Return (id, budget) → (answered, text), asked through an MCP client with a fresh cache."""
-    found: dict[tuple[str, int], tuple[bool, str]] = {}
+async def _ask_all(questions: Sequence[Question]) -> Outcomes:
+    """Return the outcome of every question and budget, asked through an MCP client with a fresh cache."""
+    found: Outcomes = {}
     with tempfile.TemporaryDirectory() as cache:
         settings = read_settings({"folders": str(LIBRARY), "cache": cache}, {})
         async with Client(build_server(settings)) as client:
@@ -68,7 +71,7 @@ async def _ask_all(questions: Sequence[Question]) -> dict[tuple[str, int], tuple
                     data = result.structured_content or {}
                     if result.is_error or data["tokens"] > budget:
                         raise RuntimeError(f"{question['id']}: {text[:300]}")
-                    found[question["id"], budget] = (data["answered"], _quoted(text))
+                    found[question["id"], budget] = (data["verdict"], _quoted(text))
     return found
 
 
@@ -88,9 +91,9 @@ def _holds(question: Question, text: str) -> bool:
     return all(any(" ".join(alt.split()).casefold() in folded for alt in alts) for alts in question["answers"])
 
 
-def _right(question: Question, outcome: tuple[bool, str]) -> bool:
-    answered, text = outcome
-    return _holds(question, text) if question["answers"] else not answered
+def _right(question: Question, outcome: Outcome) -> bool:
+    verdict, text = outcome
+    return _holds(question, text) if question["answers"] else verdict != "answered"
 
 
 def _share(values: Iterable[bool]) -> float:
@@ -98,7 +101,7 @@ def _share(values: Iterable[bool]) -> float:
     return sum(listed) / len(listed) if listed else float("nan")
 
 
-def _print_tables(questions: Sequence[Question], evidence: dict[tuple[str, int], tuple[bool, str]]) -> list[str]:
+def _print_tables(questions: Sequence[Question], evidence: Outcomes) -> list[str]:
     failed = []
     print(f"{'split':14}{'questions':>10}" + "".join(f"{f'at {b} tokens':>16}" for b in BUDGETS))
     for split in ("dev", "test", "all"):
@@ -112,17 +115,24 @@ def _print_tables(questions: Sequence[Question], evidence: dict[tuple[str, int],
                     bar = BARS[budget] if answerable else 1.0
                     if share < bar:
                         failed.append(f"{name} at {budget} tokens: {share:.3f} < {bar}")
+    print("\nverdicts" + f"{'answered':>18}{'unsure':>10}{'none':>10}")
+    for answerable in (True, False):
+        verdicts = [evidence[q["id"], BUDGETS[-1]][0] for q in questions if bool(q["answers"]) == answerable]
+        shares = [_share(v == name for v in verdicts) for name in ("answered", "unsure", "none")]
+        print(
+            f"{'answerable' if answerable else 'unanswerable':14}{shares[0]:>12.3f}{shares[1]:>10.3f}{shares[2]:>10.3f}"
+        )
     kinds: dict[str, list[Question]] = defaultdict(list)
     for question in questions:
         kinds[question["kind"]].append(question)
-    print()
+    print(f"\n{'kind':14}")
     for kind, group in sorted(kinds.items()):
         shares = [_share(_right(q, evidence[q["id"], b]) for q in group) for b in BUDGETS]
         print(f"{kind:14}{len(group):>10}" + "".join(f"{share:>16.3f}" for share in shares))
     return failed
 
 
-def _print_misses(questions: Sequence[Question], evidence: dict[tuple[str, int], tuple[bool, str]]) -> None:
+def _print_misses(questions: Sequence[Question], evidence: Outcomes) -> None:
     for question in questions:
         missed = [b for b in BUDGETS if not _right(question, evidence[question["id"], b])]
         if missed and question["split"] == "dev":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Freshness = Literal["any", "day", "week", "month", "year"]
 SearchStatus = Literal["ok", "empty", "blocked", "rate_limited", "unauthorized", "quota", "timeout", "bad_response"]
 BlockKind = Literal["heading", "paragraph", "item", "row", "code", "definition", "caption", "block"]
+Verdict = Literal["answered", "unsure", "none"]
 ScoreMaker = Literal["bm25", "embedding", "blend", "rerank", "path", "tag", "engine", "snippet", "content", "guided"]
 
 
@@ -186,14 +187,19 @@ class ScoredSentence:
 class Extraction:
     """What the extractor found, or that there is nothing (zero-index §4.1: `None`)."""
 
-    answered: bool
-    """False is the paper's None: no sentence answers the request."""
+    verdict: Verdict
+    """`none` is the paper's None: no sentence answers the request. `unsure`: the nearest ones may or may not."""
     reason: str
     """One sentence: what the gate saw."""
     confidence: float
     """0..1, the gate's own score; comparable across calls with the same models."""
     sentences: tuple[ScoredSentence, ...]
-    """Best first, over all documents; empty when not `answered`."""
+    """Best first, over all documents; empty for `none`."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the gate is sure that the sentences answer."""
+        return self.verdict == "answered"
 
 
 @dataclass(frozen=True, slots=True)

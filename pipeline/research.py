@@ -29,6 +29,10 @@ FOOT_MOST: Final = 150
 """The same in tokens, for large budgets."""
 
 
+UNSURE: Final = "No passage clearly answers. These are the nearest; check that they do before you use them:"
+"""Stands above evidence that the None gate is not sure of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Researched:
     """The enriched prompt and everything it stands on."""
@@ -97,11 +101,12 @@ def _enriched(
         "date": services.today().isoformat(),
         "notice": notice(mark),
     }
-    empty = count_tokens(prompt.fill(**values, evidence="."))
+    empty = count_tokens(prompt.fill(**values, evidence=UNSURE))
     room = max(0, max_tokens - foot_room - empty)
-    scored = extraction.sentences if extraction.answered else ()
-    assembled = assemble(documents, scored, max_tokens=room, mark=mark, links=max_tokens >= LINKS_FROM)
-    body = assembled.text or f"No answer found: {extraction.reason}"
+    assembled = assemble(documents, extraction.sentences, max_tokens=room, mark=mark, links=max_tokens >= LINKS_FROM)
+    body = assembled.text or f"No answer found. {extraction.reason}"
+    if extraction.verdict == "unsure" and assembled.text:
+        body = f"{UNSURE}\n{body}"
     sheet = Sheet(max_tokens)
     sheet.add_cut(prompt.fill(**values, evidence=body))
     for line in _foot(wanted, gathered, assembled, extraction, max_tokens):
@@ -113,11 +118,11 @@ def _foot(
     wanted: Wanted, gathered: Gathered, assembled: Assembled, extraction: Extraction, max_tokens: int
 ) -> list[str]:
     lines = []
-    if assembled.left_out and extraction.answered:
+    if assembled.left_out:
         lines.append(
             f"Left out: {assembled.left_out} weaker sentences; ask again with max_tokens={min(2 * max_tokens, 20_000)}."
         )
-    if not extraction.answered and gathered.ranked:
+    if extraction.verdict == "none" and gathered.ranked:
         seen = ", ".join(one_line(ranked.result.url) for ranked in gathered.ranked[:5])
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
     queries = "; ".join(f'"{one_line(query.text)}"' for query in gathered.parsed.queries)

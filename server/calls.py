@@ -37,7 +37,7 @@ async def call_tool(settings: Settings, tool: str, arguments: dict[str, Any], as
 
 def _has_answer(result: CallToolResult) -> bool:
     data = result.structured_content or {}
-    found = (data.get(key) for key in ("answered", "hits", "pages", "passages") if key in data)
+    found = (data.get(key) for key in ("passages", "hits", "pages") if key in data)
     return bool(next(found, True))
 
 

@@ -12,6 +12,7 @@ from pipeline.assemble import Assembled, assemble
 from pipeline.documents import Document, Extraction
 from pipeline.extract.extract import extract
 from pipeline.frame import new_mark, notice, one_line
+from pipeline.research import UNSURE
 from pipeline.sheet import Sheet
 from pipeline.sources import Loaded, load_sources
 from pipeline.work import in_thread
@@ -25,7 +26,8 @@ FETCH_SHARE = 0.6
 class ExtractRelevantResult(BaseModel):
     """Structured part of the answer."""
 
-    answered: bool = Field(description="False: no sentence of the sources answers")
+    answered: bool = Field(description="Whether the passages surely answer")
+    verdict: str = Field(description="answered; unsure: the nearest passages, which may not answer; none: no passage")
     reason: str
     confidence: float = Field(description="0..1")
     passages: list[Passage]
@@ -58,13 +60,14 @@ async def extract_relevant(
 def _text(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[str, int, Assembled]:
     mark = new_mark()
     sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
-    scored = extraction.sentences if extraction.answered else ()
-    if scored:
+    if extraction.sentences:
         sheet.add_cut(notice(mark))
-    assembled = assemble(loaded.documents, scored, max_tokens=sheet.room, mark=mark)
+    if extraction.verdict == "unsure":
+        sheet.add_cut(UNSURE)
+    assembled = assemble(loaded.documents, extraction.sentences, max_tokens=sheet.room, mark=mark)
     sheet.add(assembled.text)
     sheet.release()
-    if not extraction.answered:
+    if extraction.verdict == "none":
         sheet.add_cut(f"None: no sentence of the sources answers this. {extraction.reason}")
         sheet.add_cut("Read: " + ", ".join(_name(document) for document in loaded.documents[:10]))
     elif assembled.left_out:
@@ -81,6 +84,7 @@ def _name(document: Document) -> str:
 def _data(extraction: Extraction, assembled: Assembled, loaded: Loaded, tokens: int) -> ExtractRelevantResult:
     return ExtractRelevantResult(
         answered=extraction.answered,
+        verdict=extraction.verdict,
         reason=extraction.reason,
         confidence=round(extraction.confidence, 4),
         passages=passages(assembled),

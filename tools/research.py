@@ -18,7 +18,8 @@ from tools.passages import Passage, passages
 class ResearchResult(BaseModel):
     """Structured part of the answer."""
 
-    answered: bool = Field(description="False: nothing found answers the question")
+    answered: bool = Field(description="Whether the passages surely answer")
+    verdict: str = Field(description="answered; unsure: the nearest passages, which may not answer; none: no passage")
     reason: str
     confidence: float = Field(description="0..1")
     passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
@@ -55,6 +56,7 @@ def _data(found: Researched) -> ResearchResult:
     gathered = found.gathered
     return ResearchResult(
         answered=found.extraction.answered,
+        verdict=found.extraction.verdict,
         reason=found.extraction.reason,
         confidence=round(found.extraction.confidence, 4),
         passages=passages(found.assembled),

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from models.protocols import Embedder, Reranker
-from pipeline.documents import Block, Document, Extraction, Score, ScoredSentence, Sentence
+from pipeline.documents import Block, Document, Extraction, Score, ScoredSentence, Sentence, Verdict
 from pipeline.extract.gate import judge
 from pipeline.extract.lexical import PageText
 from pipeline.extract.score import Scored, score_sentences
@@ -41,16 +41,17 @@ async def extract(
     # 1. Tag
     tagged = await in_thread(_tagged, documents)
     if not any(tagged):
-        return Extraction(False, "The pages hold no text.", 0.0, ())
+        return Extraction("none", "The pages hold no text.", 0.0, ())
     # 2. Score all sentences of all pages together
     pages = [page_text(document, sentences) for document, sentences in zip(documents, tagged, strict=True)]
     scored = await score_sentences(request, pages, embedder=embedder, reranker=reranker)
     # 3. Gate: None where nothing on the pages answers
     verdict = await in_thread(judge, request, scored)
     if not verdict.answered:
-        return Extraction(False, verdict.reason, verdict.confidence, ())
+        return Extraction("none", verdict.reason, verdict.confidence, ())
     # 4. Best first
-    return Extraction(True, verdict.reason, verdict.confidence, _ordered(tagged, scored))
+    state: Verdict = "answered" if verdict.sure else "unsure"
+    return Extraction(state, verdict.reason, verdict.confidence, _ordered(tagged, scored))
 
 
 def page_text(document: Document, sentences: Sequence[Sentence]) -> PageText:

@@ -304,6 +304,8 @@ def _add_text(node: Node, text: str, *, pre: bool) -> None:
 def _add_space(node: Node) -> None:
     """Append a space unless the line begins here or ends in a space already."""
     if not node.children:
+        if node.tag not in BLOCK_TAGS and node.tag != "html":  # inside an inline element the line has begun before
+            node.children.append(" ")
         return
     last = node.children[-1]
     if isinstance(last, str):
