@@ -1,7 +1,8 @@
 """How close the one token counter is to a model's own: ratio to cl100k_base over real texts, and its speed.
 
 `python -m bench.tokens --cl100k` needs the package tiktoken, which fetches its table or takes it from
-TIKTOKEN_CACHE_DIR; without the option only the speed is measured. `--check` exits 1 when counting is slow or the ratio leaves its bounds.
+TIKTOKEN_CACHE_DIR; without the option only the speed is measured. `--check` exits 1 when counting is slow or the ratio
+leaves its bounds.
 """
 
 import argparse

@@ -7,6 +7,7 @@ a run of breaks (as long as they do not begin or end with blanks). Not for: a mo
 backend counts.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -78,6 +79,19 @@ def count_tokens(text: str) -> int:
     if not text:
         return 0
     return int(_runs(text)[1].sum())
+
+
+def count_each(texts: Sequence[str]) -> list[int]:
+    """Return `count_tokens` of each text, counted in one go; the texts must not begin or end with blanks."""
+    if not texts:
+        return []
+    starts, costs = _runs("\n".join(texts))
+    total = np.concatenate(([0], np.cumsum(costs)))
+    ends = np.cumsum([len(text) + 1 for text in texts]) - 1
+    begins = np.concatenate(([0], ends[:-1] + 1))
+    first = np.searchsorted(starts, begins)
+    last = np.searchsorted(starts, ends)
+    return [int(count) for count in total[last] - total[first]]
 
 
 def cut_to_tokens(text: str, max_tokens: int) -> str:

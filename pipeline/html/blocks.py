@@ -7,16 +7,13 @@ every visible word in exactly one block and are linear in the page. Not for: cho
 
 import re
 from collections import deque
-from collections.abc import Sequence
 from typing import Final
-
-import numpy as np
 
 from pipeline.documents import Block
 from pipeline.html.furniture import judge
 from pipeline.html.tree import Node, count_words, label_children, text_of, to_html
 from pipeline.html.units import read_units
-from pipeline.tokens import _runs
+from pipeline.tokens import count_each
 
 PAPER_WORDS: Final = 256
 """Words in a block for pruning by embedding (HtmlRAG §4.3; 128 for the generative step)."""
@@ -66,7 +63,7 @@ def block_tree(root: Node, *, max_words: int) -> tuple[Block, ...]:
             shell = Node(node.tag, node.attrs)
             shell.children = [own]
             found.append((path, own, to_html(shell)))
-    tokens = _tokens_of([text for _, text, _ in found])
+    tokens = count_each([text for _, text, _ in found])
     return tuple(
         Block(path=path, heading_path=(), text=text, html=html, tokens=count)
         for (path, text, html), count in zip(found, tokens, strict=True)
@@ -89,19 +86,6 @@ def _word_counts(root: Node) -> dict[int, int]:
     return counts
 
 
-def _tokens_of(texts: Sequence[str]) -> list[int]:
-    """Return `count_tokens` of each text, counted in one go: texts neither begin nor end with blanks."""
-    if not texts:
-        return []
-    starts, costs = _runs("\n".join(texts))
-    total = np.concatenate(([0], np.cumsum(costs)))
-    ends = np.cumsum([len(text) + 1 for text in texts]) - 1
-    begins = np.concatenate(([0], ends[:-1] + 1))
-    first = np.searchsorted(starts, begins)
-    last = np.searchsorted(starts, ends)
-    return [int(count) for count in total[last] - total[first]]
-
-
 def content_blocks(root: Node) -> tuple[str, tuple[Block, ...]]:
     """Return the visible text of a cleaned tree, one content unit a line, and the units in reading order.
 
@@ -110,7 +94,7 @@ def content_blocks(root: Node) -> tuple[str, tuple[Block, ...]]:
     row under known headers reads `header: value; header: value` instead.
     """
     units = read_units(root)
-    tokens = _tokens_of([unit.text for unit in units])
+    tokens = count_each([unit.text for unit in units])
     main = judge(units)
     blocks: list[Block] = []
     position = 0

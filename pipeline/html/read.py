@@ -9,6 +9,7 @@ from typing import Final
 from pipeline.documents import Document, Page
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean_parsed
+from pipeline.html.dates import find_date
 from pipeline.html.embedded import recover
 from pipeline.html.guard import parse
 from pipeline.html.metadata import read_metadata
@@ -45,7 +46,7 @@ def read_document(page: Page) -> Document:
             page,
             title=page.title or known.title,
             author=page.author or known.author,
-            published=page.published or known.published,
+            published=page.published or known.published or find_date(page.html, page.final_url),
             language=page.language or known.language,
         )
     page = replace(page, notes=(*page.notes, *notes))

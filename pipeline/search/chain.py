@@ -97,7 +97,7 @@ class Chain:
         if not self._providers and not self._beside:
             raise SearchFailed(
                 "No search provider is set up.",
-                hint="Set WINNOW_SEARXNG to the address of a SearXNG instance, or WINNOW_FOLDERS to folders of documents.",
+                hint="Set WINNOW_SEARXNG to the address of a SearXNG instance, or WINNOW_FOLDERS to document folders.",
             )
         # 1. Ask, every query on its own, all against one deadline
         queries = tuple(dict.fromkeys(queries))[:_MAX_QUERIES]
