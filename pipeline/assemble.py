@@ -12,7 +12,8 @@ from typing import Final
 from pipeline.documents import Document, Evidence, ScoredSentence, Sentence
 from pipeline.extract.cite import cite
 from pipeline.extract.tag import tag_sentences
-from pipeline.frame import framed, one_line
+from pipeline.frame import one_line
+from pipeline.show import Shown, fragment, headings_to_show, show_evidence
 from pipeline.tokens import count_tokens
 
 OPEN_SHARE: Final = 0.6
@@ -25,6 +26,10 @@ NEIGHBOUR_SHARE: Final = 0.25
 """Part of the budget for what stands around the chosen sentences: the rest of a list, the next rows of a table."""
 NEIGHBOUR_REACH: Final = 12
 """How many sentences away from a chosen one a neighbour may stand."""
+FILL_SHARE: Final = 0.2
+"""Sentences below this share of the best score are not worth their tokens, however much room there is."""
+STRAY_SHARE: Final = 0.75
+"""The same for furniture and stray words: opening hours in a footer answer, a menu's entry does not."""
 STRAY_TOKENS: Final = 5
 """Running text shorter than this is no sentence; short items and rows of tables are."""
 PASSAGE_COST: Final = 6
@@ -38,11 +43,7 @@ class Assembled:
     """Evidence within its budget, by page in the order of the documents."""
 
     evidence: tuple[Evidence, ...]
-    labels: tuple[str, ...]
-    """`1a`, `1b`, `2a` … one for each evidence, as the text shows them."""
-    text: str
-    tokens: int
-    """Exactly `count_tokens(text)`."""
+    shown: Shown
     left_out: int
     """Scored sentences that did not fit."""
 
@@ -71,7 +72,7 @@ def assemble(
     """
     # 1. One shelf a document; duplicates across pages are taken once
     shelves = [_Shelf(document, tag_sentences(document), {}) for document in documents]
-    ranked = _without_repeats([_after_heading(shelves[item.document], item) for item in scored])
+    ranked = _without_repeats(_candidates(shelves, scored))
     # 2. Which pages: those that answer, as many as the budget bears, each with its best sentence
     used = 0
     opened = _opened(ranked, 1 + max_tokens // TOKENS_A_PAGE)
@@ -91,13 +92,24 @@ def assemble(
     # 5. Passages, text, and the last word on the budget
     order = {(item.document, item.sentence.number): place for place, item in enumerate(ranked)}
     while True:
-        evidence, labels, text = _written(shelves, mark, links=links)
-        tokens = count_tokens(text)
-        if tokens <= max_tokens or not evidence:
+        evidence = tuple(passage for shelf in shelves for passage in _passages(shelf))
+        shown = show_evidence(evidence, mark, links=links)
+        if shown.tokens <= max_tokens or not evidence:
             break
         _drop_least(shelves, order)
     chosen = {(place, number) for place, shelf in enumerate(shelves) for number in shelf.chosen}
-    return Assembled(evidence, labels, text, tokens, sum(key not in chosen for key in order))
+    return Assembled(evidence, shown, sum(key not in chosen for key in order))
+
+
+def _candidates(shelves: Sequence[_Shelf], scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+    """What may be shown: all that scores at all, but furniture and stray words only where they are among the best."""
+    found = []
+    for scored_item in scored:
+        item = _after_heading(shelves[scored_item.document], scored_item)
+        least = FILL_SHARE if _worth_adding(shelves[item.document], item.sentence) else STRAY_SHARE
+        if item.score.value >= least * scored[0].score.value:
+            found.append(item)
+    return found
 
 
 def _after_heading(shelf: _Shelf, item: ScoredSentence) -> ScoredSentence:
@@ -136,7 +148,9 @@ def _take(shelves: Sequence[_Shelf], item: ScoredSentence, room: int, *, links: 
         return 0
     cost = count_tokens(item.sentence.text) + 1
     if number - 1 not in shelf.chosen and number + 1 not in shelf.chosen:
-        cost += PASSAGE_COST + count_tokens(" › ".join(_headings(shelf.document, item.sentence)))
+        cost += PASSAGE_COST + count_tokens(
+            " › ".join(headings_to_show(shelf.document.page.title, item.sentence.heading_path))
+        )
         cost += _citation_cost(shelf.document, item.sentence) if links else 0
     if not shelf.chosen:
         page = shelf.document.page
@@ -149,7 +163,7 @@ def _take(shelves: Sequence[_Shelf], item: ScoredSentence, room: int, *, links: 
 
 
 def _citation_cost(document: Document, sentence: Sentence) -> int:
-    return count_tokens(_fragment(cite(document, sentence.start, sentence.end)))
+    return count_tokens(fragment(cite(document, sentence.start, sentence.end)))
 
 
 def _neighbours(shelves: Sequence[_Shelf], ranked: Sequence[ScoredSentence]) -> list[ScoredSentence]:
@@ -181,41 +195,6 @@ def _drop_least(shelves: Sequence[_Shelf], order: dict[tuple[int, int], int]) ->
         key=lambda key: order.get(key, len(order) + key[1]),
     )
     del shelves[last[0]].chosen[last[1]]
-
-
-def _written(shelves: Sequence[_Shelf], mark: str, *, links: bool) -> tuple[tuple[Evidence, ...], tuple[str, ...], str]:
-    evidence: list[Evidence] = []
-    labels: list[str] = []
-    pages: list[str] = []
-    for shelf in shelves:
-        passages = _passages(shelf)
-        if not passages:
-            continue
-        number = len(pages) + 1
-        letters = [_letter(i) for i in range(len(passages))]
-        evidence.extend(passages)
-        labels.extend(f"{number}{letter}" for letter in letters)
-        text = _page_text(number, shelf.document, list(zip(letters, passages, strict=True)), mark)
-        pages.append(f"{text}\n{_links(letters, passages)}" if links else text)
-    return tuple(evidence), tuple(labels), "\n".join(pages)
-
-
-def _page_text(number: int, document: Document, passages: Sequence[tuple[str, Evidence]], mark: str) -> str:
-    page = document.page
-    date = f" ({page.published})" if page.published else ""
-    lines = []
-    heading = ""
-    for letter, passage in passages:
-        above = " › ".join(passage.heading_path)
-        lines.append(
-            f"({letter}) {above}: {passage.text}" if above and above != heading else f"({letter}) {passage.text}"
-        )
-        heading = above
-    return "\n".join([f"[{number}] {one_line(page.title)}{date}", page.final_url, framed("\n".join(lines), mark)])
-
-
-def _links(letters: Sequence[str], passages: Sequence[Evidence]) -> str:
-    return " ".join(f"({letter}) {_fragment(e.citation)}" for letter, e in zip(letters, passages, strict=True))
 
 
 def _passages(shelf: _Shelf) -> list[Evidence]:
@@ -251,27 +230,6 @@ def _evidence(shelf: _Shelf, run: Sequence[Sentence]) -> Evidence:
         sentences=tuple(s.number for s in run),
         score=best.score,
         citation=cite(document, run[0].start, run[-1].end),
-        heading_path=_headings(document, run[0]),
+        heading_path=headings_to_show(document.page.title, run[0].heading_path),
         published=document.page.published,
     )
-
-
-def _headings(document: Document, sentence: Sentence) -> tuple[str, ...]:
-    """Headings above, without those that only repeat the page's title."""
-    title = one_line(document.page.title).casefold()
-    folded = (one_line(heading) for heading in sentence.heading_path)
-    return tuple(heading for heading in folded if heading and heading.casefold() not in title)
-
-
-def _fragment(citation: str) -> str:
-    return citation[citation.index("#") :] if "#" in citation else ""
-
-
-def _letter(place: int) -> str:
-    """Return a, b, … z, aa, ab … for 0, 1, …"""
-    letters = ""
-    place += 1
-    while place:
-        place, rest = divmod(place - 1, 26)
-        letters = chr(ord("a") + rest) + letters
-    return letters

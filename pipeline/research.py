@@ -104,8 +104,8 @@ def _enriched(
     empty = count_tokens(prompt.fill(**values, evidence=UNSURE))
     room = max(0, max_tokens - foot_room - empty)
     assembled = assemble(documents, extraction.sentences, max_tokens=room, mark=mark, links=max_tokens >= LINKS_FROM)
-    body = assembled.text or f"No answer found. {extraction.reason}"
-    if extraction.verdict == "unsure" and assembled.text:
+    body = assembled.shown.text or f"No answer found. {extraction.reason}"
+    if extraction.verdict == "unsure" and assembled.shown.text:
         body = f"{UNSURE}\n{body}"
     sheet = Sheet(max_tokens)
     sheet.add_cut(prompt.fill(**values, evidence=body))

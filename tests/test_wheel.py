@@ -59,7 +59,7 @@ def test_the_installed_command_answers_from_a_foreign_folder(wheel: Path, tmp_pa
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("WINNOW", "PYTHON"))}
     run = subprocess.run(
         [python, "-c", "import winnow; winnow.main()", "research", "When does the first ferry leave on Sundays?",
-         "--folder", str(LIBRARY), "--set", f"cache={tmp_path / 'cache'}"],
+         "--folder", str(LIBRARY), "--set", f"cache={tmp_path / 'kept'}"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr

@@ -65,7 +65,7 @@ def _text(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[str,
     if extraction.verdict == "unsure":
         sheet.add_cut(UNSURE)
     assembled = assemble(loaded.documents, extraction.sentences, max_tokens=sheet.room, mark=mark)
-    sheet.add(assembled.text)
+    sheet.add(assembled.shown.text)
     sheet.release()
     if extraction.verdict == "none":
         sheet.add_cut(f"None: no sentence of the sources answers this. {extraction.reason}")

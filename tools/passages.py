@@ -37,5 +37,5 @@ def passages(assembled: Assembled) -> list[Passage]:
             score=round(evidence.score.value, 4),
             made_by=evidence.score.made_by,
         )
-        for label, evidence in zip(assembled.labels, assembled.evidence, strict=True)
+        for label, evidence in zip(assembled.shown.labels, assembled.evidence, strict=True)
     ]

@@ -10,14 +10,15 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from errors import SourceNotFound, UsageError
-from pipeline.documents import Document, Page
-from pipeline.extract.cite import cite
+from pipeline.documents import Document, Evidence, Page
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.raptor.build import build_tree
+from pipeline.raptor.evidence import fit_evidence, to_evidence
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import Passage, QueryOptions, query_tree
 from pipeline.raptor.tree import Tree, TreeOptions, find_tree
+from pipeline.research import LINKS_FROM
 from pipeline.services import Services
 from pipeline.sheet import Sheet
 from pipeline.sources import load_sources
@@ -28,8 +29,6 @@ FETCH_SHARE = 0.5
 """Part of the call's time that sources may take to arrive; the tree needs the rest."""
 OUTLINE_SHARE = 0.15
 """Part of the budget that the outline of the tree may take."""
-SOURCES = 8
-"""Most citations listed under a summary."""
 
 
 class TreePassage(BaseModel):
@@ -40,7 +39,6 @@ class TreePassage(BaseModel):
     citation: str = Field(description="URL that opens the page at these words; the page's URL for a summary")
     title: str
     heading_path: list[str]
-    layer: int = Field(description="0 for leaves")
     score: float
     sources: list[str] = Field(description="For a summary: citations of what it stands on, at most 8")
 
@@ -91,22 +89,24 @@ async def raptor_query(
     sheet.add_cut(notice(mark))
     if mode != "guided":
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
-    found = await query_tree(
-        tree, question, options=QueryOptions(mode=mode, max_tokens=sheet.room), embedder=services.embedder
-    )
+    options = QueryOptions(mode=mode, max_tokens=max(1, sheet.room))
+    found = await query_tree(tree, question, options=options, embedder=services.embedder)
     documents = await _documents(tree, found.passages, services)
-    shown = [
-        (str(label), passage)
-        for label, passage in enumerate(found.passages, start=1)
-        if sheet.add(_entry(label, passage, documents, tree, mark))
-    ]
+    evidence, shown = await in_thread(
+        fit_evidence,
+        to_evidence(tree, found.passages, documents),
+        max_tokens=sheet.room,
+        mark=mark,
+        links=max_tokens >= LINKS_FROM,
+    )
+    sheet.add(shown.text)
     sheet.release()
     sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers; ask it again as {tree.id}")
-    if len(shown) < len(found.passages):
-        sheet.add_cut(f"{len(found.passages) - len(shown)} passages did not fit; a larger max_tokens shows more.")
+    if len(evidence) < len(found.passages):
+        sheet.add_cut(f"{len(found.passages) - len(evidence)} passages did not fit; a larger max_tokens shows more.")
     for failure in failures[:5]:
         sheet.add_cut(f"Not read: {one_line(failure)}")
-    return answer(sheet.text, _data(tree, mode, shown, documents, failures, sheet.tokens))
+    return answer(sheet.text, _data(tree, mode, evidence, shown.labels, failures, sheet.tokens))
 
 
 async def _tree(
@@ -148,46 +148,9 @@ async def _documents(tree: Tree, passages: Sequence[Passage], services: Services
     return documents
 
 
-def _entry(label: int, passage: Passage, documents: dict[int, Document], tree: Tree, mark: str) -> str:
-    head = f"[{label}] {one_line(passage.title)}"
-    if passage.is_summary:
-        head += f" (summary of {len(passage.leaves)} passages)"
-    above = " › ".join(one_line(h) for h in passage.heading_path)
-    link = _citation(passage, documents) or "; ".join(_sources(passage, documents, tree)[:3])
-    return "\n".join(
-        part for part in (head, link, framed(f"{above}: {passage.text}" if above else passage.text, mark)) if part
-    )
-
-
-def _citation(passage: Passage, documents: dict[int, Document]) -> str:
-    document = documents.get(passage.document)
-    if passage.is_summary or document is None:
-        return passage.url
-    return cite(document, passage.start, passage.end)
-
-
-def _sources(passage: Passage, documents: dict[int, Document], tree: Tree) -> list[str]:
-    """Return the citations of what a summary stands on: its quoted sentences, or the leaves below."""
-    node = next(node for node in tree.nodes if node.id == passage.node)
-    spans = [(quote.leaf, quote.start, quote.end) for quote in node.quotes] or [
-        (leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in passage.leaves
-    ]
-    cited = []
-    for leaf, start, end in spans[:SOURCES]:
-        document = documents.get(tree.leaves[leaf].document)
-        cited.append(cite(document, start, end) if document else tree.leaves[leaf].url)
-    return cited
-
-
 def _data(
-    tree: Tree,
-    mode: str,
-    shown: Sequence[tuple[str, Passage]],
-    documents: dict[int, Document],
-    failures: list[str],
-    tokens: int,
+    tree: Tree, mode: str, evidence: Sequence[Evidence], labels: Sequence[str], failures: list[str], tokens: int
 ) -> RaptorQueryResult:
-    layer_of = {node.id: node.layer for node in tree.nodes}
     return RaptorQueryResult(
         tree=tree.id,
         mode=mode,
@@ -197,15 +160,14 @@ def _data(
         passages=[
             TreePassage(
                 label=label,
-                is_summary=passage.is_summary,
-                citation=_citation(passage, documents),
-                title=one_line(passage.title),
-                heading_path=[one_line(h) for h in passage.heading_path],
-                layer=layer_of[passage.node],
-                score=round(passage.score, 4),
-                sources=_sources(passage, documents, tree) if passage.is_summary else [],
+                is_summary=one.is_summary,
+                citation=one.citation,
+                title=one_line(one.title),
+                heading_path=list(one.heading_path),
+                score=round(one.score.value, 4),
+                sources=list(one.sources),
             )
-            for label, passage in shown
+            for label, one in zip(labels, evidence, strict=True)
         ],
         failures=failures,
         tokens=tokens,

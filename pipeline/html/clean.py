@@ -138,13 +138,7 @@ class _Cleaner:
 
         One walk; `above` holds, for each element that is being read, where to go on after it.
         """
-        root = Node("html")
-        if language := top.attributes.get("lang"):
-            root.attrs = {"lang": language}
-        for sheet in top.css("style"):
-            self._styles.read_sheet(sheet.text(deep=True))
-        if self._styles.has_id_rules:
-            self._watched.add("id")
+        root = self._begun(top)
         plans = self._plans
         above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
         node, pre, behind, steps, made = root, False, "", 0, 0
@@ -196,6 +190,17 @@ class _Cleaner:
                 _add_space(node)
             item = below
         _trim(root)
+        return root
+
+    def _begun(self, top: LexborNode) -> Node:
+        """Read the page's own style sheets; return the root that the walk fills."""
+        root = Node("html")
+        if language := top.attributes.get("lang"):
+            root.attrs = {"lang": language}
+        for sheet in top.css("style"):
+            self._styles.read_sheet(sheet.text(deep=True))
+        if self._styles.has_id_rules:
+            self._watched.add("id")
         return root
 
     def _plan(self, current: LexborNode, tag: int) -> tuple[str, int]:
