@@ -52,8 +52,9 @@ pytest: $(VENV)/dev
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/dev  ## the quick form of every benchmark; exits 1 when a bar falls short
-	@for part in $(basename $(notdir $(filter-out bench/__init__.py,$(wildcard bench/*.py)))); do \
-	  echo "== $$part"; $(BIN)/python -m bench.$$part --check || exit 1; done
+	@failed=; for part in $(basename $(notdir $(filter-out bench/__init__.py,$(wildcard bench/*.py)))); do \
+	  echo "== $$part"; $(BIN)/python -m bench.$$part --check || failed="$$failed $$part"; done; \
+	if [ -n "$$failed" ]; then echo "bars missed in:$$failed"; exit 1; fi
 
 wheel: $(VENV)/dev
 	$(BIN)/python -m build

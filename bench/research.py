@@ -47,7 +47,7 @@ def main() -> None:
     args = parser.parse_args()
     questions = [json.loads(line) for line in (ROOT / "examples" / "questions.jsonl").read_text("utf-8").splitlines()]
     started = time.perf_counter()
-    evidence = anyio.run(_ask_all, questions)
+    evidence = anyio.run(ask_all, questions)
     print(f"{len(questions)} questions at {len(BUDGETS)} budgets in {time.perf_counter() - started:.0f} s\n")
     failed = _print_tables(questions, evidence)
     if args.misses:
@@ -57,7 +57,7 @@ def main() -> None:
     _print_baselines(questions)
 
 
-async def _ask_all(questions: Sequence[Question]) -> Outcomes:
+async def ask_all(questions: Sequence[Question]) -> Outcomes:
     """Return the outcome of every question and budget, asked through an MCP client with a fresh cache."""
     found: Outcomes = {}
     with tempfile.TemporaryDirectory() as cache:
@@ -91,7 +91,8 @@ def _holds(question: Question, text: str) -> bool:
     return all(any(" ".join(alt.split()).casefold() in folded for alt in alts) for alts in question["answers"])
 
 
-def _right(question: Question, outcome: Outcome) -> bool:
+def is_right(question: Question, outcome: Outcome) -> bool:
+    """Whether all gold answers stand in the quoted text; for an unanswerable question, whether it was not answered."""
     verdict, text = outcome
     return _holds(question, text) if question["answers"] else verdict != "answered"
 
@@ -107,7 +108,7 @@ def _print_tables(questions: Sequence[Question], evidence: Outcomes) -> list[str
     for split in ("dev", "test", "all"):
         for answerable in (True, False):
             group = [q for q in questions if split in (q["split"], "all") and bool(q["answers"]) == answerable]
-            shares = [_share(_right(q, evidence[q["id"], b]) for q in group) for b in BUDGETS]
+            shares = [_share(is_right(q, evidence[q["id"], b]) for q in group) for b in BUDGETS]
             name = f"{split} {'answered' if answerable else 'None'}"
             print(f"{name:14}{len(group):>10}" + "".join(f"{share:>16.3f}" for share in shares))
             if split == "all":
@@ -115,26 +116,27 @@ def _print_tables(questions: Sequence[Question], evidence: Outcomes) -> list[str
                     bar = BARS[budget] if answerable else 1.0
                     if share < bar:
                         failed.append(f"{name} at {budget} tokens: {share:.3f} < {bar}")
-    print("\nverdicts" + f"{'answered':>18}{'unsure':>10}{'none':>10}")
-    for answerable in (True, False):
-        verdicts = [evidence[q["id"], BUDGETS[-1]][0] for q in questions if bool(q["answers"]) == answerable]
-        shares = [_share(v == name for v in verdicts) for name in ("answered", "unsure", "none")]
-        print(
-            f"{'answerable' if answerable else 'unanswerable':14}{shares[0]:>12.3f}{shares[1]:>10.3f}{shares[2]:>10.3f}"
-        )
+    print(f"\n{'verdicts':22}{'answered':>10}{'unsure':>10}{'none':>10}")
+    for split in ("dev", "test"):
+        for answerable in (True, False):
+            group = [q for q in questions if q["split"] == split and bool(q["answers"]) == answerable]
+            verdicts = [evidence[q["id"], BUDGETS[-1]][0] for q in group]
+            shares = [_share(v == name for v in verdicts) for name in ("answered", "unsure", "none")]
+            name = f"{split} {'answerable' if answerable else 'unanswerable'}"
+            print(f"{name:22}" + "".join(f"{share:>10.3f}" for share in shares))
     kinds: dict[str, list[Question]] = defaultdict(list)
     for question in questions:
         kinds[question["kind"]].append(question)
     print(f"\n{'kind':14}")
     for kind, group in sorted(kinds.items()):
-        shares = [_share(_right(q, evidence[q["id"], b]) for q in group) for b in BUDGETS]
+        shares = [_share(is_right(q, evidence[q["id"], b]) for q in group) for b in BUDGETS]
         print(f"{kind:14}{len(group):>10}" + "".join(f"{share:>16.3f}" for share in shares))
     return failed
 
 
 def _print_misses(questions: Sequence[Question], evidence: Outcomes) -> None:
     for question in questions:
-        missed = [b for b in BUDGETS if not _right(question, evidence[question["id"], b])]
+        missed = [b for b in BUDGETS if not is_right(question, evidence[question["id"], b])]
         if missed and question["split"] == "dev":
             print(f"\n{question['id']} {question['kind']} at {missed}: {question['question']}")
             print(f"   gold {question['answers']} on {question['pages']}")

@@ -30,6 +30,9 @@ FILL_SHARE: Final = 0.2
 """Sentences below this share of the best score are not worth their tokens, however much room there is."""
 STRAY_SHARE: Final = 0.75
 """The same for furniture and stray words: opening hours in a footer answer, a menu's entry does not."""
+LISTED: Final = frozenset({"item", "row", "code", "definition"})
+"""Kinds of units that say something in a word or two."""
+LABEL_TOKENS: Final = 3
 STRAY_TOKENS: Final = 5
 """Running text shorter than this is no sentence; short items and rows of tables are."""
 PASSAGE_COST: Final = 6
@@ -106,8 +109,9 @@ def _candidates(shelves: Sequence[_Shelf], scored: Sequence[ScoredSentence]) -> 
     found = []
     for scored_item in scored:
         item = _after_heading(shelves[scored_item.document], scored_item)
-        least = FILL_SHARE if _worth_adding(shelves[item.document], item.sentence) else STRAY_SHARE
-        if item.score.value >= least * scored[0].score.value:
+        shelf = shelves[item.document]
+        least = FILL_SHARE if _worth_adding(shelf, item.sentence) else STRAY_SHARE
+        if item.score.value >= least * scored[0].score.value and not _is_label(shelf, item.sentence):
             found.append(item)
     return found
 
@@ -185,8 +189,12 @@ def _neighbours(shelves: Sequence[_Shelf], ranked: Sequence[ScoredSentence]) -> 
 def _worth_adding(shelf: _Shelf, near: Sentence) -> bool:
     """Furniture and stray words (a label, a button, a date line's rest) say nothing beside a passage."""
     block = shelf.document.blocks[near.block]
-    listed = block.kind in ("item", "row", "code", "definition")
-    return block.main and (listed or count_tokens(near.text) >= STRAY_TOKENS)
+    return block.main and (block.kind in LISTED or count_tokens(near.text) >= STRAY_TOKENS)
+
+
+def _is_label(shelf: _Shelf, sentence: Sentence) -> bool:
+    """A word or two that stand alone in running text: a category, a button; never an answer by themselves."""
+    return shelf.document.blocks[sentence.block].kind not in LISTED and count_tokens(sentence.text) < LABEL_TOKENS
 
 
 def _drop_least(shelves: Sequence[_Shelf], order: dict[tuple[int, int], int]) -> None:
