@@ -254,7 +254,7 @@ def _load(folder: Path, card: _Card) -> _Loaded:
         raise ModelError(f"{path} is not a model that onnxruntime can load: {error}", hint=_HINT) from error
     try:
         tokenizer = Tokenizer.from_buffer(tokenizer_data)
-    except Exception as error:  # tokenizers raises no class of its own
+    except Exception as error:  # tokenizers raises bare Exception and no class of its own
         raise ModelError(f"{folder / 'tokenizer.json'} is not a tokeniser: {error}", hint=_HINT) from error
     tokenizer.no_padding()
     tokenizer.enable_truncation(card.max_tokens)

@@ -8,8 +8,12 @@ import re
 import secrets
 from typing import Final
 
+# C0 and C1 controls, soft hyphen, zero-width and bidirectional marks, interlinear marks, variation selectors above the
+# basic plane and tag characters: nothing that a reader sees, all of it a way to hide text or to reorder a line. The
+# joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them.
 _INVISIBLE: Final = re.compile(
-    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]+"
 )
 _MARK_LETTERS: Final = "bcdfghjklmnpqrstvwxz"
 _MARK_LENGTH: Final = 8
@@ -24,7 +28,7 @@ def new_mark() -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` without control, zero-width, bidirectional-override and tag characters."""
+    """Return `text` without what no reader sees: controls, zero-width and bidirectional marks, tag characters."""
     return _INVISIBLE.sub("", text)
 
 

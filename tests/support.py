@@ -15,6 +15,17 @@ SHARED = ROOT.parent / "shared"
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 
 
+class Clock:
+    """Time that passes when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        """Return seconds since the epoch."""
+        return self.now
+
+
 def text_of(result: CallToolResult) -> str:
     """Return what a model reads of a result."""
     return "\n".join(part.text for part in result.content if isinstance(part, TextContent))

@@ -18,17 +18,7 @@ from cache.disk import RefusedRow, seal, unseal
 from cache.store import JsonValue, Store
 from cache.stores import open_stores
 from errors import CacheError
-
-
-class Clock:
-    """Time that passes when the test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        """Return seconds since the epoch."""
-        return self.now
+from tests.support import Clock
 
 
 @pytest.fixture

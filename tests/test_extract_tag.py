@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.documents import Document, Page, Sentence
-from pipeline.extract.tag import numbered, one_line, paper_tags, tag_sentences
+from pipeline.extract.tag import numbered, paper_tags, tag_sentences
+from pipeline.frame import one_line
 from pipeline.html.read import read_document
 
 HTML = """<html lang="en"><head><title>Bridges</title></head><body><main>

@@ -14,18 +14,8 @@ from errors import (
 )
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.handles import page_handle
+from tests.support import Clock
 from tests.test_fetch_server import LOOPBACK, PAGE, Asked, Reply, Route, failure_of, open_site
-
-
-class Clock:
-    """Time that passes when the test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        """Return seconds since the epoch."""
-        return self.now
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from pipeline.documents import Block, Document, Extraction, Score, ScoredSentenc
 from pipeline.extract.gate import judge
 from pipeline.extract.lexical import PageText
 from pipeline.extract.score import Scored, score_sentences
-from pipeline.extract.tag import one_line, tag_sentences
+from pipeline.extract.tag import tag_sentences
+from pipeline.frame import one_line
 from pipeline.work import in_thread
 
 MOST: Final = 200

@@ -11,6 +11,7 @@ from typing import Final
 
 from pipeline.documents import Block, Document, Sentence
 from pipeline.extract.sentences import LONGEST, split_sentences
+from pipeline.frame import one_line
 from pipeline.work import check_cancelled
 
 _WHOLE: Final = 300
@@ -20,13 +21,6 @@ _CODE_GROUP: Final = 240
 _CHECK_EVERY: Final = 256
 """Blocks between two looks at whether the call was cancelled."""
 
-# C0 and C1 controls, soft hyphen, zero-width and bidirectional marks, interlinear marks, variation selectors above the
-# basic plane and tag characters: nothing that a reader sees, all of it a way to hide text or to reorder a line. The
-# joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them.
-_INVISIBLE: Final = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
-    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]+"
-)
 _TAG_OPENING: Final = re.compile(r"[<＜﹤‹〈](?=\s*[/／]?\s*T\s*A\s*G\b)", re.IGNORECASE)
 _DEFUSED: Final = "("
 
@@ -50,11 +44,6 @@ def tag_sentences(document: Document) -> tuple[Sentence, ...]:
             if line:
                 sentences.append(Sentence(len(sentences) + 1, line, start, end, index, block.heading_path))
     return tuple(sentences)
-
-
-def one_line(text: str) -> str:
-    """Return `text` on one line: white space of every kind folded to one space, invisible characters removed."""
-    return " ".join(_INVISIBLE.sub("", text).split())
 
 
 def numbered(sentences: Iterable[Sentence]) -> str:
