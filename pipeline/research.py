@@ -126,10 +126,8 @@ def _foot(
         seen = ", ".join(one_line(ranked.result.url) for ranked in gathered.ranked[:5])
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
     queries = "; ".join(f'"{one_line(query.text)}"' for query in gathered.parsed.queries)
-    answers = ", ".join(
-        f"{o.provider}: {o.status}, {len(o.results)} results" + (f" ({one_line(o.reason)})" if o.reason else "")
-        for o in gathered.outcomes
-    )
+    told = (f"{o.provider}: {o.status}" + (f" ({one_line(o.reason)})" if o.reason else "") for o in gathered.outcomes)
+    answers = ", ".join(dict.fromkeys(told))
     lines.append(f"Searched: {queries} ({answers}).")
     lines.extend(f"Not read: {one_line(f.source)}: {one_line(f.reason)}" for f in gathered.failures[:5])
     return lines
