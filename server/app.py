@@ -100,6 +100,8 @@ def _tool(function: ToolFunction, title: str) -> Tool:
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True),
     )
     tool.parameters = _without_titles(tool.parameters)
+    if tool.fn_metadata.output_schema is not None:
+        tool.fn_metadata.output_schema = _without_titles(tool.fn_metadata.output_schema)
     return tool
 
 

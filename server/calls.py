@@ -4,6 +4,7 @@ Not for: parsing the line (`server/command.py`).
 """
 
 import json
+import shutil
 import sys
 from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, Final
@@ -42,9 +43,11 @@ def _has_answer(result: CallToolResult) -> bool:
 
 
 def _bar(*, shown: bool) -> "AbstractContextManager[tqdm[Any] | None]":
-    return (
-        closing(tqdm(total=10, file=sys.stderr, leave=False, bar_format="{bar:20} {desc}")) if shown else nullcontext()
-    )
+    if not shown:
+        return nullcontext()
+    # A terminal that does not tell its width counts as the usual 80 columns; tqdm would draw nothing there.
+    width = min(100, shutil.get_terminal_size().columns)
+    return closing(tqdm(total=10, file=sys.stderr, leave=False, ncols=width, bar_format="{bar:20} {desc}"))
 
 
 def _progress(bar: "tqdm[Any] | None") -> ProgressFnT:

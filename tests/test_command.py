@@ -85,3 +85,16 @@ def test_clearing_the_cache_empties_it(tmp_path: Path) -> None:
     winnow(tmp_path, "search", "ferry")
     assert winnow(tmp_path, "cache", "clear").returncode == 0
     assert "0 entries" in winnow(tmp_path, "cache").stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_is_shown_progress_and_a_pipe_is_not(tmp_path: Path) -> None:
+    screen, terminal = os.openpty()
+    environment = {**os.environ, "WINNOW_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "server", "research", "When does the boat leave?", "--folder", str(LIBRARY)]
+    run = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=terminal, check=True)
+    os.close(terminal)
+    shown = os.read(screen, 65536).decode("utf-8", "replace")
+    os.close(screen)
+    assert "searching" in shown
+    assert "searching" not in run.stdout.decode()
