@@ -45,9 +45,13 @@ def _has_answer(result: CallToolResult) -> bool:
 def _bar(*, shown: bool) -> "AbstractContextManager[tqdm[Any] | None]":
     if not shown:
         return nullcontext()
-    # A terminal that does not tell its width counts as the usual 80 columns; tqdm would draw nothing there.
-    width = min(100, shutil.get_terminal_size().columns)
-    return closing(tqdm(total=10, file=sys.stderr, leave=False, ncols=width, bar_format="{bar:20} {desc}"))
+    # A terminal that does not tell its size counts as one of 80 by 24; tqdm would draw nothing there.
+    size = shutil.get_terminal_size()
+    bar = tqdm(
+        total=10, file=sys.stderr, leave=False, ncols=min(100, size.columns), nrows=size.lines,
+        bar_format="{bar:20} {desc}",
+    )  # fmt: skip
+    return closing(bar)
 
 
 def _progress(bar: "tqdm[Any] | None") -> ProgressFnT:
