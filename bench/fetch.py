@@ -157,7 +157,7 @@ async def _network(port: int, rounds: int) -> Sequence[Figure]:
     print(f"{URLS} URLs on {HOSTS} hosts, {TOGETHER} at a time: {URLS / min(ours):.0f} pages/s, ", end="")
     print(f"bare httpx2 {URLS / min(bare):.0f}; one page of 300 kB: {alone:.1f} ms, bare {alone_bare:.1f} ms\n")
     return [
-        Figure("throughput as a share of bare httpx2", min(bare) / min(ours), "", 0.8, True),
+        Figure("throughput as a share of bare httpx2", min(bare) / min(ours), "", 0.6, True),
         Figure("one page of 300 kB, beyond bare httpx2, ms", alone - alone_bare, "ms", 130, False),
         Figure("memory growth after the first round, MB", memory[-1] - memory[0], "MB", 30, False),
     ]

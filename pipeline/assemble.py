@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.documents import Document, Evidence, ScoredSentence, Sentence
+from pipeline.documents import Document, Evidence, Extraction, ScoredSentence, Sentence
 from pipeline.extract.cite import cite
-from pipeline.extract.tag import tag_sentences
 from pipeline.frame import one_line
-from pipeline.show import Shown, fragment, headings_to_show, show_evidence
+from pipeline.show import Shown, headings_to_show, show_evidence
 from pipeline.tokens import count_tokens
 
 OPEN_SHARE: Final = 0.6
@@ -37,6 +36,8 @@ STRAY_TOKENS: Final = 5
 """Running text shorter than this is no sentence; short items and rows of tables are."""
 PASSAGE_COST: Final = 6
 """Tokens of a passage's label, brackets and line breaks, before its heading and citation are counted."""
+LINK_COST: Final = 32
+"""Tokens of a passage's link: 20 to 40 on the sample library; the last step of `assemble` makes up for the rest."""
 FRAME_COST: Final = 12
 """Tokens of a page's number, marks and line breaks, before its title and address are counted."""
 
@@ -62,20 +63,21 @@ class _Shelf:
 
 
 def assemble(
-    documents: Sequence[Document], scored: Sequence[ScoredSentence], *, max_tokens: int, mark: str, links: bool = True
+    documents: Sequence[Document], extraction: Extraction, *, max_tokens: int, mark: str, links: bool = True
 ) -> Assembled:
     """Choose sentences best first until `max_tokens` are used, and write them out.
 
     Args:
         documents: Pages in the order they should be numbered.
-        scored: Sentences of these documents, best first.
+        extraction: What was found in these documents; nothing is chosen from a `none`.
         max_tokens: Bound on `count_tokens` of the text, kept exactly.
         mark: The answer's own mark for untrusted text (`pipeline/frame.py`).
         links: Whether the text shows the link of every passage; each costs 20 to 40 tokens.
     """
     # 1. One shelf a document; duplicates across pages are taken once
-    shelves = [_Shelf(document, tag_sentences(document), {}) for document in documents]
-    ranked = _without_repeats(_candidates(shelves, scored))
+    tagged = zip(documents, extraction.tagged, strict=False)
+    shelves = [_Shelf(document, sentences, {}) for document, sentences in tagged]
+    ranked = _without_repeats(_candidates(shelves, extraction.sentences))
     # 2. Which pages: those that answer, as many as the budget bears, each with its best sentence
     used = 0
     opened = _opened(ranked, 1 + max_tokens // TOKENS_A_PAGE)
@@ -155,7 +157,7 @@ def _take(shelves: Sequence[_Shelf], item: ScoredSentence, room: int, *, links: 
         cost += PASSAGE_COST + count_tokens(
             " › ".join(headings_to_show(shelf.document.page.title, item.sentence.heading_path))
         )
-        cost += _citation_cost(shelf.document, item.sentence) if links else 0
+        cost += LINK_COST if links else 0
     if not shelf.chosen:
         page = shelf.document.page
         cost += FRAME_COST + count_tokens(one_line(page.title)) + count_tokens(page.final_url)
@@ -164,10 +166,6 @@ def _take(shelves: Sequence[_Shelf], item: ScoredSentence, room: int, *, links: 
     shelf.chosen[number] = item
     shelf.tokens += cost
     return cost
-
-
-def _citation_cost(document: Document, sentence: Sentence) -> int:
-    return count_tokens(fragment(cite(document, sentence.start, sentence.end)))
 
 
 def _neighbours(shelves: Sequence[_Shelf], ranked: Sequence[ScoredSentence]) -> list[ScoredSentence]:

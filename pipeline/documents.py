@@ -195,6 +195,8 @@ class Extraction:
     """0..1, the gate's own score; comparable across calls with the same models."""
     sentences: tuple[ScoredSentence, ...]
     """Best first, over all documents; empty for `none`."""
+    tagged: tuple[tuple[Sentence, ...], ...] = ()
+    """All sentences of each document, as they were tagged for scoring."""
 
     @property
     def answered(self) -> bool:

@@ -103,7 +103,7 @@ def _enriched(
     }
     empty = count_tokens(prompt.fill(**values, evidence=UNSURE))
     room = max(0, max_tokens - foot_room - empty)
-    assembled = assemble(documents, extraction.sentences, max_tokens=room, mark=mark, links=max_tokens >= LINKS_FROM)
+    assembled = assemble(documents, extraction, max_tokens=room, mark=mark, links=max_tokens >= LINKS_FROM)
     body = assembled.shown.text or f"No answer found. {extraction.reason}"
     if extraction.verdict == "unsure" and assembled.shown.text:
         body = f"{UNSURE}\n{body}"

@@ -50,7 +50,7 @@ def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]
     return tuple(heading for heading in folded if heading and heading.casefold() not in known)
 
 
-def fragment(citation: str) -> str:
+def _fragment(citation: str) -> str:
     """Return the part of a citation behind the page's address, empty where there is none."""
     return citation[citation.index("#") :] if "#" in citation else ""
 
@@ -71,7 +71,7 @@ def _page(number: int, letters: Sequence[str], passages: Sequence[Evidence], mar
     lines.append(framed("\n".join(quoted), mark))
     if links:
         shown = zip(letters, passages, strict=True)
-        lines.append(" ".join(f"({letter}) {link}" for letter, one in shown if (link := fragment(one.citation))))
+        lines.append(" ".join(f"({letter}) {link}" for letter, one in shown if (link := _fragment(one.citation))))
     return "\n".join(line for line in lines if line)
 
 

@@ -64,7 +64,7 @@ def _text(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[str,
         sheet.add_cut(notice(mark))
     if extraction.verdict == "unsure":
         sheet.add_cut(UNSURE)
-    assembled = assemble(loaded.documents, extraction.sentences, max_tokens=sheet.room, mark=mark)
+    assembled = assemble(loaded.documents, extraction, max_tokens=sheet.room, mark=mark)
     sheet.add(assembled.shown.text)
     sheet.release()
     if extraction.verdict == "none":

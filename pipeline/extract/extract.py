@@ -49,10 +49,10 @@ async def extract(
     # 3. Gate: None where nothing on the pages answers
     verdict = await in_thread(judge, request, scored)
     if not verdict.answered:
-        return Extraction("none", verdict.reason, verdict.confidence, ())
+        return Extraction("none", verdict.reason, verdict.confidence, (), tuple(tagged))
     # 4. Best first
     state: Verdict = "answered" if verdict.sure else "unsure"
-    return Extraction(state, verdict.reason, verdict.confidence, _ordered(tagged, scored))
+    return Extraction(state, verdict.reason, verdict.confidence, _ordered(tagged, scored), tuple(tagged))
 
 
 def page_text(document: Document, sentences: Sequence[Sentence]) -> PageText:
