@@ -10,8 +10,9 @@ from typing import Final
 
 import anyio
 
-from errors import SourceError, SourceNotFound, SourceTimeout, UsageError
+from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError
 from pipeline.documents import Document, Failure, Page
+from pipeline.fetch.files import path_of_url
 from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
 from pipeline.work import Report, in_thread
@@ -88,21 +89,30 @@ async def _page(name: str, services: Services) -> Page:
     return page
 
 
+def _folder(name: str) -> Path | None:
+    """Return the folder that a source names, None for anything else; what is wrong with a name the fetch says."""
+    local = name.lower().startswith("file:")
+    if "://" in name and not local:
+        return None
+    try:
+        path = path_of_url(name) if local else Path(name).expanduser()
+        return path.resolve() if path.is_dir() else None
+    except (AddressRefused, OSError, RuntimeError, ValueError):
+        return None
+
+
 def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[str], list[Failure]]:
     expanded: list[str] = []
     failures: list[Failure] = []
     for name in names:
-        folder = (
-            Path(name.removeprefix("file://")).expanduser() if "://" not in name or name.startswith("file://") else None
-        )
-        if folder is None or not folder.is_dir():
+        folder = _folder(name)
+        if folder is None:
             expanded.append(name)
             continue
-        resolved = folder.resolve()
-        if not any(resolved.is_relative_to(root) for root in roots):
+        if not any(folder.is_relative_to(root) for root in roots):
             failures.append(Failure(name, "The folder is not below an allowed root; allow it with WINNOW_FOLDERS."))
             continue
-        files = sorted(p for p in resolved.rglob("*") if p.suffix.lower() in READABLE and p.is_file())
+        files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in READABLE and p.is_file())
         expanded.extend(str(path) for path in files[:MAX_FILES])
         if len(files) > MAX_FILES:
             failures.append(

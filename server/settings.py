@@ -5,6 +5,7 @@ for: secrets in files, or what each part does with a value.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -83,7 +84,7 @@ def read_settings(given: Mapping[str, str], environment: Mapping[str, str] | Non
         raise UsageError(f"log_level is {raw['log_level']!r}.", hint=f"Use one of {', '.join(LEVELS)}.")
     return Settings(
         folders=tuple(dict.fromkeys(_folder(part) for part in raw["folders"].split(os.pathsep) if part.strip())),
-        searxng=raw["searxng"].rstrip("/"),
+        searxng=_address(raw, "searxng"),
         cache=Path(raw["cache"] or user_cache_dir("winnow")).expanduser(),
         cache_mb=int(_number(raw, "cache_mb", 16, 1_000_000)),
         embedder=raw["embedder"],
@@ -104,6 +105,13 @@ def _folder(part: str) -> Path:
     if not path.is_dir():
         raise UsageError(f"The folder {part.strip()!r} does not exist.", hint="Correct WINNOW_FOLDERS.")
     return path.resolve()
+
+
+def _address(raw: Mapping[str, str], name: str) -> str:
+    value = raw[name].strip().rstrip("/")
+    if value and not re.match(r"https?://[^/\s:]+(:\d{1,5})?(/|$)", value):
+        raise UsageError(f"{name} is {value!r}.", hint="Use an address such as http://127.0.0.1:8888.")
+    return value
 
 
 def _switch(raw: Mapping[str, str], name: str) -> bool:

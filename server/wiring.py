@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import date
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -68,6 +69,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chain:
     """The web where one is set, and the user's folders beside it; the folders alone where not."""
-    web: list[Provider] = [Searxng(http, settings.searxng)] if settings.searxng else []
+    web: list[Provider] = []
+    if settings.searxng:
+        # The instance is part of the name: answers are cached by it, and another instance is another provider.
+        address = urlsplit(settings.searxng)
+        web.append(Searxng(http, settings.searxng, name=f"searxng {address.hostname}:{address.port or address.scheme}"))
     local: list[Provider] = [FolderProvider(settings.folders, stores.searches)] if settings.folders else []
     return Chain(web or local, stores.searches, time.time, beside=local if web else ())

@@ -57,7 +57,8 @@ def site() -> Iterator[Site]:
             state.asked.append(self.path)
             if self.path.startswith("/slow"):
                 state.hold.wait(30)
-            status, headers, body = state.pages.get(self.path, (404, {"Content-Type": "text/plain"}, b"no such page"))
+            missing = (404, {"Content-Type": "text/plain"}, b"no such page")
+            status, headers, body = state.pages.get(self.path.split("?")[0], missing)
             try:
                 self.send_response(status)
                 for name, value in headers.items():

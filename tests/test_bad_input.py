@@ -24,6 +24,9 @@ GOOD = "<title>Good</title><h1>Harbour</h1><p>The harbour light was built in 187
         ("file:///etc/passwd", "/etc/passwd"),
         ("winnow://page/nonsense", "winnow://page/nonsense"),
         ("not a url at all", "not a url"),
+        ("file://elsewhere.example/share/x.html", "elsewhere.example"),
+        ("~nobody-of-this-name/x.html", "~nobody"),
+        ("x" * 5000, "xxx"),
     ],
 )
 async def test_an_address_that_may_not_be_asked_is_named_and_refused(connect: Connect, url: str, says: str) -> None:

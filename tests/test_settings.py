@@ -26,7 +26,14 @@ def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("seconds", "soon"), ("seconds", "0"), ("robots", "maybe"), ("log_level", "loud"), ("page_mb", "nan")],
+    [
+        ("seconds", "soon"),
+        ("seconds", "0"),
+        ("robots", "maybe"),
+        ("log_level", "loud"),
+        ("page_mb", "nan"),
+        ("searxng", "search.me"),
+    ],
 )
 def test_a_value_that_cannot_be_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(UsageError, match=name):

@@ -57,7 +57,7 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
         raise AddressRefused(
             f"The file {str(path)!r} may not be read: no folder is open to this server.",
             source=str(path),
-            hint="Start the server with a root folder.",
+            hint="Open one with WINNOW_FOLDERS.",
         )
     real_roots = [_resolve(root) for root in roots]
     candidates = [path] if path.is_absolute() else [root / path for root in real_roots]
@@ -68,7 +68,9 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
             source=str(path),
             hint="Allowed are: " + ", ".join(str(root) for root in roots) + ".",
         )
-    return next((found for found in inside if found.exists()), inside[0])
+    return next(
+        (found for found in inside if os.path.exists(found)), inside[0]
+    )  # Path.exists raises for names that are too long
 
 
 def _resolve(path: Path) -> Path:
