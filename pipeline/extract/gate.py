@@ -88,9 +88,7 @@ def judge(request: str, scored: Scored) -> Verdict:
     if features.missing:
         seen += f"; not on any page: {', '.join(features.missing[:5])}"
     answered = confidence >= (THRESHOLD if "en" in scored.index.languages else THRESHOLD_ELSEWHERE)
-    return Verdict(
-        answered, confidence >= SURE, round(confidence, 4), f"{seen}." if answered else f"Nothing answers. {seen}."
-    )
+    return Verdict(answered, confidence >= SURE, round(confidence, 4), f"{seen}.")
 
 
 def confidence_of(features: Features) -> float:
