@@ -46,8 +46,13 @@ def read_document(page: Page) -> Document:
             page,
             title=page.title or known.title,
             author=page.author or known.author,
-            published=page.published or known.published or find_date(page.html, page.final_url),
+            published=page.published or known.published or _found_date(page),
             language=page.language or known.language,
         )
     page = replace(page, notes=(*page.notes, *notes))
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
+
+
+def _found_date(page: Page) -> str:
+    """Ask for a date only where a page was HTML to begin with: in a text file any date of the text would be taken."""
+    return find_date(page.html, page.final_url) if "html" in page.media_type else ""
