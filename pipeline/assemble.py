@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pipeline.documents import Document, Evidence, Extraction, ScoredSentence, Sentence
+from pipeline.extract.antecedent import antecedents
 from pipeline.extract.cite import cite
 from pipeline.frame import one_line
 from pipeline.show import Shown, headings_to_show, show_evidence
@@ -91,8 +92,8 @@ def assemble(
         if len(opened) > 1 and shelves[item.document].tokens > PAGE_CAP * max_tokens:
             continue
         used += _take(shelves, item, limit - used, links=links)
-    # 4. What stands around it, then whatever still fits
-    for item in [*_neighbours(shelves, ranked), *ranked]:
+    # 4. What pronoun-led sentences lean on, what stands around, then whatever still fits
+    for item in [*_antecedents(shelves), *_neighbours(shelves, ranked), *ranked]:
         used += _take(shelves, item, max_tokens - used, links=links)
     # 5. Passages, text, and the last word on the budget
     order = {(item.document, item.sentence.number): place for place, item in enumerate(ranked)}
@@ -166,6 +167,16 @@ def _take(shelves: Sequence[_Shelf], item: ScoredSentence, room: int, *, links: 
     shelf.chosen[number] = item
     shelf.tokens += cost
     return cost
+
+
+def _antecedents(shelves: Sequence[_Shelf]) -> list[ScoredSentence]:
+    """Sentences that chosen ones cannot be read without, with the scores of those."""
+    found = []
+    for place, shelf in enumerate(shelves):
+        for number in antecedents(shelf.sentences, sorted(shelf.chosen)):
+            leaning = next(shelf.chosen[n] for n in range(number, len(shelf.sentences) + 1) if n in shelf.chosen)
+            found.append(ScoredSentence(place, shelf.sentences[number - 1], leaning.score))
+    return found
 
 
 def _neighbours(shelves: Sequence[_Shelf], ranked: Sequence[ScoredSentence]) -> list[ScoredSentence]:
