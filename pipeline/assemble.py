@@ -1,7 +1,7 @@
 """Filling a token budget with evidence from several pages (design §4 Assemble; zero-index §4).
 
-Takes scored sentences, returns verbatim passages grouped by page and the text that shows them. A floor keeps every page
-that answers in sight, a cap keeps one page from taking all, and what is left over is counted. Not for: scoring
+Takes scored sentences, returns verbatim passages grouped by page and the text that shows them. Pages that answer are
+opened as the budget bears, a cap keeps one page from taking all, and what is left over is counted. Not for: scoring
 (`pipeline/extract`) or finding pages (`pipeline/gather.py`).
 """
 

@@ -11,14 +11,12 @@ import anyio
 
 from errors import SourceError
 from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
-from pipeline.fetch.handles import keep_page
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse import parse_request
 from pipeline.services import Services
-from pipeline.work import Report, in_thread
+from pipeline.sources import open_source
+from pipeline.work import Report
 
-SEARCH_SHARE: Final = 0.3
-"""Part of a call's time that providers may use; a provider that needs longer than 7 s has never come back (notes)."""
 FETCH_SHARE: Final = 0.4
 """Part of a call's time that page fetches may use; late pages are ranked by snippet."""
 HITS_PER_PAGE: Final = 2
@@ -97,9 +95,7 @@ async def _fetch_all(
 
     async def fetch(url: str) -> None:
         try:
-            page = await services.fetcher.fetch(url)
-            await in_thread(keep_page, services.stores.pages, page)
-            documents[url] = await services.reader.read(page)
+            documents[url] = await open_source(url, services)
         except SourceError as error:
             failures[url] = Failure(url, str(error))
 

@@ -17,20 +17,15 @@ from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
 from pipeline.services import Services
 from pipeline.sheet import Sheet, shortened
+from pipeline.show import LINKS_FROM, UNSURE
 from pipeline.tokens import count_tokens
 from pipeline.work import Report, in_thread
 from prompts import load
 
 FOOT_SHARE: Final = 0.1
 """Part of the budget kept for what was searched, what failed and what was left out."""
-LINKS_FROM: Final = 1500
-"""Smallest budget whose text shows a link a passage; below, the structured part alone has them."""
 FOOT_MOST: Final = 150
 """The same in tokens, for large budgets."""
-
-
-UNSURE: Final = "No passage clearly answers. These are the nearest; check that they do before you use them:"
-"""Stands above evidence that the None gate is not sure of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,6 @@ class Services:
     roots: Sequence[Path]
     """Folders that local sources may come from, resolved."""
     today: Callable[[], date]
-    now: Callable[[], float]
-    """Seconds, monotonic; deadlines count with it."""
     model_reasons: dict[str, str] = field(default_factory=dict)
     """Role to the sentence that says which model was taken and why."""
     seconds: float = 25.0

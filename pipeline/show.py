@@ -6,10 +6,16 @@ The form that `research`, `extract_relevant` and `raptor_query` share. Not for: 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Final
 
 from pipeline.documents import Evidence
 from pipeline.frame import framed, one_line
 from pipeline.tokens import count_tokens
+
+LINKS_FROM: Final = 1500
+"""Smallest budget whose text shows a link a passage; below, the structured part alone has them."""
+UNSURE: Final = "No passage clearly answers. These are the nearest; check that they do before you use them:"
+"""Stands above evidence that the None gate is not sure of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError
-from pipeline.documents import Document, Failure, Page
+from pipeline.documents import Document, Failure
 from pipeline.fetch.files import path_of_url
 from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
@@ -54,7 +54,7 @@ async def load_sources(sources: Sequence[str], services: Services, *, seconds: f
 
     async def load(place: int, name: str) -> None:
         try:
-            documents[place] = await services.reader.read(await _page(name, services))
+            documents[place] = await open_source(name, services)
         except SourceError as error:
             errors[place] = error
         await report(len(documents) + len(errors), len(expanded), f"read {name}")
@@ -83,10 +83,15 @@ def _raise_failures(errors: dict[int, SourceError], failures: Sequence[Failure])
     raise SourceNotFound(f"None of the {len(failures)} sources could be read:\n{listed}", source=failures[0].source)
 
 
-async def _page(name: str, services: Services) -> Page:
+async def open_source(name: str, services: Services) -> Document:
+    """Fetch one source, keep its page under its handle, and return it cleaned.
+
+    Raises:
+        SourceError: It cannot be read.
+    """
     page = await services.fetcher.fetch(name)
     await in_thread(keep_page, services.stores.pages, page)
-    return page
+    return await services.reader.read(page)
 
 
 def _folder(name: str) -> Path | None:

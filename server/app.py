@@ -6,6 +6,7 @@ themselves (`tools/`).
 
 import functools
 import inspect
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, ParamSpec, TypeVar
@@ -64,6 +65,7 @@ def build_server(settings: Settings, *, own_signals: bool = False) -> MCPServer[
         own_signals: End the process cleanly on SIGTERM and SIGINT; for a process that only serves.
     """
 
+    _log_to(settings)
     current: list[Services] = []
 
     @asynccontextmanager
@@ -91,6 +93,14 @@ def build_server(settings: Settings, *, own_signals: bool = False) -> MCPServer[
     offer_resources(server, lambda: current[0])
     offer_prompts(server)
     return server
+
+
+def _log_to(settings: Settings) -> None:
+    """Send the log to the file that is set; without one the SDK sets up stderr."""
+    if settings.log_file:
+        logging.basicConfig(
+            filename=settings.log_file, level=settings.log_level, format="%(asctime)s %(name)s %(message)s"
+        )
 
 
 def _tool(function: ToolFunction, title: str) -> Tool:

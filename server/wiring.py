@@ -61,7 +61,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             generator=generator.model,
             roots=settings.folders,
             today=date.today,
-            now=time.monotonic,
             model_reasons={"embedder": embedder.reason, "reranker": reranker.reason, "generator": generator.reason},
             seconds=settings.seconds,
         )

@@ -98,3 +98,12 @@ def test_a_terminal_is_shown_progress_and_a_pipe_is_not(tmp_path: Path) -> None:
     os.close(screen)
     assert "searching" in shown
     assert "searching" not in run.stdout.decode()
+
+
+def test_a_log_file_takes_the_log_and_stderr_keeps_the_answer_alone(tmp_path: Path) -> None:
+    log = tmp_path / "winnow.log"
+    settings = ["--set", f"log_file={log}", "--set", "log_level=INFO"]
+    run = winnow(tmp_path / "kept", "fetch", "http://10.0.0.1/", *settings)
+    assert run.returncode == 1
+    assert len(run.stderr.splitlines()) == 1
+    assert "10.0.0.1" in log.read_text(encoding="utf-8")

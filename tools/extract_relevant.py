@@ -12,8 +12,8 @@ from pipeline.assemble import Assembled, assemble
 from pipeline.documents import Document, Extraction
 from pipeline.extract.extract import extract
 from pipeline.frame import new_mark, notice, one_line
-from pipeline.research import UNSURE
 from pipeline.sheet import Sheet
+from pipeline.show import UNSURE
 from pipeline.sources import Loaded, load_sources
 from pipeline.work import in_thread
 from tools.context import ToolContext, answer, reporter, services_of

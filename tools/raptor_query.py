@@ -18,9 +18,9 @@ from pipeline.raptor.evidence import fit_evidence, to_evidence
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import Passage, QueryOptions, query_tree
 from pipeline.raptor.tree import Tree, TreeOptions, find_tree
-from pipeline.research import LINKS_FROM
 from pipeline.services import Services
 from pipeline.sheet import Sheet
+from pipeline.show import LINKS_FROM
 from pipeline.sources import load_sources
 from pipeline.work import Report, in_thread
 from tools.context import ToolContext, answer, reporter, services_of

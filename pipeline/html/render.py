@@ -33,21 +33,6 @@ class Kept:
     """-1 for the end of the text."""
 
 
-def to_html(document: Document, kept: Sequence[Kept]) -> str:
-    """Return the chosen units as compact HTML; end tags that HTML lets one leave out are left out."""
-    return _Writer(document, "html").write(kept)
-
-
-def to_markdown(document: Document, kept: Sequence[Kept]) -> str:
-    """Return the chosen units as Markdown, rows as pipe tables."""
-    return _Writer(document, "markdown").write(kept)
-
-
-def to_text(document: Document, kept: Sequence[Kept]) -> str:
-    """Return the chosen units as plain text, one a line."""
-    return _Writer(document, "text").write(kept)
-
-
 def render(document: Document, kept: Sequence[Kept], form: Form) -> str:
     """Return the chosen units in the form asked for."""
     return _Writer(document, form).write(kept)
