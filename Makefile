@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: demo test lint check-types check-imports pytest bench wheel clean
+.PHONY: demo test lint check-types check-imports pytest conformance bench wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -50,6 +50,18 @@ check-imports: $(VENV)/dev
 
 pytest: $(VENV)/dev
 	$(BIN)/python -m pytest
+
+# The suite and the Inspector need Node 22; the npm package of that name is a whole Node.
+NODE := $(VENV)/node
+$(NODE)/done: Makefile
+	@mkdir -p $(NODE)
+	@npm install --silent --prefix $(NODE) node@22 @modelcontextprotocol/conformance@0.2.0-alpha.12 \
+	  @modelcontextprotocol/inspector@2.12.0 @anthropic-ai/mcpb@2.1.2
+	@touch $@
+
+conformance: $(VENV)/dev $(NODE)/done  ## the official MCP suite and Inspector against our server
+	@PATH="$(CURDIR)/$(NODE)/node_modules/.bin:$$PATH" $(BIN)/python -m tests.conformance
+	@PATH="$(CURDIR)/$(NODE)/node_modules/.bin:$$PATH" $(BIN)/python -m tests.inspector
 
 bench: $(VENV)/dev  ## the quick form of every benchmark; exits 1 when a bar falls short
 	@failed=; for part in $(basename $(notdir $(filter-out bench/__init__.py,$(wildcard bench/*.py)))); do \

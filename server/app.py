@@ -5,24 +5,24 @@ themselves (`tools/`).
 """
 
 import functools
-import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import anyio
 from mcp.server import MCPServer
 from mcp.server.caching import CacheHint
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, ToolAnnotations
 
 from errors import WinnowError
 from pipeline.services import Services
+from server.arguments import CheckArguments, CheckPrompts
+from server.completions import offer_completions
 from server.offers import offer_prompts, offer_resources
+from server.schemas import input_schema, output_schema
 from server.settings import Settings
 from server.signals import watch_signals
 from server.version import VERSION
@@ -88,19 +88,19 @@ def build_server(settings: Settings, *, own_signals: bool = False) -> MCPServer[
         tools=[_tool(function, title) for function, title in TOOLS.values()],
         cache_hints={"tools/list": CacheHint(ttl_ms=DAY_MS, scope="public")},
         subscriptions=False,
-        middleware=[_refuse_unknown],
     )
+    server.middleware.extend([CheckArguments(server.list_tools), CheckPrompts(server.list_prompts)])
     offer_resources(server, lambda: current[0])
     offer_prompts(server)
+    offer_completions(server, settings.folders)
     return server
 
 
 def _log_to(settings: Settings) -> None:
-    """Send the log to the file that is set; without one the SDK sets up stderr."""
-    if settings.log_file:
-        logging.basicConfig(
-            filename=settings.log_file, level=settings.log_level, format="%(asctime)s %(name)s %(message)s"
-        )
+    """Send the log to the file that is set, else to stderr, one line each: the SDK's own set-up draws boxes."""
+    logging.basicConfig(
+        filename=settings.log_file or None, level=settings.log_level, format="%(asctime)s %(name)s %(message)s"
+    )
 
 
 def _tool(function: ToolFunction, title: str) -> Tool:
@@ -109,9 +109,10 @@ def _tool(function: ToolFunction, title: str) -> Tool:
         title=title,
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True),
     )
-    tool.parameters = _without_titles(tool.parameters)
+    tool.description = " ".join(tool.description.split())
+    tool.parameters = input_schema(tool.parameters)
     if tool.fn_metadata.output_schema is not None:
-        tool.fn_metadata.output_schema = _without_titles(tool.fn_metadata.output_schema)
+        tool.fn_metadata.output_schema = output_schema(tool.fn_metadata.output_schema)
     return tool
 
 
@@ -142,26 +143,3 @@ def _within_time(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R
             ) from error
 
     return call
-
-
-def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
-    """Drop the titles that pydantic adds to each property: tokens that tell a model nothing."""
-    return {
-        key: _without_titles(value) if isinstance(value, dict) else value
-        for key, value in schema.items()
-        if not (key == "title" and isinstance(value, str))
-    }
-
-
-async def _refuse_unknown(ctx: ServerRequestContext[Services], call_next: CallNext) -> HandlerResult:
-    """Answer -32602 to an unknown tool, and name unknown arguments: the SDK drops them silently."""
-    if ctx.method == "tools/call" and ctx.params is not None:
-        name = ctx.params.get("name")
-        if name not in TOOLS:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool {name!r}; the tools are {', '.join(TOOLS)}.")
-        allowed = set(inspect.signature(TOOLS[name][0]).parameters) - {"ctx"}
-        unknown = sorted(set(ctx.params.get("arguments") or {}) - allowed)
-        if unknown:
-            text = f"{name} has no argument {unknown[0]!r}; its arguments are {', '.join(sorted(allowed))}."
-            return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
-    return await call_next(ctx)

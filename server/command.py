@@ -1,4 +1,4 @@
-"""The command line `winnow`: every tool as a sub-command, and serve, models, cache, doctor.
+"""The command line `winnow`: every tool as a sub-command, and serve, models, cache, install, doctor.
 
 A command calls its tool through an MCP client in this process, so arguments, errors and answers are the server's.
 Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: anything a tool does.
@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 import anyio
 
 from errors import UsageError, WinnowError
+from server.clients import CLIENTS
 from server.settings import TABLE, Settings, read_settings
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
@@ -59,6 +60,10 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
         else:
             serve_stdio(settings)
         return OK
+    if args.command == "install":
+        from server.install import install  # noqa: PLC0415  as above
+
+        return install(args, _given(args))
     if args.command in TOOLS:
         from server.calls import call_tool  # noqa: PLC0415  heavy imports; `winnow --help` stays quick
 
@@ -142,8 +147,17 @@ def _parser() -> argparse.ArgumentParser:
     command("models", "which model has which role, and why")
     cache = command("cache", "size of the cache, or clear it")
     cache.add_argument("action", nargs="?", choices=["show", "clear"], default="show")
+    _add_install(command("install", "put Winnow into a client's configuration"))
     command("doctor", "check models, cache, folders and search providers")
     return parser
+
+
+def _add_install(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", choices=list(CLIENTS))
+    parser.add_argument("--scope", choices=["user", "project"], default="user", help="for you, or for this folder")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--undo", action="store_true", help="take Winnow out again")
 
 
 def _add_tools(command: CommandMaker) -> None:

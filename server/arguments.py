@@ -1,0 +1,113 @@
+"""The arguments of a call, before a tool or prompt sees them: what is unknown is refused, what is meant is understood.
+
+The SDK answers an unknown tool with a tool error and drops unknown arguments silently (notes/mcp §0); small models
+send null for "default" and one string for a list of one. Not for: the bounds of each argument, which its type holds.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, Prompt, TextContent, Tool
+
+from pipeline.services import Services
+
+Json = dict[str, object]
+CLOSE: Final = 0.5
+"""Least similarity of a name that is offered for an unknown one; "urls" for "sources" is offered by meaning instead."""
+_MEANT: Final = {
+    "url": ("urls", "sources"),
+    "source": ("sources", "urls"),
+    "page": ("urls", "sources"),
+    "pages": ("urls", "sources"),
+    "q": ("query", "question", "request"),
+    "prompt": ("question", "request", "query"),
+    "query": ("question", "request"),
+    "question": ("query", "request"),
+    "limit": ("max_results", "max_tokens"),
+    "top_k": ("max_results",),
+}
+"""Names that models guess, and what they meant by them."""
+
+
+class CheckPrompts:
+    """Middleware over `prompts/get`: a wrong name or a missing argument is the caller's mistake, and said so."""
+
+    def __init__(self, list_prompts: Callable[[], Awaitable[Sequence[Prompt]]]) -> None:
+        self._list_prompts = list_prompts
+
+    async def __call__(self, ctx: ServerRequestContext[Services], call_next: CallNext) -> HandlerResult:
+        """Pass on what is right.
+
+        Raises:
+            MCPError: -32602 for a prompt that does not exist, or without an argument that it needs.
+        """
+        if ctx.method == "prompts/get" and ctx.params is not None:
+            prompts = {prompt.name: prompt for prompt in await self._list_prompts()}
+            name = ctx.params.get("name")
+            prompt = prompts.get(name) if isinstance(name, str) else None
+            if prompt is None:
+                raise MCPError(INVALID_PARAMS, f"Unknown prompt {name!r}; the prompts are {', '.join(prompts)}.")
+            given = ctx.params.get("arguments") or {}
+            missing = [a.name for a in prompt.arguments or [] if a.required and a.name not in given]
+            if missing:
+                raise MCPError(INVALID_PARAMS, f"The prompt {name!r} needs {', '.join(missing)}.")
+        return await call_next(ctx)
+
+
+class CheckArguments:
+    """Middleware over `tools/call`; `list_tools` tells which tools there are, with their schemas."""
+
+    def __init__(self, list_tools: Callable[[], Awaitable[Sequence[Tool]]]) -> None:
+        self._list_tools = list_tools
+
+    async def __call__(self, ctx: ServerRequestContext[Services], call_next: CallNext) -> HandlerResult:
+        """Refuse or mend the arguments of a call, and pass on everything else.
+
+        Raises:
+            MCPError: -32602 for a tool that does not exist.
+        """
+        if ctx.method != "tools/call" or ctx.params is None:
+            return await call_next(ctx)
+        name = ctx.params.get("name")
+        schemas = {tool.name: tool.input_schema for tool in await self._list_tools()}
+        schema = schemas.get(name) if isinstance(name, str) else None
+        if schema is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool {name!r}; the tools are {', '.join(schemas)}.")
+        given = ctx.params.get("arguments") or {}
+        known = schema.get("properties")
+        if not isinstance(given, Mapping) or not isinstance(known, Mapping):
+            return await call_next(ctx)
+        for argument in given:
+            if argument not in known:
+                return _refusal(f"{name} has no argument {argument!r}{_nearest(argument, known)}.")
+        mended = _mended(given, known, schema.get("required"))
+        return await call_next(replace(ctx, params={**ctx.params, "arguments": mended}))
+
+
+def _mended(given: Mapping[str, object], known: Mapping[str, object], required: object) -> Json:
+    """Leave out nulls where there is a default, and make a list of a single value where a list is wanted."""
+    needed = required if isinstance(required, list) else []
+    mended: Json = {}
+    for name, value in given.items():
+        wanted = known[name]
+        if value is None and name not in needed:
+            continue
+        lists = isinstance(wanted, Mapping) and wanted.get("type") == "array"
+        mended[name] = [value] if lists and isinstance(value, str) and not value.lstrip().startswith("[") else value
+    return mended
+
+
+def _nearest(argument: str, known: Mapping[str, object]) -> str:
+    """Say which argument was probably meant, and which there are."""
+    meant = [name for name in _MEANT.get(argument.lower(), ()) if name in known][:1]
+    meant = meant or get_close_matches(argument.lower(), list(known), n=1, cutoff=CLOSE)
+    did = f"; did you mean {meant[0]!r}? Its" if meant else "; its"
+    return f"{did} arguments are {', '.join(sorted(known))}"
+
+
+def _refusal(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

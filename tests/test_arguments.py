@@ -1,0 +1,91 @@
+"""Arguments as models send them: guessed names, nulls, single values, text that is too long."""
+
+import json
+from typing import Any
+
+import pytest
+from mcp_types import Tool
+
+from tests.support import LIBRARY, ROOT, Connect, text_of
+
+pytestmark = pytest.mark.anyio
+
+TIMETABLE = str(LIBRARY / "ferry-timetable.html")
+SNAPSHOT = ROOT / "tests" / "tools_list.json"
+PLAIN = {"type", "properties", "required", "description", "default", "enum", "minimum", "maximum", "items"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "meant"),
+    [
+        ("search_web", {"query": "ferry", "limit": 3}, "max_results"),
+        ("search_web", {"q": "ferry"}, "query"),
+        ("research", {"query": "ferry"}, "question"),
+        ("research", {"question": "ferry", "max_token": 500}, "max_tokens"),
+        ("fetch_and_prune_html", {"url": TIMETABLE}, "urls"),
+        ("extract_relevant", {"question": "ferry", "sources": [TIMETABLE]}, "request"),
+        ("raptor_query", {"question": "ferry", "urls": [TIMETABLE]}, "sources"),
+    ],
+)
+async def test_a_guessed_name_is_refused_with_the_one_that_was_meant(
+    connect: Connect, tool: str, arguments: dict[str, Any], meant: str
+) -> None:
+    async with connect() as client:
+        result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert f"'{meant}'" in text_of(result) or meant == "sources"
+    assert meant in text_of(result)
+
+
+async def test_null_means_the_default_and_one_source_means_a_list_of_one(connect: Connect) -> None:
+    arguments = {"urls": TIMETABLE, "query": None, "max_tokens": None, "cursor": None}
+    async with connect() as client:
+        result = await client.call_tool("fetch_and_prune_html", arguments)
+    assert not result.is_error, text_of(result)
+    assert "Skellmouth" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "named"),
+    [
+        ("research", {"question": "x" * 2001}, "question"),
+        ("research", {"question": ""}, "question"),
+        ("fetch_and_prune_html", {"urls": []}, "urls"),
+        ("extract_relevant", {"request": "x", "sources": ["a"] * 51}, "sources"),
+        ("extract_relevant", {"request": "x"}, "sources"),
+    ],
+)
+async def test_bounds_that_the_list_leaves_out_still_hold(
+    connect: Connect, tool: str, arguments: dict[str, Any], named: str
+) -> None:
+    async with connect() as client:
+        result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert named in text_of(result)
+
+
+async def test_the_list_of_tools_is_the_one_that_was_reviewed(connect: Connect) -> None:
+    """After a change that is meant: `python -m bench.mcp --tools > tests/tools_list.json`, and read the difference."""
+    async with connect() as client:
+        tools = (await client.list_tools()).tools
+    assert [shown(tool) for tool in tools] == json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+
+
+async def test_schemas_use_plain_keywords_only(connect: Connect) -> None:
+    async with connect() as client:
+        tools = (await client.list_tools()).tools
+    for tool in tools:
+        for schema in (tool.input_schema, tool.output_schema or {}):
+            for part in parts(schema):
+                assert set(part) <= PLAIN, f"{tool.name}: {set(part) - PLAIN}"
+                assert "items" in part or part.get("type") != "array"
+
+
+def parts(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    below = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    return [schema, *(part for child in below for part in parts(child))]
+
+
+def shown(tool: Tool) -> dict[str, object]:
+    listed: dict[str, object] = tool.model_dump(by_alias=True, exclude_none=True, mode="json")
+    return listed

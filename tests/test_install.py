@@ -1,0 +1,146 @@
+"""`winnow install`: what it writes into clients' configurations, what it leaves alone, and how it is undone."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.support import LIBRARY, ROOT, text_of
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+FILES = {
+    "claude-desktop": ".config/Claude/claude_desktop_config.json",
+    "claude-code": ".claude.json",
+    "cursor": ".cursor/mcp.json",
+    "vscode": ".config/Code/User/mcp.json",
+    "copilot": ".copilot/mcp-config.json",
+    "windsurf": ".codeium/windsurf/mcp_config.json",
+    "gemini": ".gemini/settings.json",
+    "lmstudio": ".lmstudio/mcp.json",
+}
+if sys.platform != "linux":
+    pytest.skip("the paths below are those of Linux", allow_module_level=True)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A person's home that holds nothing yet."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def install(home: Path, tmp_path: Path) -> Run:
+    """Return a function that runs `winnow install` in that home."""
+    project = tmp_path / "project"
+    project.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("WINNOW_", "XDG_"))}
+    environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT)}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "server", "install", *arguments]
+        return subprocess.run(
+            command,
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+
+    return run
+
+
+def read(path: Path) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return config
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(install: Run, home: Path, client: str) -> None:
+    run = install(client, "--yes", "--folder", str(LIBRARY))
+    assert run.returncode == 0, run.stderr
+    config = read(home / FILES[client])
+    entry = config["servers" if client == "vscode" else "mcpServers"]["winnow"]
+    assert Path(entry["command"]).is_absolute()
+    assert entry["env"]["WINNOW_FOLDERS"] == str(LIBRARY)
+
+
+@pytest.mark.anyio
+async def test_the_entry_starts_a_server_that_answers_from_any_folder(install: Run, home: Path, tmp_path: Path) -> None:
+    install("cursor", "--yes", "--folder", str(LIBRARY), "--set", f"cache={tmp_path / 'cache'}")
+    entry = read(home / FILES["cursor"])["mcpServers"]["winnow"]
+    parameters = StdioServerParameters(command=entry["command"], args=entry["args"], env=entry["env"], cwd=tmp_path)
+    async with Client(parameters) as client:
+        result = await client.call_tool("search_web", {"query": "ferry timetable"})
+    assert "erry" in text_of(result)
+
+
+def test_a_dry_run_shows_the_change_and_writes_nothing(install: Run, home: Path) -> None:
+    run = install("claude-code", "--dry-run")
+    assert run.returncode == 0
+    assert '+    "winnow": {' in run.stdout
+    assert not (home / FILES["claude-code"]).exists()
+
+
+def test_without_a_person_to_ask_nothing_is_written_unless_yes_is_given(install: Run, home: Path) -> None:
+    run = install("claude-code")
+    assert run.returncode == 2
+    assert "--yes" in run.stderr
+    assert not (home / FILES["claude-code"]).exists()
+
+
+def test_what_is_there_stays_and_undo_brings_back_the_former_state(install: Run, home: Path) -> None:
+    path = home / FILES["claude-code"]
+    path.parent.mkdir(parents=True)
+    former = {"theme": "dark", "mcpServers": {"other": {"command": "x"}, "winnow": {"command": "old"}}, "ünï": [1]}
+    path.write_text(json.dumps(former), encoding="utf-8")
+    path.chmod(0o600)
+    assert install("claude-code", "--yes").returncode == 0
+    config = read(path)
+    assert config["mcpServers"]["other"] == {"command": "x"}
+    assert config["mcpServers"]["winnow"]["command"] != "old"
+    assert (config["theme"], config["ünï"]) == ("dark", [1])
+    assert path.stat().st_mode & 0o777 == 0o600
+    config["added_meanwhile"] = True
+    path.write_text(json.dumps(config), encoding="utf-8")
+    assert install("claude-code", "--undo", "--yes").returncode == 0
+    assert read(path) == {**former, "added_meanwhile": True}
+
+
+def test_undo_takes_away_a_file_that_winnow_made(install: Run, home: Path) -> None:
+    install("windsurf", "--yes")
+    assert (home / FILES["windsurf"]).exists()
+    install("windsurf", "--undo", "--yes")
+    assert list((home / FILES["windsurf"]).parent.iterdir()) == []
+
+
+def test_installing_twice_changes_nothing_the_second_time(install: Run) -> None:
+    install("cursor", "--yes")
+    assert "nothing to change" in install("cursor", "--yes").stdout
+
+
+@pytest.mark.parametrize("text", ['{"mcpServers": // mine\n {}}', "[1, 2]", '{"mcpServers": [1]}', "\x00\x01"])
+def test_a_file_that_cannot_be_read_is_left_alone_and_named(install: Run, home: Path, text: str) -> None:
+    path = home / FILES["cursor"]
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    run = install("cursor", "--yes")
+    assert run.returncode == 2
+    assert "by hand" in run.stderr
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_project_gets_its_own_file_where_the_client_has_one(install: Run, tmp_path: Path) -> None:
+    assert install("vscode", "--scope", "project", "--yes").returncode == 0
+    assert "winnow" in read(tmp_path / "project" / ".vscode" / "mcp.json")["servers"]
+    refused = install("windsurf", "--scope", "project", "--yes")
+    assert refused.returncode == 2
+    assert "--scope" in refused.stderr
