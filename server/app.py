@@ -12,6 +12,8 @@ from typing import Final, ParamSpec, TypeVar
 
 import anyio
 from mcp.server import MCPServer
+from mcp.server.auth.provider import TokenVerifier
+from mcp.server.auth.settings import AuthSettings
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
@@ -57,12 +59,20 @@ TOOLS: Final[dict[str, tuple[ToolFunction, str]]] = {
 }
 
 
-def build_server(settings: Settings, *, own_signals: bool = False) -> MCPServer[Services]:
+def build_server(
+    settings: Settings,
+    *,
+    own_signals: bool = False,
+    auth: AuthSettings | None = None,
+    token_verifier: TokenVerifier | None = None,
+) -> MCPServer[Services]:
     """Return the server; nothing is opened before its lifespan begins.
 
     Args:
         settings: Checked settings.
         own_signals: End the process cleanly on SIGTERM and SIGINT; for a process that only serves.
+        auth: OAuth of the HTTP transport, with `token_verifier`; None for none.
+        token_verifier: Checks access tokens.
     """
 
     _log_to(settings)
@@ -88,6 +98,8 @@ def build_server(settings: Settings, *, own_signals: bool = False) -> MCPServer[
         tools=[_tool(function, title) for function, title in TOOLS.values()],
         cache_hints={"tools/list": CacheHint(ttl_ms=DAY_MS, scope="public")},
         subscriptions=False,
+        auth=auth,
+        token_verifier=token_verifier,
     )
     server.middleware.extend([CheckArguments(server.list_tools), CheckPrompts(server.list_prompts)])
     offer_resources(server, lambda: current[0])

@@ -56,7 +56,13 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
         from server.transports import serve_http, serve_stdio  # noqa: PLC0415  only this command needs it
 
         if args.http:
-            serve_http(settings, host=args.host, port=args.port, allowed_hosts=args.allow_host)
+            serve_http(
+                settings,
+                host=args.host,
+                port=args.port,
+                allowed_hosts=args.allow_host,
+                open_to_all=args.without_auth,
+            )
         else:
             serve_stdio(settings)
         return OK
@@ -72,9 +78,13 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
     from server import care  # noqa: PLC0415  as above
 
     if args.command == "models":
-        return anyio.run(care.show_models, settings, args.json)
+        from server.model_care import run_models  # noqa: PLC0415  as above
+
+        return run_models(args, settings)
     if args.command == "cache":
-        return care.show_cache(settings, clear=args.action == "clear", as_json=args.json)
+        from server.caches import care_for_cache  # noqa: PLC0415  as above
+
+        return care_for_cache(settings, args.action, as_json=args.json)
     return anyio.run(care.doctor, settings, args.json)
 
 
@@ -144,9 +154,13 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=int, default=8765)
     serve.add_argument("--allow-host", action="append", default=[], metavar="HOST:PORT", help="Host header to accept")
-    command("models", "which model has which role, and why")
-    cache = command("cache", "size of the cache, or clear it")
-    cache.add_argument("action", nargs="?", choices=["show", "clear"], default="show")
+    serve.add_argument("--without-auth", action="store_true", help="let anybody in, also from other machines")
+    models = command("models", "which model has which role, and why; list, pull, remove or measure models")
+    models.add_argument("action", nargs="?", choices=["show", "list", "pull", "remove", "bench"], default="show")
+    models.add_argument("names", nargs="*", metavar="NAME", help="a profile, a model, or OWNER/REPO/FILE.gguf")
+    models.add_argument("--dry-run", action="store_true", help="pull: only say what would be fetched")
+    cache = command("cache", "size and use of the cache; clear it, check every entry, or tell where it lies")
+    cache.add_argument("action", nargs="?", choices=["stats", "clear", "verify", "path"], default="stats")
     _add_install(command("install", "put Winnow into a client's configuration"))
     command("doctor", "check models, cache, folders and search providers")
     return parser

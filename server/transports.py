@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from errors import UsageError
 from server.settings import Settings
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Hosts that only this machine reaches."""
 
 
 def serve_stdio(settings: Settings) -> None:
@@ -28,21 +30,24 @@ def serve_stdio(settings: Settings) -> None:
     os._exit(0)
 
 
-def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[str]) -> None:
-    """Serve many clients at `http://host:port/mcp` until a signal."""
-    from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415  as above
+def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[str], open_to_all: bool) -> None:
+    """Serve many clients at `http://host:port/mcp` until a signal.
 
-    from server.app import build_server  # noqa: PLC0415  as above
+    Raises:
+        UsageError: The address is not loopback, and nothing says who may call.
+    """
+    import uvicorn  # noqa: PLC0415  only this transport needs it
 
-    security = None
-    if host not in LOOPBACK or allowed_hosts:
-        names = [*allowed_hosts, f"{host}:{port}"]
-        security = TransportSecuritySettings(
-            allowed_hosts=names,
-            allowed_origins=[f"{scheme}://{name}" for name in names for scheme in ("http", "https")],
+    from server.http import build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
+
+    guarded = settings.http_tokens or settings.http_issuer
+    if host not in LOOPBACK and not guarded and not open_to_all:
+        raise UsageError(
+            f"{host} can be reached by others, and nothing says who may call.",
+            hint="Set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER, or pass --without-auth on a network that you trust.",
         )
-    server = build_server(settings, own_signals=True)
-    server.run("streamable-http", host=host, port=port, transport_security=security)
+    app = build_app(settings, host=host, port=port, allowed_hosts=allowed_hosts)
+    uvicorn.run(app, host=host, port=port, log_level=settings.log_level.lower(), server_header=False)
 
 
 @contextmanager

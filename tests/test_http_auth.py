@@ -1,0 +1,184 @@
+"""Who is let into the HTTP server: fixed tokens, OAuth access tokens, rates, hosts; and that /health answers."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.algorithms import ECAlgorithm
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.support import LIBRARY, ROOT, Site, text_of
+
+pytestmark = pytest.mark.anyio
+
+RESOURCE = "https://winnow.example/mcp"
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
+@contextmanager
+def served(cache: Path, *arguments: str, **settings: str) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": str(cache)}
+    environment |= {f"WINNOW_{name.upper()}": value for name, value in settings.items()}
+    command = [sys.executable, "-m", "server", "serve", "--http", "--port", str(port), *arguments]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE) as process:
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+async def healthy(url: str) -> dict[str, str]:
+    async with httpx2.AsyncClient() as http:
+        for _ in range(300):
+            try:
+                said: dict[str, str] = (await http.get(f"{url}/health")).json()
+            except httpx2.TransportError:
+                await anyio.sleep(0.1)  # a process has no other way to say that it listens
+            else:
+                return said
+    raise AssertionError("the server never listened")
+
+
+async def status(url: str, **headers: str) -> int:
+    async with httpx2.AsyncClient() as http:
+        return (await http.post(f"{url}/mcp", headers={**ACCEPT, **headers}, json=LIST)).status_code
+
+
+@asynccontextmanager
+async def caller(url: str, bearer: str) -> AsyncIterator[Client]:
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {bearer}"}) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+    ):
+        yield client
+
+
+async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -> None:
+    with served(cache_folder, http_tokens="first-secret, second-secret") as url:
+        assert (await healthy(url))["status"] == "ok"
+        for wrong in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic second-secret"}):
+            assert await status(url, **wrong) == 401
+        async with httpx2.AsyncClient() as http:
+            refused = await http.post(f"{url}/mcp", headers=ACCEPT, json=LIST)
+        assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+        async with caller(url, "second-secret") as client:
+            answer = await client.call_tool("search_web", {"query": "ferry timetable"})
+        assert "erry" in text_of(answer)
+
+
+async def test_a_caller_over_the_rate_is_told_how_long_to_wait_and_another_is_not_held_up(cache_folder: Path) -> None:
+    with served(cache_folder, http_tokens="one,two", http_rate="5") as url:
+        await healthy(url)
+        answers = [await status(url, Authorization="Bearer one") for _ in range(7)]
+        assert answers[5:] == [429, 429]
+        assert 429 not in answers[:5]
+        assert await status(url, Authorization="Bearer two") != 429
+        guesses = [await status(url, Authorization=f"Bearer guess{n}") for n in range(7)]
+        assert guesses[5:] == [429, 429]
+        async with httpx2.AsyncClient() as http:
+            refused = await http.post(f"{url}/mcp", headers={**ACCEPT, "Authorization": "Bearer one"}, json=LIST)
+        assert 1 <= int(refused.headers["Retry-After"]) <= 12
+
+
+async def test_a_request_of_several_megabytes_is_refused(cache_folder: Path) -> None:
+    with served(cache_folder) as url:
+        await healthy(url)
+        async with httpx2.AsyncClient() as http:
+            answer = await http.post(f"{url}/mcp", headers=ACCEPT, content=b'{"x": "' + b"a" * 2_000_000 + b'"}')
+        assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "expected"), [("Host", "evil.example", 421), ("Origin", "http://evil.example", 403)]
+)
+async def test_host_and_origin_are_checked_on_every_address(
+    cache_folder: Path, header: str, value: str, expected: int
+) -> None:
+    with served(cache_folder, "--host", "0.0.0.0", "--without-auth") as url:  # noqa: S104  the case that matters
+        await healthy(url)
+        assert await status(url, **{header: value}) == expected
+        assert await status(url) not in (403, 421)
+
+
+def test_an_open_address_without_a_word_on_who_may_call_is_refused(cache_folder: Path) -> None:
+    command = [sys.executable, "-m", "server", "serve", "--http", "--host", "0.0.0.0", "--port", "0"]  # noqa: S104  the case
+    environment = {**os.environ, "WINNOW_CACHE": str(cache_folder)}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 2
+    assert "WINNOW_HTTP_TOKENS" in run.stderr
+
+
+KEY = ec.generate_private_key(ec.SECP256R1())
+OTHER_KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+def token(issuer: str, *, key: Any = KEY, algorithm: str = "ES256", kid: str = "k1", **changed: object) -> str:
+    claims = {"iss": issuer, "aud": RESOURCE, "exp": time.time() + 600, "sub": "ann", "scope": "read other", **changed}
+    kept = {name: value for name, value in claims.items() if value is not None}
+    return jwt.encode(kept, key, algorithm=algorithm, headers={"kid": kid})
+
+
+def publish(site: Site) -> str:
+    """Let the site be an authorization server; return its issuer URL."""
+    issuer = site.url("").rstrip("/")
+    keys = {"keys": [{**ECAlgorithm.to_jwk(KEY.public_key(), as_dict=True), "kid": "k1", "alg": "ES256", "use": "sig"}]}
+    site.put("/keys", json.dumps(keys), kind="application/json")
+    metadata = json.dumps({"issuer": issuer, "jwks_uri": site.url("/keys")})
+    site.put("/.well-known/oauth-authorization-server", metadata, kind="application/json")
+    return issuer
+
+
+async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones_do_not(
+    cache_folder: Path, site: Site
+) -> None:
+    issuer = publish(site)
+    good = token(issuer)
+    bad = {
+        "expired": token(issuer, exp=time.time() - 60),
+        "without an expiry": token(issuer, exp=None),
+        "for another server": token(issuer, aud="https://other.example/mcp"),
+        "of another issuer": token("https://other.example"),
+        "signed with another key": token(issuer, key=OTHER_KEY),
+        "with an unknown key": token(issuer, kid="k2"),
+        "signed with a shared secret": token(issuer, key="0123456789abcdef" * 4, algorithm="HS256"),
+        "unsigned": token(issuer, key=None, algorithm="none"),
+        "no token at all": "abc.def.ghi",
+    }
+    with served(cache_folder, http_issuer=issuer, http_resource=RESOURCE, http_scopes="read") as url:
+        await healthy(url)
+        assert await status(url) == 401
+        for what, each in bad.items():
+            assert await status(url, Authorization=f"Bearer {each}") == 401, what
+        assert await status(url, Authorization=f"Bearer {token(issuer, scope='other')}") == 403
+        async with caller(url, good) as client:
+            assert len((await client.list_tools()).tools) == 5
+        async with httpx2.AsyncClient() as http:
+            metadata = (await http.get(f"{url}/.well-known/oauth-protected-resource/mcp")).json()
+        assert metadata["resource"] == RESOURCE
+        assert metadata["authorization_servers"] == [issuer]
+    assert site.asked.count("/keys") == 1
+
+
+async def test_an_issuer_without_our_own_name_is_refused_at_the_start(cache_folder: Path) -> None:
+    environment = {**os.environ, "WINNOW_CACHE": str(cache_folder), "WINNOW_HTTP_ISSUER": "https://login.example"}
+    command = [sys.executable, "-m", "server", "serve", "--http"]
+    run = await anyio.run_process(command, cwd=ROOT, env=environment, check=False)
+    assert run.returncode == 2
+    assert b"WINNOW_HTTP_RESOURCE" in run.stderr
