@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: demo test lint check-types check-imports pytest conformance bench wheel clean
+.PHONY: demo test lint check-types check-imports pytest conformance mcpb bench wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -62,6 +62,11 @@ $(NODE)/done: Makefile
 conformance: $(VENV)/dev $(NODE)/done  ## the official MCP suite and Inspector against our server
 	@PATH="$(CURDIR)/$(NODE)/node_modules/.bin:$$PATH" $(BIN)/python -m tests.conformance
 	@PATH="$(CURDIR)/$(NODE)/node_modules/.bin:$$PATH" $(BIN)/python -m tests.inspector
+
+mcpb: $(NODE)/done  ## the bundle for desktop clients, from what is committed
+	@rm -rf build/mcpb && mkdir -p build/mcpb dist && git archive HEAD | tar -x -C build/mcpb
+	@$(NODE)/node_modules/.bin/mcpb validate build/mcpb/manifest.json
+	@$(NODE)/node_modules/.bin/mcpb pack build/mcpb dist/winnow.mcpb
 
 bench: $(VENV)/dev  ## the quick form of every benchmark; exits 1 when a bar falls short
 	@failed=; for part in $(basename $(notdir $(filter-out bench/__init__.py,$(wildcard bench/*.py)))); do \

@@ -8,6 +8,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+from server.app import TOOLS
 from server.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,6 +91,18 @@ def test_mcp_json_starts_the_server_of_this_checkout() -> None:
     entry = json.loads((ROOT / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]["winnow"]
     assert entry["args"] == ["-m", "server"]
     assert entry["command"].startswith(".venv/")
+
+
+def test_every_file_for_installers_states_the_same_version_and_settings_that_exist() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    bundle = json.loads((ROOT / "manifest.json").read_text(encoding="utf-8"))
+    listing = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
+    assert bundle["version"] == listing["version"] == listing["packages"][0]["version"] == version
+    known = {f"WINNOW_{setting.name.upper()}" for setting in TABLE} | {"PYTHONUNBUFFERED"}
+    assert set(bundle["server"]["mcp_config"]["env"]) <= known
+    assert {variable["name"] for variable in listing["packages"][0]["environmentVariables"]} <= known
+    assert [tool["name"] for tool in bundle["tools"]] == list(TOOLS)
+    assert f"mcp-name: {listing['name']}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_wheel_is_told_to_carry_every_folder() -> None:

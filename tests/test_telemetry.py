@@ -1,0 +1,62 @@
+"""Spans: one for each step, sent to a collector on loopback, without a word of what was asked."""
+
+import gzip
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.test_command import winnow
+
+STEPS = ("parse", "search", "read_source", "rank", "extract", "assemble")
+
+
+@pytest.fixture
+def collector() -> Iterator[tuple[str, list[bytes]]]:
+    """A collector that keeps what it is sent."""
+    kept: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            kept.append(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", kept
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_every_step_of_a_research_call_is_a_span_and_none_tells_the_question(
+    collector: tuple[str, list[bytes]], cache_folder: Path
+) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+    address, kept = collector
+    run = winnow(cache_folder, "research", "When does the first ferry leave on Sundays?", "--set", f"otlp={address}")
+    assert run.returncode == 0, run.stderr
+    sent = b"".join(kept)
+    for step in STEPS:
+        assert f"winnow.{step}".encode() in sent
+    assert b"ferry" not in sent
+
+
+def test_without_the_extra_the_setting_says_what_to_install(cache_folder: Path) -> None:
+    try:
+        import opentelemetry.sdk  # noqa: F401, PLC0415  only to know whether it is there
+    except ImportError:
+        run = winnow(cache_folder, "research", "ferry?", "--set", "otlp=http://127.0.0.1:1")
+        assert run.returncode != 0
+        assert "winnow-mcp[otel]" in run.stderr
+    else:
+        pytest.skip("the extra otel is installed")
