@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, TextResourceContents
+from mcp_types import INVALID_PARAMS, ResourceLink, TextResourceContents
 
 from pipeline.tokens import count_tokens
 from tests.support import LIBRARY, Connect, Site, text_of
@@ -201,3 +201,15 @@ async def test_a_page_cannot_forge_the_frame_that_its_text_stands_in(connect: Co
     lines = text_of(result).splitlines()
     opening = next(line for line in lines if line.startswith("«") and "/" not in line)
     assert lines.count(opening.replace("«", "«/")) == 1
+
+
+@pytest.mark.parametrize("tool", ["extract_relevant", "raptor_query", "research"])
+async def test_an_answer_links_the_whole_pages_that_it_stands_on(connect: Connect, tool: str) -> None:
+    async with connect() as client:
+        result = await client.call_tool(tool, CALLS[tool])
+        links = [part for part in result.content if isinstance(part, ResourceLink)]
+        assert 1 <= len(links) <= 5
+        for link in links:
+            (content,) = (await client.read_resource(link.uri)).contents
+            assert isinstance(content, TextResourceContents)
+            assert len(content.text) > 200

@@ -16,7 +16,7 @@ from pipeline.sheet import Sheet
 from pipeline.show import UNSURE
 from pipeline.sources import Loaded, load_sources
 from pipeline.work import in_thread
-from tools.context import ToolContext, answer, reporter, services_of
+from tools.context import ToolContext, answer, behind, reporter, services_of
 from tools.passages import Passage, passages
 
 FETCH_SHARE = 0.6
@@ -54,7 +54,8 @@ async def extract_relevant(
     loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
     extraction = await extract(request, loaded.documents, embedder=services.embedder, reranker=services.reranker)
     text, tokens, assembled = await in_thread(_text, loaded, extraction, max_tokens)
-    return answer(text, _data(extraction, assembled, loaded, tokens))
+    pages = behind(assembled.evidence, loaded.documents)
+    return answer(text, _data(extraction, assembled, loaded, tokens), pages=pages)
 
 
 def _text(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[str, int, Assembled]:

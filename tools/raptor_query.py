@@ -23,7 +23,7 @@ from pipeline.sheet import Sheet
 from pipeline.show import LINKS_FROM
 from pipeline.sources import load_sources
 from pipeline.work import Report, in_thread
-from tools.context import ToolContext, answer, reporter, services_of
+from tools.context import ToolContext, answer, behind, reporter, services_of
 
 FETCH_SHARE = 0.5
 """Part of the call's time that sources may take to arrive; the tree needs the rest."""
@@ -106,7 +106,8 @@ async def raptor_query(
         sheet.add_cut(f"{len(found.passages) - len(evidence)} passages did not fit; a larger max_tokens shows more.")
     for failure in failures[:5]:
         sheet.add_cut(f"Not read: {one_line(failure)}")
-    return answer(sheet.text, _data(tree, mode, evidence, shown.labels, failures, sheet.tokens))
+    data = _data(tree, mode, evidence, shown.labels, failures, sheet.tokens)
+    return answer(sheet.text, data, pages=behind(evidence, documents.values()))
 
 
 async def _tree(

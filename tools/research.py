@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
-from tools.context import ToolContext, answer, reporter, services_of
+from tools.context import ToolContext, answer, behind, reporter, services_of
 from tools.passages import Passage, passages
 
 
@@ -49,7 +49,8 @@ async def research(
     """
     wanted = Wanted(question, max_pages, freshness)
     found = await run(wanted, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx))
-    return answer(found.text, _data(found))
+    pages = behind(found.assembled.evidence, found.gathered.documents.values())
+    return answer(found.text, _data(found), pages=pages)
 
 
 def _data(found: Researched) -> ResearchResult:
