@@ -10,6 +10,7 @@ import os
 import shutil
 import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +25,10 @@ _log = logging.getLogger(__name__)
 LOCK_WAIT: Final = 5.0
 """Seconds that a call waits for another process's write before it does without the cache."""
 _KNOWN_SETTINGS: Final = frozenset(DEFAULT_SETTINGS) | frozenset(METADATA)
-BROKEN: Final = (sqlite3.DatabaseError, KeyError, TypeError, ValueError)
+BROKEN: Final = (sqlite3.DatabaseError, diskcache.Timeout, KeyError, TypeError, ValueError)
 """What diskcache raises while opening a damaged database: SQLite's own errors, or Python's over odd settings."""
+DAMAGE: Final = ("malformed", "not a database", "no such table", "no such column", "disk image")
+"""Words in SQLite's messages that mean a damaged file, not a busy or a full one."""
 
 
 def make_folder(folder: Path) -> None:
@@ -36,7 +39,8 @@ def make_folder(folder: Path) -> None:
     """
     try:
         fresh = not folder.is_dir()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for missing in [path for path in (folder, *folder.parents) if not path.exists()][::-1]:
+            missing.mkdir(exist_ok=True, mode=0o700)
         if fresh:
             folder.chmod(0o700)
         probe = folder / f".write-{os.getpid()}-{time.monotonic_ns()}"
@@ -49,8 +53,8 @@ def make_folder(folder: Path) -> None:
         ) from e
 
 
-def open_database(folder: Path, *, size_limit: int) -> diskcache.Cache:
-    """Return diskcache on `folder`, which is set aside and built anew when it is damaged.
+def open_database(folder: Path, *, size_limit: int) -> tuple[diskcache.Cache, str]:
+    """Return diskcache on `folder`, and what was done about damage: a damaged one is set aside and built anew.
 
     Args:
         folder: The folder of one store; made if absent.
@@ -60,22 +64,27 @@ def open_database(folder: Path, *, size_limit: int) -> diskcache.Cache:
         CacheError: The folder cannot be used, or neither the old nor a fresh database opens.
     """
     make_folder(folder)
+    before = identity(folder)
     try:
-        return _open(folder, size_limit)
+        return _open(folder, size_limit), ""
     except BROKEN as e:
-        if _is_busy(e):
-            raise CacheError(
-                f"The cache in {str(folder)!r} is locked by another process.", hint="Wait for it, or end it."
-            ) from e
-        set_aside(folder, reason=str(e))
+        if not _is_damage(e):
+            raise _unusable(folder, e) from e
+        note = set_aside(folder, before, reason=str(e))
     try:
         make_folder(folder)
-        return _open(folder, size_limit)
+        return _open(folder, size_limit), note
     except BROKEN as e:
-        raise CacheError(
-            f"No database can be opened in the cache folder {str(folder)!r}: {e}.",
-            hint="Delete the folder, or name another one.",
-        ) from e
+        raise _unusable(folder, e) from e
+
+
+def _unusable(folder: Path, error: Exception) -> CacheError:
+    if "locked" in str(error) or isinstance(error, diskcache.Timeout):
+        return CacheError(f"The cache in {str(folder)!r} is locked by another process.", hint="Wait for it, or end it.")
+    return CacheError(
+        f"No database can be opened in the cache folder {str(folder)!r}: {error}.",
+        hint="Make room on its disk and see that it can be written, or name another folder.",
+    )
 
 
 def _open(folder: Path, size_limit: int) -> diskcache.Cache:
@@ -88,6 +97,10 @@ def _open(folder: Path, size_limit: int) -> diskcache.Cache:
         cull_limit=10,
         statistics=0,
         tag_index=0,
+        # A file that is cut short while it is mapped into memory would end the process with SIGBUS.
+        sqlite_mmap_size=0,
+        # Pages of 4 kB, for each thread and store; SQLite's own default of this size keeps memory flat.
+        sqlite_cache_size=500,
         # A read writes nothing under this policy, so that readers never wait for each other.
         eviction_policy="least-recently-stored",
     )
@@ -108,8 +121,11 @@ def _check_settings(database: Path) -> None:
         raise ValueError(f"unknown settings {sorted(map(str, names - _KNOWN_SETTINGS))[:3]}")
 
 
-def _is_busy(error: Exception) -> bool:
-    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+def _is_damage(error: Exception) -> bool:
+    """Return whether an error means a damaged file, and not a busy, full or forbidden one."""
+    if isinstance(error, sqlite3.OperationalError):
+        return any(word in str(error) for word in DAMAGE)
+    return not isinstance(error, diskcache.Timeout)
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
@@ -121,16 +137,50 @@ def identity(folder: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def set_aside(folder: Path, *, reason: str) -> None:
-    """Rename `folder` to `<name>.broken-<time>`, without its value files, and forget the one set aside before."""
-    for old in sorted(folder.parent.glob(f"{folder.name}.broken-*")):
-        shutil.rmtree(old, ignore_errors=True)
-    target = folder.with_name(f"{folder.name}.broken-{time.time_ns()}")
-    try:
-        folder.rename(target)
-    except OSError as e:  # another process was faster, or the system holds the file: the fresh open will tell
-        _log.warning("the damaged cache %s could not be set aside: %s", folder, e)
-        return
-    for values in target.glob("[0-9a-f][0-9a-f]"):
-        shutil.rmtree(values, ignore_errors=True)
+def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> str:
+    """Rename `folder` to `<name>.broken-<time>`, without its value files, and forget the one set aside before.
+
+    Args:
+        folder: The folder of one store.
+        broken: The `identity` of the damaged database. Where another one lies there by now, nothing is done.
+        reason: For the log.
+
+    Returns:
+        What was done, on one line.
+    """
+    with _one_process_at_a_time(folder.parent):
+        if identity(folder) != broken:
+            return "a damaged database was begun anew by another process"
+        forget_broken(folder)
+        target = folder.with_name(f"{folder.name}.broken-{time.time_ns()}")
+        try:
+            folder.rename(target)
+        except OSError as e:  # the system holds the file: the fresh open will tell
+            _log.warning("the damaged cache %s could not be set aside: %s", folder, e)
+            return "a damaged database could not be set aside"
+        for values in target.glob("[0-9a-f][0-9a-f]"):
+            shutil.rmtree(values, ignore_errors=True)
     _log.warning("the cache %s was damaged (%s); set aside as %s and begun anew", folder, reason, target.name)
+    return f"the database was damaged ({reason}), set aside as {target.name} and begun anew"
+
+
+def forget_broken(folder: Path) -> int:
+    """Delete what was set aside of `folder`; return how many folders that were."""
+    found = sorted(folder.parent.glob(f"{folder.name}.broken-*"))
+    for old in found:
+        shutil.rmtree(old, ignore_errors=True)
+    return len(found)
+
+
+@contextlib.contextmanager
+def _one_process_at_a_time(parent: Path) -> Iterator[None]:
+    """Hold a lock that ends with its process: an exclusive transaction on an empty database beside the stores.
+
+    Two servers that meet the same damage must not set each other's fresh database aside.
+    """
+    with contextlib.closing(sqlite3.connect(parent / "repair.lock", timeout=LOCK_WAIT, isolation_level=None)) as lock:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.DatabaseError as e:  # going on alone is a smaller risk than staying broken
+            _log.warning("no lock for the repair of the cache in %s: %s", parent, e)
+        yield

@@ -1,81 +1,114 @@
-"""One store of the disk cache: text keys to JSON or bytes, with expiry, a size cap and several processes at once.
+"""One store of the cache: text keys to JSON or bytes, with expiry, and several processes at once.
 
-A cache must never cost an answer: after opening, no method raises over the disk. A lookup that fails is a miss, a write
-that fails is not kept; both are logged and counted in `stats()`. Not for: what is kept where and how long
-(`cache/stores.py`), nor values other than JSON and bytes (`cache/disk.py` says why).
+A cache must never cost an answer: no method raises over the disk or the network. A lookup that fails is a miss, a write
+that fails is not kept; a place that cannot be used at all is left alone for some seconds, then tried again. All of that
+is logged and counted in `stats()`. Not for: what is kept where and how long (`cache/stores.py`), nor how rows lie on
+disk (`cache/folder.py`) or on a server (`cache/redis.py`).
 """
 
 import hashlib
 import json
 import logging
 import math
-import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
-import diskcache
-
-from cache.disk import Kind, RefusedRow, seal, unseal
-from cache.repair import identity, open_database, set_aside
+from cache.backend import Backend, CacheTrouble, Checked, Held
+from cache.claims import Claim, Claims
+from cache.disk import HEAD_BYTES, Kind, RefusedRow, Verdict, expiry, judge, seal, unseal
+from cache.folder import FolderBackend
+from cache.memory import Memory
 from errors import CacheError
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
+T = TypeVar("T")
 
-SCHEMA: Final = "1"
-"""Part of every key. Raise it when the meaning of values changes: old entries are then never found, and age out."""
+SCHEMA: Final = "2"
+"""Part of every row's name. Raised when the meaning of values changes: old entries are then never found, and leave."""
+AWAY_SECONDS: Final = 5.0
+"""A place that could not be used is tried again after this long; between, lookups are misses that cost nothing."""
+HELD_BYTES: Final = 32_000_000
+_LOG_SECONDS: Final = 60.0
+"""The same trouble is logged once in this time; a full disk would else fill the log as well."""
 _LONGEST_KEY: Final = 250
 """Keys over this length, or outside ASCII, are kept by their hash."""
 _BATCH: Final = 5_000
 """Writes in one transaction; one of 5,000 small values holds the lock for about 0.5 s, `LOCK_WAIT` is 5 s."""
-_DAMAGE: Final = ("malformed", "not a database", "no such table", "no such column", "disk image")
-"""Words in SQLite's messages that mean a damaged file, not a busy or a full one."""
 
 _log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _Counts:
+    """What this process has seen of a store since it opened it."""
+
+    hits: int = 0
+    misses: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    problems: int = 0
+    last_problem: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """What a store holds on disk, and what this process has seen of it since it opened the store."""
+    """What a store holds, and what this process has seen of it since it opened the store."""
 
     entries: int
     """Rows, those expired but not yet evicted included."""
     bytes: int
-    """Bytes on disk, the index included."""
-    folder: Path
+    """Bytes held; on disk the index included."""
+    place: str
+    """Where: a folder, or the address of a server without its password."""
     hits: int = 0
     misses: int = 0
+    bytes_read: int = 0
+    """Bytes of values that lookups brought."""
+    bytes_written: int = 0
     problems: int = 0
-    """Lookups and writes that the disk refused."""
+    """Lookups and writes that were refused."""
     last_problem: str = ""
+    away: str = ""
+    """Why the store cannot be used at the moment; empty when it can."""
+    partial: bool = False
+    """Whether there is more than was counted."""
+    note: str = ""
+    """What happened that people should know, such as a damaged database that was begun anew."""
 
 
 class Store:
-    """Keys to values on disk. Safe for threads and processes; made by `cache.stores.open_stores`."""
+    """Keys to values. Safe for threads and processes; made by `cache.stores.open_stores`."""
 
-    def __init__(self, folder: Path, *, size_limit: int, clock: Callable[[], float]) -> None:
-        """Open or make the store in `folder`.
+    def __init__(self, place: Path | Backend, *, size_limit: int, clock: Callable[[], float], kind: str = "") -> None:
+        """Open or make the store at `place`; where that fails the store keeps nothing until it can.
 
         Args:
-            folder: A folder for this store alone.
-            size_limit: Bytes on disk; over it, the entries stored longest ago leave.
+            place: A folder for this store alone, or a backend.
+            size_limit: Bytes on disk; over it, the entries stored longest ago leave. A server has a cap of its own.
             clock: Seconds since the epoch; decides expiry.
-
-        Raises:
-            CacheError: The folder cannot be made or written.
+            kind: What is kept; part of every row's name, so that no entry is taken for one of another store.
         """
-        self._folder = folder
-        self._size_limit = size_limit
+        self._backend: Backend = FolderBackend(place, size_limit=size_limit) if isinstance(place, Path) else place
         self._clock = clock
-        self._lock = threading.Lock()
-        self._hits = self._misses = self._problems = 0
-        self._last_problem = ""
-        self._cache: diskcache.Cache = open_database(folder, size_limit=size_limit)
-        self._identity = identity(folder)
+        self._kind = kind
+        self._counts = _Counts()
+        self._held = Memory(HELD_BYTES)
+        self._away = ""
+        self._away_until = 0.0
+        self._logged: dict[str, float] = {}
+        self._claims = Claims(self._swap, clock)
+        self._attempt("opening", self._backend.open, None)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other people's servers may read what is kept here."""
+        return self._backend.shared
 
     def get_json(self, key: str) -> JsonValue:
         """Return the JSON value of `key`, None when there is none, it has expired, or it is bytes."""
@@ -90,40 +123,44 @@ class Store:
         return value
 
     def set_json(self, key: str, value: JsonValue, *, expire: float | None = None) -> None:
-        """Keep `value` for `expire` seconds (None: until evicted). It is on disk when this returns, problems aside."""
+        """Keep `value` for `expire` seconds (None: until evicted). It is there when this returns, problems aside."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         self._set([(key, text.encode("utf-8", "surrogatepass"))], b"J", expire)
 
     def get_bytes(self, key: str) -> bytes | None:
         """Return the bytes of `key`, None when there are none, they have expired, or the value is JSON."""
-        return self._get(key, b"B")
+        held = self._held.get(key)
+        return held if held is not None else self._get(key, b"B")
 
-    def set_bytes(self, key: str, value: bytes, *, expire: float | None = None) -> None:
-        """Keep `value` for `expire` seconds (None: until evicted)."""
-        self._set([(key, value)], b"B", expire)
+    def set_bytes(self, key: str, value: bytes, *, expire: float | None = None) -> bool:
+        """Keep `value` for `expire` seconds (None: until evicted); return whether it is there now."""
+        kept = self._set([(key, value)], b"B", expire)
+        if kept:
+            self._held.drop(key)
+        return kept
+
+    def hold(self, key: str, value: bytes) -> None:
+        """Keep `value` in this process only: what may not, or cannot, be written. The oldest leave over 32 MB."""
+        self._held.put(key, value)
 
     def get_many_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the bytes of those of `keys` that are there; 10,000 small values take about 0.2 s."""
+        rows = {self._row(key): key for key in keys}
+        nothing: tuple[dict[str, bytes], list[str]] = ({}, [])
+        blobs, refused = self._attempt("lookup", lambda: self._backend.get_many(list(rows)), nothing)
         found: dict[str, bytes] = {}
-        refused: list[str] = []
-        wanted = dict.fromkeys(keys)
-        with self._surviving("lookup"):
-            # One look at the folder and one guard for all keys: a third of the time of `get_bytes` for each.
-            fetch, now = self._open_cache().get, self._clock()
-            for key in wanted:
-                row = _row_key(key)
-                try:
-                    blob = fetch(row)
-                    value = unseal(row, blob, kind=b"B", now=now) if blob is not None else None
-                except RefusedRow:
-                    refused.append(key)
-                    continue
-                if value is not None:
-                    found[key] = value
-        for key in refused:
-            self._get(key, b"B")  # which notes and deletes it
-        self._hits += len(found)
-        self._misses += len(wanted) - len(found) - len(refused)
+        now = self._clock()
+        for row, blob in blobs.items():
+            try:
+                value = unseal(row, blob, kind=b"B", now=now)
+            except RefusedRow as e:
+                self._refuse(row, blob, e)
+                continue
+            if value is not None:
+                found[rows[row]] = value
+        for row in refused:
+            self._note("lookup", RefusedRow(f"{row} was of a foreign form"))
+        self._count(len(found), len(rows) - len(found), sum(map(len, found.values())))
         return found
 
     def set_many_bytes(self, items: Mapping[str, bytes], *, expire: float | None = None) -> None:
@@ -132,105 +169,170 @@ class Store:
         while lot := list(islice(pairs, _BATCH)):
             self._set(lot, b"B", expire)
 
+    def begins(self, key: str, length: int, *, lasting: float) -> bytes:
+        """Return the first `length` bytes of a value, nothing unless it is there in full for `lasting` seconds more.
+
+        The bytes are not checked, for the rest is not read: good for telling that a value need not be written again.
+        """
+        row = self._row(key)
+        found = self._attempt("lookup", lambda: self._backend.peek(row, HEAD_BYTES + length), None)
+        if found is None or expiry(found[0][:HEAD_BYTES], found[1]) < self._clock() + lasting:
+            return b""
+        return found[0][HEAD_BYTES:]
+
+    def claim(self, key: str, *, seconds: float) -> Claim | None:
+        """Return the sole right to work on `key`, None while another process or task holds it.
+
+        The right is renewed while this process lives and ends by itself `seconds` after it was killed. Where the cache
+        cannot be used everyone gets a right: work is then done twice rather than not at all.
+        """
+        return self._claims.take(self._row(f"claim:{key}"), seconds)
+
+    def release(self, claim: Claim) -> None:
+        """Give a right back."""
+        self._claims.give_back(claim)
+
     def delete(self, key: str) -> None:
         """Forget `key`."""
-        with self._surviving("delete"):
-            self._open_cache().delete(_row_key(key))
+        self._held.drop(key)
+        self._attempt("delete", lambda: self._backend.delete(self._row(key)), None)
 
     def clear(self) -> int:
         """Forget everything; return how many entries left."""
-        count = 0
-        with self._surviving("clear"):
-            count = int(self._open_cache().clear())
-        return count
+        self._held.clear()
+        return self._attempt("clear", self._backend.clear, 0)
+
+    def verify(self) -> Checked:
+        """Read every entry and remove those that are damaged, expired or of another schema."""
+
+        def verdict(row: str, blob: bytes) -> Verdict:
+            found = judge(row, blob, now=self._clock())
+            current = row.startswith((f"{self._prefix()}:", f"{self._prefix()}#"))
+            return found if current or found == "damaged" else "expired"
+
+        return self._attempt("verify", lambda: self._backend.check(verdict), Checked(note="not checked"))
 
     def stats(self) -> StoreStats:
         """Return what the store holds and how it has fared."""
-        entries = size = 0
-        with self._surviving("stats"):
-            cache = self._open_cache()
-            entries, size = len(cache), int(cache.volume())
-        return StoreStats(entries, size, self._folder, self._hits, self._misses, self._problems, self._last_problem)
+        held = self._attempt("stats", self._backend.measure, Held(0, 0))
+        counts = self._counts
+        return StoreStats(
+            entries=held.entries,
+            bytes=held.bytes,
+            place=self._backend.place,
+            hits=counts.hits,
+            misses=counts.misses,
+            bytes_read=counts.bytes_read,
+            bytes_written=counts.bytes_written,
+            problems=counts.problems,
+            last_problem=counts.last_problem,
+            away=self._away,
+            partial=held.partial,
+            note=self._backend.note,
+        )
 
     def close(self) -> None:
-        """Close this thread's connection; the store reopens by itself when it is used again."""
-        self._cache.close()
+        """Give back all rights and let go of connections; the store reopens by itself when it is used again."""
+        self._claims.close()
+        self._backend.close()
 
     def _get(self, key: str, kind: Kind) -> bytes | None:
+        row = self._row(key)
+        blob = self._attempt("lookup", lambda: self._backend.get(row), None)
         value: bytes | None = None
-        row = _row_key(key)
-        with self._surviving("lookup", row):
-            blob = self._open_cache().get(row)
-            if blob is not None:
+        if blob is not None:
+            try:
                 value = unseal(row, blob, kind=kind, now=self._clock())
-        if value is None:
-            self._misses += 1
-        else:
-            self._hits += 1
+            except RefusedRow as e:
+                self._refuse(row, blob, e)
+        self._count(value is not None, value is None, len(value or b""))
         return value
 
-    def _set(self, pairs: list[tuple[str, bytes]], kind: Kind, expire: float | None) -> None:
+    def _set(self, pairs: list[tuple[str, bytes]], kind: Kind, expire: float | None) -> bool:
         expires_at = math.inf if expire is None else self._clock() + expire
-        with self._surviving("write"):
-            cache = self._open_cache()
-            if len(pairs) == 1:
-                row = _row_key(pairs[0][0])
-                cache.set(row, seal(row, pairs[0][1], kind=kind, expires_at=expires_at), expire=expire)
-                return
-            with cache.transact():
-                for key, payload in pairs:
-                    row = _row_key(key)
-                    cache.set(row, seal(row, payload, kind=kind, expires_at=expires_at), expire=expire)
+        rows = [(self._row(key), payload) for key, payload in pairs]
+        blobs = {row: seal(row, payload, kind=kind, expires_at=expires_at) for row, payload in rows}
 
-    def _open_cache(self) -> diskcache.Cache:
-        """Return diskcache on the file that lies in the folder now: another process may have set the old one aside."""
-        if identity(self._folder) != self._identity:
-            self._reopen("it was replaced from outside")
-        return self._cache
+        def write() -> bool:
+            self._backend.put(blobs, expire=expire)
+            return True
 
-    def _reopen(self, reason: str) -> None:
-        with self._lock:
-            if identity(self._folder) == self._identity:
-                return  # another thread has done it
-            _log.info("the cache %s is opened again: %s", self._folder, reason)
-            self._cache.close()
-            self._cache = open_database(self._folder, size_limit=self._size_limit)
-            self._identity = identity(self._folder)
+        written = self._attempt("write", write, False)
+        if written:
+            with self._counts.lock:
+                self._counts.bytes_written += sum(map(len, blobs.values()))
+        return written
 
-    @contextmanager
-    def _surviving(self, action: str, row: str = "") -> Iterator[None]:
-        """Log and count what the disk refuses inside, and mend what can be mended."""
+    def _swap(self, row: str, old: bytes | None, new: bytes | None, seconds: float) -> tuple[bool, bytes | None]:
+        """Return whether a claim's row was replaced, and what is there if not; True where the cache is away."""
+
+        def swap() -> tuple[bool, bytes | None]:
+            if self._backend.swap(row, old, new, expire=seconds):
+                return True, new
+            return False, self._backend.get(row)
+
+        free: tuple[bool, bytes | None] = (True, None)
+        return self._attempt("claim", swap, free)
+
+    def _attempt(self, action: str, work: Callable[[], T], otherwise: T) -> T:
+        """Return what `work` returns, `otherwise` where the place refuses; log and count that."""
+        if self._away and time.monotonic() < self._away_until:
+            return otherwise
         try:
-            yield
-        except RefusedRow as e:
+            result = work()
+        except (RefusedRow, CacheTrouble) as e:
             self._note(action, e)
-            with self._surviving("delete"):
-                self._cache.delete(row)
-        except (diskcache.Timeout, CacheError, OSError) as e:
-            self._note(action, e)
-        except sqlite3.DatabaseError as e:
-            self._note(action, e)
-            if any(word in str(e) for word in _DAMAGE):
-                self._mend(str(e))
-
-    def _mend(self, reason: str) -> None:
-        try:
-            if identity(self._folder) == self._identity:
-                with self._lock:
-                    self._cache.close()
-                    set_aside(self._folder, reason=reason)
-            self._reopen(reason)
         except CacheError as e:
-            self._note("repair", e)
+            self._leave(e)
+            return otherwise
+        else:
+            self._come_back()
+            return result
+        self._come_back()
+        return otherwise
+
+    def _refuse(self, row: str, blob: bytes, error: RefusedRow) -> None:
+        """Remove a damaged row, unless it was written anew meanwhile."""
+        self._note("lookup", error)
+        self._attempt("delete", lambda: self._backend.swap(row, blob, None, expire=0.0), False)
+
+    def _leave(self, error: CacheError) -> None:
+        if not self._away:
+            _log.warning("the cache is not used until it can be: %s", error)
+            with self._counts.lock:
+                self._counts.problems += 1
+                self._counts.last_problem = str(error)
+        self._away = str(error)
+        self._away_until = time.monotonic() + AWAY_SECONDS
+
+    def _come_back(self) -> None:
+        if self._away:
+            self._away = ""
+            _log.warning("the cache %s is used again", self._backend.place)
 
     def _note(self, action: str, error: Exception) -> None:
-        self._problems += 1
-        self._last_problem = f"{action}: {error or type(error).__name__}"
-        _log.warning("the cache %s goes on without an entry; %s", self._folder, self._last_problem)
+        text = f"{action}: {error or type(error).__name__}"
+        with self._counts.lock:
+            self._counts.problems += 1
+            self._counts.last_problem = text
+        now = time.monotonic()
+        if now >= self._logged.get(text, 0.0):
+            self._logged = {old: until for old, until in self._logged.items() if until > now}
+            self._logged[text] = now + _LOG_SECONDS
+            _log.warning("the cache %s goes on without an entry; %s", self._backend.place, text)
 
+    def _count(self, hits: int, misses: int, read: int) -> None:
+        with self._counts.lock:
+            self._counts.hits += hits
+            self._counts.misses += misses
+            self._counts.bytes_read += read
 
-def _row_key(key: str) -> str:
-    """Return the key in the database: readable where it is short, the hash of it where it is not."""
-    if len(key) <= _LONGEST_KEY and key.isascii():
-        return f"{SCHEMA}:{key}"
-    return f"{SCHEMA}#{hashlib.blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=20).hexdigest()}"
+    def _prefix(self) -> str:
+        return f"{self._kind}:{SCHEMA}"
+
+    def _row(self, key: str) -> str:
+        """Return the name of a key's row: readable where it is short, the hash of it where it is not."""
+        if len(key) <= _LONGEST_KEY and key.isascii():
+            return f"{self._prefix()}:{key}"
+        digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+        return f"{self._prefix()}#{digest}"

@@ -5,12 +5,13 @@ Not for: keys and expiry of what is kept; each step chooses those where it write
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cache.repair import make_folder
+from cache.backend import Checked
 from cache.store import Store, StoreStats
+from errors import MissingExtra
 
 _SHARES: Final = {"pages": 0.5, "searches": 0.05, "embeddings": 0.25, "scores": 0.05, "trees": 0.15}
 """Each store's part of the size limit. Pages are the largest single values; embeddings the most numerous."""
@@ -25,36 +26,66 @@ class Stores:
     embeddings: Store
     scores: Store
     trees: Store
+    place: str
+    """Where the cache lies: its folder, or the address of a server without the password."""
+
+    @property
+    def by_kind(self) -> dict[str, Store]:
+        """Each store by its name."""
+        return {kind: getattr(self, kind) for kind in _SHARES}
 
     def stats(self) -> dict[str, StoreStats]:
         """Return the figures of each store by its name."""
-        return {field.name: getattr(self, field.name).stats() for field in fields(self)}
+        return {kind: store.stats() for kind, store in self.by_kind.items()}
 
     def clear(self) -> int:
         """Forget everything in every store; return how many entries left."""
-        return sum(getattr(self, field.name).clear() for field in fields(self))
+        return sum(store.clear() for store in self.by_kind.values())
+
+    def verify(self) -> dict[str, Checked]:
+        """Read every entry of each store, remove what is not whole, and return what was found by store."""
+        return {kind: store.verify() for kind, store in self.by_kind.items()}
 
     def close(self) -> None:
         """Close every store."""
-        for field in fields(self):
-            getattr(self, field.name).close()
+        for store in self.by_kind.values():
+            store.close()
 
 
-def open_stores(folder: Path, *, size_limit: int, clock: Callable[[], float] = time.time) -> Stores:
-    """Open or make the cache in `folder`, with access for its owner only.
+def open_stores(folder: Path, *, size_limit: int, clock: Callable[[], float] = time.time, url: str = "") -> Stores:
+    """Open or make the cache; where it cannot be used the stores keep nothing, say so in `stats()`, and try again.
 
     Args:
-        folder: The cache folder; made if absent.
+        folder: The cache folder; made if absent, with access for its owner only.
         size_limit: Bytes on disk for all stores together.
         clock: Seconds since the epoch; decides expiry.
+        url: Address of a Valkey or Redis server that keeps the entries instead of the folder.
 
     Raises:
-        CacheError: The folder cannot be made or written.
+        MissingExtra: `url` is set and the package `redis` is not installed.
+        CacheError: `url` cannot be understood.
     """
-    make_folder(folder)
+    if url:
+        return _on_server(url, clock)
     return Stores(
+        place=str(folder),
         **{
-            name: Store(folder / name, size_limit=max(1, int(size_limit * share)), clock=clock)
+            name: Store(folder / name, size_limit=max(1, int(size_limit * share)), clock=clock, kind=name)
             for name, share in _SHARES.items()
-        }
+        },
+    )
+
+
+def _on_server(url: str, clock: Callable[[], float]) -> Stores:
+    try:
+        from cache.redis import RedisBackend, connect, shown  # noqa: PLC0415  an extra that few install
+    except ModuleNotFoundError as e:
+        raise MissingExtra("redis", extra="redis", needed_for="A cache server (cache_url)") from e
+    client, place = connect(url), shown(url)
+    return Stores(
+        place=place,
+        **{
+            name: Store(RedisBackend(client, name, place=place), size_limit=0, clock=clock, kind=name)
+            for name in _SHARES
+        },
     )

@@ -1,5 +1,6 @@
 """Pages in the cache: handles name them, and only whole pages come back."""
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cache.store import JsonValue, Store
+from cache.store import Store
 from pipeline.documents import Page
 from pipeline.fetch.convert import content_hash
-from pipeline.fetch.handles import find_page, is_handle, keep_page, page_from_json, page_handle, page_to_json
+from pipeline.fetch.handles import find_page, is_handle, keep_page, page_from_bytes, page_handle, page_to_bytes
+from tests.support import Clock
 
 HTML = "<p>Salt of Piran</p>"
 PAGE = Page(
@@ -87,14 +89,41 @@ def test_any_page_survives_the_cache(store: Store, url: str, html: str, notes: l
     assert find_page(store, keep_page(store, page)) == page
 
 
-@pytest.mark.parametrize("value", [None, 1, "x", [], {}, {"url": 1}])
-def test_json_of_another_form_is_no_page(value: JsonValue) -> None:
-    assert page_from_json(value) is None
+@pytest.mark.parametrize("value", [b"", b"\n", b"1\n", b"{}\n{}\n", b"[]\n\n", b"\xff\n\n\xff", b"[" * 90_000])
+def test_bytes_of_another_form_are_no_page(value: bytes) -> None:
+    assert page_from_bytes(value) is None
 
 
 def test_a_page_that_lacks_a_field_or_has_it_in_another_type_is_no_page() -> None:
-    whole = page_to_json(PAGE)
-    assert isinstance(whole, dict)
-    for name in whole:
-        assert page_from_json({key: value for key, value in whole.items() if key != name}) is None
-        assert page_from_json({**whole, name: {"not": "this"}}) is None
+    facts, asked, html = page_to_bytes(PAGE).split(b"\n", 2)
+    changed: dict[str, object] | list[object]
+    for place, line in enumerate((facts, asked)):
+        whole = json.loads(line)
+        for name in whole:
+            for changed in ({key: whole[key] for key in whole if key != name}, {**whole, name: {"not": "this"}}, []):
+                lines = [facts, asked, html]
+                lines[place] = json.dumps(changed).encode()
+                assert page_from_bytes(b"\n".join(lines)) is None
+
+
+def test_a_page_of_equal_text_whose_facts_changed_is_written_anew(store: Store) -> None:
+    handle = keep_page(store, PAGE)
+    better = replace(PAGE, author="A. Bonin and C. Vidal", notes=())
+    assert keep_page(store, better) == handle
+    assert find_page(store, handle) == better
+
+
+def test_a_page_that_is_kept_again_soon_is_not_written_again_but_never_expires_in_use(tmp_path: Path) -> None:
+    clock = Clock()
+    store = Store(tmp_path / "pages", size_limit=10_000_000, clock=clock)
+    handle = keep_page(store, PAGE)
+    written = store.stats().bytes_written
+    for _ in range(20):
+        clock.now += 3600
+        keep_page(store, PAGE)
+    assert store.stats().bytes_written == 2 * written
+    for _ in range(20):
+        clock.now += 86_400
+        assert keep_page(store, PAGE) == handle
+        assert find_page(store, handle) == PAGE
+    store.close()

@@ -11,21 +11,23 @@ LONGEST: Final = 86_400.0
 """A page is asked for again after a day, whatever its server promises: an `immutable` year is meant for assets."""
 
 
-def lifetime(headers: Mapping[str, str], *, default: float) -> float | None:
+def lifetime(headers: Mapping[str, str], *, default: float, shared: bool = False) -> float | None:
     """Return the seconds that an answer stays fresh, 0 for one to be asked for each time, None for one never to keep.
 
     Args:
         headers: Of the answer, by lower-case names.
         default: Seconds for an answer that says nothing of its age.
+        shared: Whether the cache serves more than one user (RFC 9111 §5.2.2.7, §5.2.2.10).
     """
     directives = _directives(headers.get("cache-control", ""))
-    if "no-store" in directives:
+    if "no-store" in directives or (shared and "private" in directives):
         return None
-    if "no-cache" in directives:
+    if "no-cache" in directives or headers.get("vary", "").strip() == "*":
         return 0.0
     spent = _seconds(headers.get("age", "")) or 0.0
-    promised = _seconds(directives["max-age"]) if "max-age" in directives else _until_expires(headers)
-    if "max-age" in directives and promised is None:
+    named = "s-maxage" if shared and "s-maxage" in directives else "max-age"
+    promised = _seconds(directives[named]) if named in directives else _until_expires(headers)
+    if named in directives and promised is None:
         return 0.0  # an unreadable age means stale (RFC 9111 §4.2.1)
     return default if promised is None else min(max(promised - spent, 0.0), LONGEST)
 

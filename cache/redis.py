@@ -1,0 +1,226 @@
+"""Cache entries on a Valkey or Redis server, which several machines share (extra `redis`).
+
+The server holds the size: set its `maxmemory` and an `allkeys-` eviction policy. What is written without an expiry
+leaves after 30 days, so that a shared server never fills with what nobody asks for. Not for: values and expiry
+(`cache/store.py`).
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+from urllib.parse import urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from cache.backend import CacheTrouble, Checked, Held
+from errors import CacheError
+
+ANSWER_SECONDS: Final = 1.0
+"""A server on the same network answers in a millisecond; one that needs longer than this costs more than it saves."""
+KEEP_SECONDS: Final = 30 * 86_400.0
+_PREFIX: Final = "winnow/"
+"""Every name of ours on a server that others may use too."""
+_AT_ONCE: Final = 500
+_MOST_MEASURED: Final = 20_000
+"""Entries of one store that are counted for the figures; 20,000 take about 0.3 s."""
+_SWAP: Final = """
+local found = redis.call('GET', KEYS[1])
+if (found or '') ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+return 1
+"""
+
+
+def connect(url: str) -> redis.Redis:
+    """Return a client for `url`; nothing is asked before the first operation.
+
+    Args:
+        url: redis://, rediss:// or unix://, also spelt valkey:// and valkeys://.
+
+    Raises:
+        CacheError: The address cannot be understood; the message holds no password.
+    """
+    scheme, colon, rest = url.partition(":")
+    scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
+    try:
+        return redis.Redis.from_url(
+            f"{scheme}{colon}{rest}",
+            socket_timeout=ANSWER_SECONDS,
+            socket_connect_timeout=ANSWER_SECONDS,
+            # One more try at once: a connection that was kept since the server's restart is found dead only when used.
+            retry=Retry(NoBackoff(), 1),
+            client_name="winnow",
+        )
+    except ValueError as e:
+        raise CacheError("The address of the cache server cannot be understood.", hint="See WINNOW_CACHE_URL.") from e
+
+
+def shown(url: str) -> str:
+    """Return `url` without user, password and query, for people."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"unix://{parts.path}"
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}:{parts.port or 6379}{parts.path.rstrip('/')}"
+
+
+class RedisBackend:
+    """Rows of one store on a server; see `cache.backend.Backend` for what each method does."""
+
+    def __init__(self, client: redis.Redis, kind: str, *, place: str) -> None:
+        """Take the rows of store `kind`, which begin with its name; `place` is what people read."""
+        self._client = client
+        self._pattern = f"{_PREFIX}{kind}:*"
+        self._place = place
+        self._note = ""
+        self._swap = client.register_script(_SWAP)
+
+    @property
+    def place(self) -> str:
+        """Address of the server without its password."""
+        return self._place
+
+    @property
+    def shared(self) -> bool:
+        """Others may read it."""
+        return True
+
+    @property
+    def note(self) -> str:
+        """Whether the server will make room when it is full; it must have been asked once."""
+        return self._note
+
+    def open(self) -> None:
+        """Ask the server whether it is there."""
+        with self._guarded():
+            self._client.ping()
+            self._note = _advice(self._client)
+
+    def get(self, row: str) -> bytes | None:
+        """Return the bytes of a row."""
+        with self._guarded():
+            found = self._client.get(_PREFIX + row)
+            return bytes(found) if found is not None else None
+
+    def get_many(self, rows: Sequence[str]) -> tuple[dict[str, bytes], list[str]]:
+        """Return the bytes of those rows that are there; none is refused, for only strings can be asked for."""
+        found: dict[str, bytes] = {}
+        with self._guarded():
+            for start in range(0, len(rows), _AT_ONCE):
+                lot = rows[start : start + _AT_ONCE]
+                blobs = self._client.mget([_PREFIX + row for row in lot])
+                found.update((row, bytes(blob)) for row, blob in zip(lot, blobs, strict=True) if blob is not None)
+        return found, []
+
+    def put(self, blobs: Mapping[str, bytes], *, expire: float | None) -> None:
+        """Write all rows in one transaction."""
+        milliseconds = _milliseconds(expire)
+        with self._guarded(), self._client.pipeline(transaction=True) as pipe:
+            for row, blob in blobs.items():
+                pipe.set(_PREFIX + row, blob, px=milliseconds)
+            pipe.execute()
+
+    def peek(self, row: str, length: int) -> tuple[bytes, int] | None:
+        """Return the first `length` bytes of a row and the size of the whole."""
+        with self._guarded(), self._client.pipeline(transaction=True) as pipe:
+            name = _PREFIX + row
+            head, size = pipe.getrange(name, 0, length - 1).strlen(name).execute()
+            return (bytes(head), int(size)) if size else None
+
+    def swap(self, row: str, old: bytes | None, new: bytes | None, *, expire: float) -> bool:
+        """Replace `old` by `new` in one script on the server; False when the row is not `old`."""
+        with self._guarded():
+            answer = self._swap(keys=[_PREFIX + row], args=[old or b"", new or b"", _milliseconds(expire)])
+            return bool(answer)
+
+    def delete(self, row: str) -> None:
+        """Remove a row."""
+        with self._guarded():
+            self._client.delete(_PREFIX + row)
+
+    def clear(self) -> int:
+        """Remove all rows of this store and nothing else; return how many there were."""
+        count = 0
+        with self._guarded():
+            for names in self._names():
+                count += int(self._client.unlink(*names))
+        return count
+
+    def measure(self) -> Held:
+        """Return how much is held, counted over at most 20,000 entries; the server's own overhead is not in it."""
+        entries = size = 0
+        with self._guarded():
+            for names in self._names():
+                with self._client.pipeline(transaction=False) as pipe:
+                    for name in names:
+                        pipe.strlen(name)
+                    size += sum(int(length) for length in pipe.execute(raise_on_error=False) if isinstance(length, int))
+                entries += len(names)
+                if entries >= _MOST_MEASURED:
+                    return Held(entries, size, partial=True)
+        return Held(entries, size)
+
+    def check(self, verdict: Callable[[str, bytes], str]) -> Checked:
+        """Read every row; remove what is not whole."""
+        counts = {"whole": 0, "damaged": 0, "expired": 0}
+        with self._guarded():
+            for names in self._names():
+                for name in names:
+                    try:
+                        blob = self._client.get(name)
+                    except redis.ResponseError:  # a list or a set: not ours
+                        blob = b""
+                    if blob is None:
+                        continue
+                    row = name.decode("utf-8", "surrogatepass").removeprefix(_PREFIX)
+                    judged = verdict(row, bytes(blob))
+                    counts[judged] += 1
+                    if judged != "whole":
+                        self._client.unlink(name)
+        return Checked(counts["whole"], counts["damaged"], counts["expired"])
+
+    def close(self) -> None:
+        """Close the connections of the client, which all stores share."""
+        self._client.close()
+
+    def _names(self) -> Iterator[list[bytes]]:
+        """Yield lots of the names of this store's rows; a name may come twice (SCAN promises no more)."""
+        found = self._client.scan_iter(match=self._pattern, count=_AT_ONCE)
+        seen: set[bytes] = set()
+        while lot := list(islice(found, _AT_ONCE)):
+            fresh = [name for name in dict.fromkeys(lot) if name not in seen]
+            seen.update(fresh)
+            if fresh:
+                yield fresh
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Say in our words what the server refuses."""
+        try:
+            yield
+        except (redis.ConnectionError, redis.TimeoutError) as e:
+            raise CacheError(
+                f"The cache server {self._place} cannot be used: {e or type(e).__name__}.",
+                hint="Check that it runs and that WINNOW_CACHE_URL names it.",
+            ) from e
+        except redis.RedisError as e:
+            raise CacheTrouble(f"the server refused: {e}") from e
+
+
+def _advice(client: redis.Redis) -> str:
+    """Return what the server's settings lack for a cache; nothing where it does not tell them."""
+    try:
+        memory = client.info("memory")
+    except redis.ResponseError:  # a server that hides INFO from its users
+        return ""
+    policy = str(memory.get("maxmemory_policy", ""))
+    if not int(memory.get("maxmemory", 0)):
+        return "the server has no maxmemory: it grows until entries expire"
+    return "" if policy.startswith("allkeys-") else f"the server refuses writes when it is full ({policy})"
+
+
+def _milliseconds(expire: float | None) -> int:
+    return max(1, int(1000 * (KEEP_SECONDS if expire is None else min(expire, KEEP_SECONDS))))

@@ -1,0 +1,294 @@
+"""What a store does, whichever place keeps its rows: a folder on disk, or a Valkey or Redis server."""
+
+import logging
+import math
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from cache.claims import Claim
+from cache.disk import seal
+from cache.store import JsonValue, Store
+from cache.stores import Stores, open_stores
+from tests.cache_server import CacheServer, cache_server
+from tests.support import Clock
+
+Open = Callable[[], Stores]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CacheServer]:
+    """One server for all tests here; each test empties its stores."""
+    with cache_server(tmp_path_factory.mktemp("server"), "--maxmemory", "200mb") as running:
+        yield running
+
+
+@pytest.fixture(params=["folder", "server"])
+def open_again(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Open]:
+    """Return a function that opens the stores of one place, as each of several servers would."""
+    url = request.getfixturevalue("server").url if request.param == "server" else ""
+    opened: list[Stores] = []
+
+    def open_one() -> Stores:
+        opened.append(open_stores(tmp_path, size_limit=100_000_000, clock=clock, url=url))
+        return opened[-1]
+
+    open_one().clear()
+    yield open_one
+    for stores in opened:
+        stores.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(open_again: Open) -> Store:
+    return open_again().pages
+
+
+VALUES: list[JsonValue] = [{"a": [1, 2.5, None, True, "é"]}, [], "text", 0, False, "\ud800 lone", "x" * 200_000]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_json_comes_back_as_it_was(store: Store, value: JsonValue) -> None:
+    store.set_json("k", value)
+    assert store.get_json("k") == value
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 32_767, 32_768, 3_000_000])
+def test_bytes_of_any_size_come_back(store: Store, size: int) -> None:
+    value = os.urandom(size)
+    store.set_bytes("k", value)
+    assert store.get_bytes("k") == value
+
+
+@pytest.mark.parametrize(
+    "key", ["", "a", "é", "\ud800", "k" * 100_000, "with\nbreak\x00zero", "http://example.org/?q=1"]
+)
+def test_any_text_is_a_key_of_its_own(store: Store, key: str) -> None:
+    store.set_bytes(key, b"mine")
+    store.set_bytes(key + "x", b"other")
+    assert store.get_bytes(key) == b"mine"
+    store.delete(key)
+    assert store.get_bytes(key) is None
+    assert store.get_bytes(key + "x") == b"other"
+
+
+def test_json_and_bytes_are_never_taken_for_each_other(store: Store) -> None:
+    store.set_json("j", "[1]")
+    store.set_bytes("b", b"[1]")
+    assert store.get_bytes("j") is None
+    assert store.get_json("b") is None
+
+
+def test_values_expire_by_the_clock_that_was_passed_in(store: Store, clock: Clock) -> None:
+    store.set_json("soon", 1, expire=10)
+    store.set_bytes("late", b"2", expire=1000)
+    store.set_many_bytes({"many": b"3"}, expire=10)
+    store.set_json("ever", 4)
+    clock.now += 9.9
+    assert (store.get_json("soon"), store.get_bytes("many")) == (1, b"3")
+    clock.now += 0.2
+    assert (store.get_json("soon"), store.get_bytes("many")) == (None, None)
+    assert (store.get_bytes("late"), store.get_json("ever")) == (b"2", 4)
+
+
+def test_ten_thousand_small_values_are_read_in_half_a_second(store: Store) -> None:
+    items = {f"text-{n}": os.urandom(768) for n in range(10_000)}
+    store.set_many_bytes(items)
+    best = math.inf
+    for _ in range(3):
+        started = time.process_time()  # a busy machine must not fail this
+        found = store.get_many_bytes([*items, "unknown"])
+        best = min(best, time.process_time() - started)
+    assert found == items
+    assert best < 0.5
+
+
+def test_what_one_server_keeps_another_finds(store: Store, open_again: Open) -> None:
+    other = open_again().pages
+    store.set_json("k", [1, 2])
+    assert other.get_json("k") == [1, 2]
+    other.delete("k")
+    assert store.get_json("k") is None
+
+
+def test_stores_of_two_kinds_never_mix(open_again: Open) -> None:
+    stores = open_again()
+    stores.pages.set_bytes("k", b"page")
+    stores.trees.set_bytes("k", b"tree")
+    assert stores.scores.get_bytes("k") is None
+    assert stores.pages.clear() == 1
+    assert stores.trees.get_bytes("k") == b"tree"
+    assert stores.clear() == 1
+
+
+def test_clearing_forgets_everything_and_counts_it(store: Store) -> None:
+    store.set_many_bytes({f"k{n}": b"v" * (n * 500) for n in range(100)})
+    assert store.clear() == 100
+    assert store.get_bytes("k1") is None
+    assert store.stats().entries == 0
+
+
+def test_the_figures_tell_hits_misses_and_bytes(store: Store) -> None:
+    store.set_bytes("k", b"v" * 100_000)
+    store.get_bytes("k")
+    store.get_bytes("nothing")
+    stats = store.stats()
+    assert (stats.entries, stats.hits, stats.misses, stats.problems, stats.away) == (1, 1, 1, 0, "")
+    assert stats.bytes > 100_000
+    assert stats.bytes_read == 100_000
+    assert 100_000 < stats.bytes_written < 100_100
+
+
+def test_a_value_lasts_as_long_as_it_was_promised_and_no_longer(store: Store, clock: Clock) -> None:
+    store.set_bytes("small", b"abcdef", expire=100)
+    store.set_bytes("large", b"abcdef" * 20_000, expire=100)
+    for key in ("small", "large"):
+        assert store.begins(key, 3, lasting=99) == b"abc"
+        assert store.begins(key, 3, lasting=101) == b""
+    clock.now += 50
+    assert store.begins("small", 3, lasting=51) == b""
+    assert store.begins("nothing", 3, lasting=0) == b""
+
+
+def test_one_of_many_gets_a_claim_and_the_next_one_after_it_is_given_back(store: Store, open_again: Open) -> None:
+    others = [store, *(open_again().pages for _ in range(3))]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            claims = list(pool.map(lambda n: others[n % 4].claim("job", seconds=30), range(16)))
+            won = [(n, claim) for n, claim in enumerate(claims) if claim is not None]
+            assert len(won) == 1
+            number, claim = won[0]
+            assert others[(number + 1) % 4].claim("job", seconds=30) is None
+            assert others[number % 4].claim("another", seconds=30) is not None
+            others[number % 4].release(claim)
+            others[number % 4].delete("claim:another")
+
+
+def test_a_claim_that_nobody_renews_passes_to_the_next(store: Store, open_again: Open, clock: Clock) -> None:
+    first = store.claim("job", seconds=30)
+    assert isinstance(first, Claim)
+    assert open_again().pages.claim("job", seconds=30) is None
+    clock.now += 31
+    second = open_again().pages.claim("job", seconds=30)
+    assert isinstance(second, Claim)
+    store.release(first)  # which is no longer the first one's to give
+    assert open_again().pages.claim("job", seconds=30) is None
+
+
+def test_a_living_owner_keeps_its_claim_beyond_its_time(open_again: Open, clock: Clock) -> None:
+    owner, other = open_again().pages, open_again().pages
+    claim = owner.claim("job", seconds=0.3)
+    assert claim is not None
+    renewed = threading.Event()
+    before = claim.blob
+    ends = time.monotonic() + 20
+    while claim.blob == before and time.monotonic() < ends:
+        clock.now += 0.05
+        renewed.wait(0.05)
+    assert claim.blob != before
+    assert other.claim("job", seconds=0.3) is None
+    owner.release(claim)
+    assert other.claim("job", seconds=0.3) is not None
+
+
+def test_verifying_removes_what_is_damaged_or_expired_and_nothing_else(
+    store: Store, open_again: Open, clock: Clock, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    store.set_many_bytes({f"k{n}": bytes([n]) * (40_000 if n % 2 else 100) for n in range(10)})
+    store.set_json("soon", 1, expire=5)
+    put = store._backend.put
+    put({"pages:2:forged": b"no envelope", "pages:2:k0": seal("pages:2:k1", b"of another", kind=b"B")}, expire=None)
+    put({"pages:1:old": seal("pages:1:old", b"of an older schema", kind=b"B")}, expire=None)
+    clock.now += 10
+    found = store.verify()
+    assert (found.whole, found.damaged, found.expired) == (9, 2, 2)
+    again = open_again().pages.verify()
+    assert (again.whole, again.damaged, again.expired, again.orphans) == (9, 0, 0, 0)
+    assert store.get_bytes("k1") == bytes([1]) * 40_000
+    assert store.get_bytes("k0") is None
+
+
+def test_an_entry_of_another_key_is_never_served(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store._backend.put({"pages:2:a": seal("pages:2:b", b"of b", kind=b"B")}, expire=None)
+    with caplog.at_level(logging.WARNING):
+        assert store.get_bytes("a") is None
+    assert "checksum" in caplog.text
+    assert store.stats().problems == 1
+    store._backend.put({"pages:2:a": seal("pages:2:b", b"of b", kind=b"B")}, expire=None)
+    assert store.get_many_bytes(["a"]) == {}
+
+
+def test_what_is_read_while_others_replace_it_is_never_missing(store: Store, open_again: Open) -> None:
+    other = open_again().pages
+    store.set_bytes("k", b"a" * 50_000)
+
+    def write() -> None:
+        for n in range(60):
+            other.set_bytes("k", bytes([97 + n % 26]) * 50_000)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen = 0
+    while writer.is_alive():
+        found = store.get_bytes("k")
+        assert found is not None
+        assert len(set(found)) == 1
+        seen += 1
+    writer.join()
+    assert seen > 0
+
+
+def test_a_server_that_is_full_keeps_nothing_more_and_says_so(tmp_path: Path) -> None:
+    with cache_server(tmp_path / "server", "--maxmemory", "4mb", "--maxmemory-policy", "noeviction") as small:
+        stores = open_stores(tmp_path, size_limit=1, url=small.url)
+        kept = [n for n in range(40) if stores.pages.set_bytes(f"k{n}", bytes([n]) * 200_000)]
+        assert 0 < len(kept) < 40
+        for n in kept:
+            assert stores.pages.get_bytes(f"k{n}") == bytes([n]) * 200_000
+        stats = stores.pages.stats()
+        assert "refused" in stats.last_problem
+        assert "noeviction" in stats.note
+        assert stats.away == ""
+        stores.close()
+
+
+def test_a_server_that_hangs_is_left_alone_after_a_moment(tmp_path: Path) -> None:
+    with cache_server(tmp_path / "server") as hung:
+        stores = open_stores(tmp_path, size_limit=1, url=hung.url)
+        stores.pages.set_bytes("k", b"v")
+        assert hung.process is not None
+        hung.process.send_signal(signal.SIGSTOP)
+        try:
+            started = time.monotonic()
+            for _ in range(100):
+                assert stores.pages.get_bytes("k") is None
+            assert time.monotonic() - started < 4
+            assert "cannot be used" in stores.pages.stats().away
+        finally:
+            hung.process.send_signal(signal.SIGCONT)
+        stores.close()
+
+
+def test_a_list_planted_under_a_key_of_ours_is_a_miss_and_leaves_on_verify(tmp_path: Path) -> None:
+    with cache_server(tmp_path / "server") as running:
+        stores = open_stores(tmp_path, size_limit=1, url=running.url)
+        with socket.create_connection(("127.0.0.1", running.port)) as line:
+            line.sendall(b"RPUSH winnow/pages:2:k 1\r\n")
+            assert line.recv(100) == b":1\r\n"
+        assert stores.pages.get_bytes("k") is None
+        assert stores.pages.get_many_bytes(["k"]) == {}
+        assert stores.pages.verify().damaged == 1
+        assert stores.pages.stats().entries == 0
+        stores.close()
