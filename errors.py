@@ -10,6 +10,7 @@
     │   ├── SourceTimeout       no complete answer before the deadline
     │   ├── SourceTooLarge      over the cap on bytes, before or after decompression
     │   └── SourceUnreadable    binary, encrypted, scanned or empty: there is no text to read
+    │       └── NeedsBrowser    empty until its scripts run in a browser
     ├── SearchFailed            no provider could answer; says which and why
     ├── ModelError              a local or remote model failed; the call may be repeated
     │   └── MissingExtra        a package is not installed; names the extra to install
@@ -75,6 +76,10 @@ class SourceTooLarge(SourceError):
 
 class SourceUnreadable(SourceError):
     """The source came, but holds no text: binary, encrypted, scanned or empty."""
+
+
+class NeedsBrowser(SourceUnreadable):
+    """The source is a page that is empty until its scripts run in a browser."""
 
 
 class SearchFailed(WinnowError):

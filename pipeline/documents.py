@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pipeline.html.tree import Node
 
 Freshness = Literal["any", "day", "week", "month", "year"]
+SafeSearch = Literal["", "off", "moderate", "strict"]
 SearchStatus = Literal["ok", "empty", "blocked", "rate_limited", "unauthorized", "quota", "timeout", "bad_response"]
 BlockKind = Literal["heading", "paragraph", "item", "row", "code", "definition", "caption", "block"]
 Verdict = Literal["answered", "unsure", "none"]
@@ -29,6 +30,18 @@ class SearchQuery:
     """ISO 639-1 code of the wished results, empty for any."""
     freshness: Freshness = "any"
     """How recent results must be; a filter, never words."""
+    since: str = ""
+    """First ISO day of publication, empty for no bound. With `until` it takes the place of `freshness`."""
+    until: str = ""
+    """Last ISO day of publication, empty for no bound."""
+    region: str = ""
+    """ISO 3166 code of the country to search for, such as `at`; empty for any."""
+    site: str = ""
+    """Host that results must come from, its subdomains included; empty for any."""
+    safe: SafeSearch = ""
+    """How strictly adult pages are left out; empty for the provider's own default."""
+    page: int = 1
+    """1-based page of results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,8 @@ class SearchResult:
     """Provider, and the engine behind it where it says so (`searxng:brave`)."""
     rank: int = 1
     """1-based place in the provider's own order."""
+    language: str = ""
+    """ISO 639-1 code, empty when the provider does not say."""
 
 
 @dataclass(frozen=True, slots=True)

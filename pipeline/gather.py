@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import anyio
@@ -33,6 +33,8 @@ class Wanted:
     language: str = ""
     form: RankForm = "mixed"
     context: str = ""
+    filters: SearchQuery = field(default_factory=lambda: SearchQuery(""))
+    """Dates, region, site, safe search and page for every query; its other fields are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
 
 def _narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:
     return replace(
-        query,
+        wanted.filters,
+        text=query.text,
         freshness=wanted.freshness if wanted.freshness != "any" else query.freshness,
         language=wanted.language or query.language,
     )

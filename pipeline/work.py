@@ -63,5 +63,10 @@ async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwar
         _stop.reset(before)
 
 
+def is_busy() -> bool:
+    """Return whether a worker thread is at work for this event loop."""
+    return _limiter(anyio.lowlevel.current_token()).borrowed_tokens > 0
+
+
 async def no_report(done: float, total: float | None, message: str) -> None:
     """Take progress and do nothing with it."""

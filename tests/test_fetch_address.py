@@ -1,6 +1,7 @@
 """The guard: no spelling of a private address gets through, by form or by resolution."""
 
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+import socket
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 import anyio
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import AddressRefused, SourceUnavailable
-from pipeline.fetch.address import check_url, checked_addresses, refusal
+from pipeline.fetch.address import NAT64_LENGTHS, check_url, checked_addresses, refusal, translated
 from pipeline.fetch.limits import BLOCKED_PORTS, FetchLimits
 
 LIMITS = FetchLimits()
@@ -87,6 +88,74 @@ def test_no_name_that_resolves_to_a_private_address_gets_through(address: IPv4Ad
 
         with pytest.raises(AddressRefused):
             anyio.run(checked_addresses, "name.example", 80, LIMITS, resolve)
+
+
+@given(st.text(alphabet="0123456789abcdefxX.", min_size=1, max_size=24))
+def test_what_the_system_reads_as_a_number_is_judged_as_that_number_or_refused(host: str) -> None:
+    """`inet_aton` is what resolvers fall back to: decimal, octal, hex, short forms."""
+    try:
+        meant = IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return
+    try:
+        target = check_url(f"http://{host}/", LIMITS)
+    except AddressRefused:
+        return
+    assert target.host.rstrip(".") == str(meant)
+    assert refusal(meant, LIMITS) == ""
+
+
+@given(
+    st.text(max_size=60), st.sampled_from(["http://{}/", "http://a@{}/", "http://[{}]/", "http://{}:80/", "http:{}"])
+)
+def test_any_text_as_a_host_is_refused_in_words_or_kept_in_ascii(text: str, form: str) -> None:
+    try:
+        target = check_url(form.format(text), LIMITS)
+    except AddressRefused:
+        return
+    assert target.host.isascii()
+    assert "@" not in target.url.netloc.decode()
+
+
+@given(private_ipv4, st.sampled_from(NAT64_LENGTHS))
+def test_behind_a_translator_the_address_that_it_reads_decides(address: IPv4Address, length: int) -> None:
+    prefix = IPv6Network((int(IPv6Address("2001:db8:122:344::")) >> (128 - length) << (128 - length), length))
+    opened = FetchLimits(nat64=(prefix,))
+    assert refusal(carried(address, prefix), opened) != ""
+    assert refusal(carried(IPv4Address("93.184.216.34"), prefix), opened) == ""
+    assert translated(carried(address, prefix), prefix) == address
+
+
+def carried(address: IPv4Address, prefix: IPv6Network) -> IPv6Address:
+    """Write `address` behind `prefix` as the figure in RFC 6052 §2.2 draws it, octet 8 left zero."""
+    octets = list(prefix.network_address.packed)
+    free = [place for place in range(prefix.prefixlen // 8, 16) if place != 8]
+    for place, octet in zip(free, address.packed, strict=False):
+        octets[place] = octet
+    return IPv6Address(bytes(octets))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "written"),
+    [
+        ("2001:db8::/32", "2001:db8:c000:221::"),
+        ("2001:db8:100::/40", "2001:db8:1c0:2:21::"),
+        ("2001:db8:122::/48", "2001:db8:122:c000:2:2100::"),
+        ("2001:db8:122:300::/56", "2001:db8:122:3c0:0:221::"),
+        ("2001:db8:122:344::/64", "2001:db8:122:344:c0:2:2100:0"),
+        ("2001:db8:122:344::/96", "2001:db8:122:344::192.0.2.33"),
+        ("64:ff9b::/96", "64:ff9b::192.0.2.33"),
+    ],
+)
+def test_translated_addresses_are_read_as_the_examples_of_the_rfc(prefix: str, written: str) -> None:
+    assert translated(IPv6Address(written), IPv6Network(prefix)) == IPv4Address("192.0.2.33")
+
+
+def test_without_a_setting_every_translated_address_is_refused_and_metadata_always_is() -> None:
+    assert "IPv4 inside IPv6" in refusal(IPv6Address("64:ff9b::8.8.8.8"), LIMITS)
+    opened = FetchLimits(nat64=(IPv6Network("64:ff9b::/96"),), allow_loopback=True)
+    assert refusal(IPv6Address("64:ff9b::8.8.8.8"), opened) == ""
+    assert "cloud metadata" in refusal(IPv6Address("64:ff9b::169.254.169.254"), opened)
 
 
 @given(st.integers(0, 2**128 - 1).map(IPv6Address))

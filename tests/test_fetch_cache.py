@@ -1,19 +1,20 @@
 """Repeated fetches: what is kept, for how long, and what a server is asked then."""
 
 import asyncio
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from cache.store import Store
-from errors import (
-    SourceNotFound,
-    SourceUnreadable,
-)
+from errors import SourceError, SourceNotFound, SourceTimeout, SourceUnreadable
 from pipeline.fetch.client import open_fetcher
-from pipeline.fetch.handles import page_handle
+from pipeline.fetch.freshness import lifetime
+from pipeline.fetch.handles import NO_COPY, keep_page, page_handle
 from tests.support import Clock
 from tests.test_fetch_server import LOOPBACK, PAGE, Asked, Reply, Route, failure_of, open_site
 
@@ -139,3 +140,137 @@ async def test_validators_of_one_address_are_not_shown_to_where_it_redirects(pag
         ("/p", '"old"'),
         ("/new", None),
     ]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply(status=403),
+        Reply(status=429, headers={"Cache-Control": "max-age=600", "ETag": '"x"'}),
+        Reply(status=503, headers={"Retry-After": "60", "Cache-Control": "max-age=600"}),
+        Reply(headers={"cf-mitigated": "challenge", "Cache-Control": "max-age=600"}),
+        Reply(status=404, headers={"Cache-Control": "max-age=600"}),
+    ],
+)
+async def test_a_refusal_is_never_kept_and_leaves_what_was_known(pages: Store, clock: Clock, refusal: Reply) -> None:
+    replies = [Reply(headers={"Cache-Control": "max-age=5"}), refusal]
+    async with (
+        open_site({"/p": lambda _: replies[0]}) as site,
+        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
+    ):
+        first = await fetcher.fetch(site.url("/p"))
+        before = pages.stats().entries
+        replies.pop(0)
+        clock.now += 6
+        assert isinstance(await failure_of(fetcher, site.url("/p")), SourceError)
+        assert pages.stats().entries == before
+        assert (await fetcher.fetch(page_handle(first))).html == first.html
+
+
+@pytest.mark.anyio
+async def test_calls_that_wait_for_one_flight_share_its_failure(pages: Store, clock: Clock) -> None:
+    async with (
+        open_site({"/p": Reply(silent=True)}) as site,
+        open_fetcher(replace(LOOPBACK, total_seconds=1.0), pages=pages, clock=clock) as fetcher,
+    ):
+        failures: list[Exception] = []
+
+        async def fail() -> None:
+            failures.append(await failure_of(fetcher, site.url("/p")))
+
+        started = time.monotonic()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(fail)
+        assert time.monotonic() - started < 4
+    assert [type(failure) for failure in failures] == [SourceTimeout] * 8
+    assert site.paths == ["/p"]
+
+
+@pytest.mark.anyio
+async def test_when_the_call_that_flies_is_cancelled_another_flies_on(pages: Store, clock: Clock) -> None:
+    arrived, go = anyio.Event(), anyio.Event()
+
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        arrived.set()
+        await go.wait()
+        writer.write(PAGE)
+
+    found = []
+    async with (
+        open_site({"/p": Reply(stream=slow)}) as site,
+        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
+        anyio.create_task_group() as tasks,
+    ):
+        with anyio.CancelScope() as first:
+
+            async def leave() -> None:
+                await arrived.wait()
+                tasks.start_soon(stay)
+                await anyio.lowlevel.checkpoint()
+                first.cancel()
+                go.set()
+
+            async def stay() -> None:
+                found.append(await fetcher.fetch(site.url("/p")))
+
+            tasks.start_soon(leave)
+            await fetcher.fetch(site.url("/p"))
+    assert len(found) == 1
+    assert site.paths == ["/p", "/p"]
+
+
+@pytest.mark.anyio
+async def test_a_304_that_says_nothing_of_its_age_leaves_what_was_promised(pages: Store, clock: Clock) -> None:
+    def conditional(asked: Asked) -> Reply:
+        if "if-none-match" in asked.headers:
+            return Reply(body=b"", status=304)
+        return Reply(headers={"ETag": '"v1"', "Cache-Control": "max-age=30"})
+
+    async with open_site({"/p": conditional}) as site, open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher:
+        for wait in (0, 31, 29, 2):
+            clock.now += wait
+            await fetcher.fetch(site.url("/p"))
+    assert len(site.paths) == 3
+
+
+@pytest.mark.parametrize(
+    ("control", "alone", "shared"),
+    [
+        ("private, max-age=60", 60.0, None),
+        ("max-age=60, s-maxage=5", 60.0, 5.0),
+        ("s-maxage=5", 600.0, 5.0),
+        ("s-maxage=soon, max-age=60", 60.0, 0.0),
+        ("no-store", None, None),
+    ],
+)
+def test_a_cache_that_several_share_keeps_less(control: str, alone: float | None, shared: float | None) -> None:
+    headers = {"cache-control": control}
+    assert lifetime(headers, default=600.0) == alone
+    assert lifetime(headers, default=600.0, shared=True) == shared
+    assert lifetime({"vary": "*"}, default=600.0) == 0.0
+
+
+@pytest.mark.anyio
+async def test_a_page_that_may_not_be_copied_is_named_from_memory_and_never_written(pages: Store, clock: Clock) -> None:
+    routes = {"/p": Reply(headers={"Cache-Control": "no-store"})}
+    async with open_site(routes) as site, open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher:
+        page = await fetcher.fetch(site.url("/p"))
+        assert NO_COPY in page.notes
+        handle = keep_page(pages, page)
+        assert await fetcher.fetch(handle) == page
+    assert pages.stats().entries == 0
+    assert pages.stats().bytes_written == 0
+
+
+@pytest.mark.anyio
+async def test_without_a_cache_pages_are_fetched_and_named_within_the_process(tmp_path: Path, clock: Clock) -> None:
+    (tmp_path / "file").write_text("in the way")
+    broken = Store(tmp_path / "file" / "pages", size_limit=10_000_000, clock=clock)
+    async with open_site({"/p": Reply()}) as site, open_fetcher(LOOPBACK, pages=broken, clock=clock) as fetcher:
+        page = await fetcher.fetch(site.url("/p"))
+        assert (await fetcher.fetch(page_handle(page))).html == page.html
+        await fetcher.fetch(site.url("/p"))
+    assert site.paths == ["/p", "/p"]
+    broken.close()

@@ -1,12 +1,16 @@
 """Bytes to text: labels as the web means them, wrong labels passed over, missing ones guessed."""
 
 import codecs
+import struct
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from errors import SourceUnreadable
 from pipeline.fetch.charset import codec_of, decode
+from pipeline.fetch.convert import Raw, to_page
 
 TEXTS = {
     "ja": "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。何でも薄暗い所で泣いていた。",
@@ -120,6 +124,55 @@ def test_utf_16_is_read_by_its_header_but_not_by_a_meta_that_could_not_stand_in_
     assert TEXTS["zh"] in decode(page("zh", "utf_8", "<meta charset=utf-16>")).text
 
 
+@pytest.mark.parametrize("codec", ["utf_16_le", "utf_16_be"])
+@pytest.mark.parametrize("label", ["", "UTF-8", "windows-1251", "utf-16"])
+@pytest.mark.parametrize("language", TEXTS)
+def test_utf_16_without_a_mark_is_read_whatever_a_label_says(language: str, label: str, codec: str) -> None:
+    kind = f"text/html; charset={label}" if label else "text/html"
+    read = to_page(Raw(page(language, codec), "u", "u", content_type=kind))
+    assert read.media_type == "text/html"
+    assert TEXTS[language] in read.html
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        struct.pack("<1000h", *(200 + n * 7919 % 251 for n in range(1000))),
+        struct.pack(">1000H", *(32 + n * 31 % 900 for n in range(1000))),
+        bytes(n * 7919 % 251 for n in range(3000)),
+    ],
+)
+def test_tables_of_small_numbers_are_no_utf_16_text(numbers: bytes) -> None:
+    with pytest.raises(SourceUnreadable, match="holds no text"):
+        to_page(Raw(numbers, "u", "u"))
+
+
+BODIES = {
+    "tags": b"<",
+    "open tag": b"<a ",
+    "meta": b"<meta charset",
+    "escapes": b"\x1b$",
+    "high bytes": bytes(range(128, 256)),
+    "zeros": b"\x00a",
+    "lead bytes": b"\x81\x8f\xfe\xff",
+    "broken utf-8": b"\xc3(",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_decoding_takes_time_in_line_with_the_length(name: str) -> None:
+    def seconds(length: int) -> float:
+        body = (BODIES[name] * (length // len(BODIES[name]) + 1))[:length]
+        times = []
+        for _ in range(3):
+            started = time.process_time()
+            decode(body, content_type="text/html; charset=shift_jis")
+            times.append(time.process_time() - started)
+        return min(times)
+
+    assert seconds(3_200_000) < 16 * seconds(200_000) * 2 + 0.05
+
+
 def test_an_xml_declaration_counts() -> None:
     body = f'<?xml version="1.0" encoding="EUC-JP"?><html><p>{TEXTS["ja"]}</p></html>'.encode("euc_jp")
     assert TEXTS["ja"] in decode(body).text
@@ -143,7 +196,7 @@ def test_no_bytes_and_no_label_raise(body: bytes, label: str) -> None:
     assert isinstance(decode(body, content_type=f"text/html; charset={label}").text, str)
 
 
-@given(st.text(st.characters(codec="utf-8"), max_size=500))
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=500))
 def test_utf_8_comes_back_as_it_was_under_its_own_label(text: str) -> None:
     body = text.encode()
     if not body.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):

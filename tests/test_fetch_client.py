@@ -1,6 +1,8 @@
 """Fetching through a real server on loopback: statuses, redirects, retries, encodings, the cache, cancellation."""
 
 import asyncio
+import contextlib
+import socket
 import time
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from errors import (
     AddressRefused,
     SourceBlocked,
+    SourceError,
     SourceNotFound,
     SourceTimeout,
     SourceTooLarge,
@@ -18,6 +21,7 @@ from errors import (
 )
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
+from tests.support import Clock
 from tests.test_fetch_server import PAGE, Asked, Reply, failure_of, open_local, open_site
 
 ONCE = FetchLimits(allow_loopback=True, total_seconds=5.0, retry=False, respect_robots=False)
@@ -58,12 +62,82 @@ async def test_retry_after_reaches_the_caller() -> None:
         "/a": Reply(status=429, headers={"Retry-After": "77"}),
         "/b": Reply(status=503, headers={"Retry-After": "9"}),
     }
-    async with open_site(replies) as site, open_local() as fetcher:
-        first = await failure_of(fetcher, site.url("/a"))
-        second = await failure_of(fetcher, site.url("/b"))
+    async with open_site(replies, host="0.0.0.0") as site, open_local() as fetcher:  # noqa: S104  two hosts of loopback
+        first = await failure_of(fetcher, site.url("/a", host="127.0.0.1"))
+        second = await failure_of(fetcher, site.url("/b", host="127.0.0.2"))
     assert "77 s" in first.hint
     assert "9 s" in second.hint
     assert site.paths == ["/a", "/b"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("wish", ["600", "Fri, 15 Jan 2027 08:10:00 GMT"], ids=["seconds", "a date"])
+async def test_a_site_that_asks_for_silence_gets_it_and_is_asked_again_after(wish: str) -> None:
+    clock = Clock()  # 15 January 2027, 08:00 UTC
+    routes = {"/a": Reply(status=429, headers={"Retry-After": wish}), "/b": Reply()}
+    async with open_site(routes) as site, open_fetcher(ONCE, pages=None, clock=clock) as fetcher:
+        await failure_of(fetcher, site.url("/a"))
+        silence = await failure_of(fetcher, site.url("/b"))
+        clock.now += 601
+        page = await fetcher.fetch(site.url("/b"))
+    assert type(silence) is SourceBlocked
+    assert "left alone for another 600 s" in silence.what
+    assert page.title == "Piran"
+    assert site.paths == ["/a", "/b"]
+
+
+@pytest.mark.anyio
+async def test_a_short_wait_that_a_busy_server_asks_for_is_kept() -> None:
+    times: list[float] = []
+
+    def busy(_: Asked) -> Reply:
+        times.append(time.monotonic())
+        return Reply(status=429, headers={"Retry-After": "1"}) if len(times) == 1 else Reply()
+
+    async with open_site({"/p": busy}) as site, open_local() as fetcher:
+        assert (await fetcher.fetch(site.url("/p"))).title == "Piran"
+    assert times[1] - times[0] >= 1.0
+
+
+@pytest.mark.anyio
+async def test_callers_of_one_dead_page_fail_together_and_not_one_after_the_other() -> None:
+    limits = FetchLimits(allow_loopback=True, total_seconds=0.5, retry=False, respect_robots=False)
+    failures: list[SourceError] = []
+    async with open_site({"/p": Reply(silent=True)}) as site, open_local(limits) as fetcher:
+
+        async def call() -> None:
+            failures.append(await failure_of(fetcher, site.url("/p")))
+
+        started = time.monotonic()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(call)
+        assert time.monotonic() - started < 1.5
+    assert [type(failure) for failure in failures] == [SourceTimeout] * 8
+    assert len(site.paths) == 1
+
+
+@pytest.mark.anyio
+async def test_an_address_that_swallows_connections_costs_a_moment_and_not_the_page() -> None:
+    """A full backlog drops what knocks, as a broken IPv6 route does; the next address is tried beside it."""
+    with contextlib.ExitStack() as stack:
+        hole = stack.enter_context(socket.socket())
+        async with open_site({"/p": Reply()}) as site:
+            hole.bind(("127.0.0.9", site.port))
+            hole.listen(0)
+            for _ in range(4):
+                knock = stack.enter_context(socket.socket())
+                knock.setblocking(False)
+                knock.connect_ex(hole.getsockname())
+
+            async def both(_host: str, _port: int) -> list[str]:
+                return ["127.0.0.9", "127.0.0.1"]
+
+            async with open_fetcher(ONCE, pages=None, resolve=both) as fetcher:
+                started = time.monotonic()
+                page = await fetcher.fetch(site.url("/p", host="two.example"))
+    assert page.title == "Piran"
+    assert time.monotonic() - started < 2
 
 
 @pytest.mark.anyio

@@ -14,6 +14,7 @@ import pytest
 
 from errors import SourceTimeout, SourceTooLarge, SourceUnavailable, SourceUnreadable
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.shell import NEEDS_BROWSER
 from tests.test_fetch_server import PAGE, Reply, failure_of, open_local, open_site
 
 zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it before Python 3.14")
@@ -221,7 +222,7 @@ LD = (
 async def test_a_page_that_only_a_browser_fills_says_so() -> None:
     async with open_site({"/p": Reply(body=SHELL % b"")}) as site, open_local(LONG) as fetcher:
         error = await failure_of(fetcher, site.url("/p"))
-    assert type(error) is SourceUnreadable
+    assert isinstance(error, SourceUnreadable)
     assert "JavaScript" in error.what
 
 
@@ -231,7 +232,7 @@ async def test_such_a_page_gives_the_text_of_its_json_ld_and_says_from_where() -
         page = await fetcher.fetch(site.url("/p"))
     assert "rebuilt in 1287" in page.html
     assert "<h2>Harbour rebuilt</h2>" in page.html
-    assert any("JSON-LD" in note for note in page.notes)
+    assert NEEDS_BROWSER in page.notes
 
 
 @pytest.mark.anyio

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import quote, urldefrag
 
 from pipeline.documents import Block, Document
+from pipeline.extract.pdf_page import pdf_page
 from pipeline.rank.words import is_cjk
 
 _WHOLE: Final = 80
@@ -38,11 +39,14 @@ _EDGE: Final = " \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/�
 def cite(document: Document, start: int, end: int) -> str:
     """Return `document.page.final_url` with a text fragment for `document.text[start:end]`.
 
-    The URL's own fragment is dropped. Offsets are code points; a span without any visible text gives the bare URL.
+    The URL's own fragment is dropped; a PDF gets `#page=N` before the directive, where viewers open it. Offsets are
+    code points; a span without any visible text gives the bare URL.
     """
     url = urldefrag(document.page.final_url or document.page.url).url
     directive = _directive(document, max(start, 0), min(end, len(document.text)))
-    return f"{url}#:~:text={directive}" if directive else url
+    page = pdf_page(document, max(start, 0), min(end, len(document.text)))
+    place = f"#page={page}" if page else ""
+    return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
 
 
 def _directive(document: Document, start: int, end: int) -> str:

@@ -7,13 +7,13 @@ robots.txt, which is a courtesy and not a guard.
 
 import re
 import socket
+import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 import httpx2
 
@@ -54,8 +54,14 @@ _LOOPBACK_NAMES: Final = ("localhost", "localhost.localdomain", "ip6-localhost",
 _NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
 _BAD_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
 _LONGEST_URL: Final = 8192
-_RESOLVERS: Final = 8
-"""Threads that wait for the system's resolver; a name server that hangs holds one each until the system gives up."""
+NAT64_LENGTHS: Final = (32, 40, 48, 56, 64, 96)
+_RESOLVERS: Final = 32
+"""Threads that may wait for the system's resolver; a hanging name server holds one each until the system gives up."""
+_INNER_NAMES: Final = (
+    *("local", "internal", "intranet", "private", "corp", "home", "lan", "localdomain", "home.arpa", "consul"),
+    *("cluster.local", "svc", "onion", "test", "invalid", "example"),
+)
+"""Endings of names that mean something only inside a network (RFC 6761, 6762, 8375; ICANN's `internal`; customs)."""
 _HINT_PRIVATE: Final = "Only public web addresses are fetched; an operator can allow a network in the settings."
 
 
@@ -125,6 +131,17 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
         raise _refused(url, f"{name} is this machine", _HINT_PRIVATE)
 
 
+def check_name(host: str) -> None:
+    """Refuse a name that can only lead inside a network: the check left where a proxy resolves names.
+
+    Raises:
+        AddressRefused: It has no dot, or an ending that the public name system does not have.
+    """
+    name = host.rstrip(".").lower()
+    if _literal(name) is None and ("." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))):
+        raise AddressRefused(f"{host} is no public name.", source=host, hint=_HINT_PRIVATE)
+
+
 def _literal(name: str) -> Address | None:
     try:
         return ip_address(name)
@@ -137,37 +154,60 @@ def refusal(address: Address, limits: FetchLimits) -> str:
     plain = ip_address(address.packed)  # without a zone (`fe80::1%eth0`)
     if plain in _METADATA:
         return "cloud metadata"
+    prefix = next((prefix for prefix in limits.nat64 if plain in prefix), None)
+    if prefix is not None and isinstance(plain, IPv6Address):
+        inner = translated(plain, prefix)
+        reason = refusal(inner, limits)
+        return f"{inner} behind the translator: {reason}" if reason else ""
     if limits.allow_loopback and (plain in _REFUSED[0][1] or plain in _REFUSED[1][1]):
         return ""
     if any(plain in network for network in limits.allowed_networks):
         return ""
-    for kind, network in _REFUSED:
-        if plain in network:
-            return kind
-    if plain.version == 6 and plain not in _GLOBAL_IPV6:
-        return "reserved"
-    return ""
+    outside = "reserved" if plain.version == 6 and plain not in _GLOBAL_IPV6 else ""
+    return next((kind for kind, network in _REFUSED if plain in network), outside)
+
+
+def translated(address: IPv6Address, prefix: IPv6Network) -> IPv4Address:
+    """Return the IPv4 address that a translator with `prefix` reads in `address` (RFC 6052 §2.2).
+
+    Raises:
+        ValueError: The prefix is of a length that translators do not have.
+    """
+    if prefix.prefixlen not in NAT64_LENGTHS:
+        raise ValueError(f"{prefix} is no prefix of a translator; its length must be one of {NAT64_LENGTHS}")
+    # Octet 8 is left out: it is no part of the address that is carried.
+    octets = [place for place in range(prefix.prefixlen // 8, 16) if place != 8][:4]
+    return IPv4Address(bytes(address.packed[place] for place in octets))
+
+
+def is_inner(address: Address, limits: FetchLimits) -> bool:
+    """Return whether an address is allowed as an exception only: loopback, or a network that an operator allowed."""
+    return refusal(address, replace(limits, allow_loopback=False, allowed_networks=())) != ""
+
+
+_lookups: Final = threading.BoundedSemaphore(_RESOLVERS)
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Return the system's addresses for `host`; a cancelled call leaves its thread behind and goes on."""
-    found = await anyio.to_thread.run_sync(
-        lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP),
-        abandon_on_cancel=True,
-        limiter=_resolver_limiter(),
+    """Return the system's addresses for `host`; a cancelled call leaves its thread behind and goes on.
+
+    Raises:
+        OSError: The name does not exist, or as many lookups as are allowed hang already.
+    """
+    return await anyio.to_thread.run_sync(
+        _look_up, host, port, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
     )
+
+
+def _look_up(host: str, port: int) -> list[str]:
+    # Taken and given back by the thread itself: a caller that leaves does not end the lookup.
+    if not _lookups.acquire(blocking=False):
+        raise OSError(f"{_RESOLVERS} other lookups are waiting for the name server")
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    finally:
+        _lookups.release()
     return [str(sockaddr[0]) for *_, sockaddr in found]
-
-
-_limiters: Final[anyio.lowlevel.RunVar[anyio.CapacityLimiter]] = anyio.lowlevel.RunVar("winnow_resolvers")
-
-
-def _resolver_limiter() -> anyio.CapacityLimiter:
-    limiter = _limiters.get(None)
-    if limiter is None:
-        limiter = anyio.CapacityLimiter(_RESOLVERS)
-        _limiters.set(limiter)
-    return limiter
 
 
 async def checked_addresses(host: str, port: int, limits: FetchLimits, resolve: Resolver) -> list[str]:

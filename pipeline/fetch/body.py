@@ -4,6 +4,7 @@ httpx2 unpacks gzip, deflate, brotli and zstd in pieces of at most 1 MiB, so tha
 at its end. Not for: deadlines, which hold around the whole exchange (`pipeline/fetch/client.py`).
 """
 
+import time
 from typing import Final
 
 import anyio
@@ -12,8 +13,9 @@ import httpx2
 
 from errors import SourceTooLarge, SourceUnreadable
 
-_BREATH: Final = 1 << 20
-"""Bytes unpacked between two looks at the event loop: 1 MiB takes about 1 ms."""
+_BREATH: Final = 0.005
+"""Seconds of reading and unpacking between two looks at the event loop: what has arrived already is read without one,
+and 64 kB in chunks of one byte take 0.3 s."""
 _DRAINED: Final = 65_536
 _DRAIN_SECONDS: Final = 0.3
 _HINT: Final = "Ask for a smaller part of it (another page, an API, a section)."
@@ -38,18 +40,17 @@ async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_
             f"{url} has {int(length[:15]):,} bytes, over the cap of {max_bytes:,}.", source=url, hint=_HINT
         )
     body = bytearray()
-    since = 0
+    since = time.monotonic()
     try:
         async for chunk in response.aiter_bytes():
             body += chunk
-            since += len(chunk)
             if response.num_bytes_downloaded > max_bytes:
                 raise SourceTooLarge(f"{url} sent more than {max_bytes:,} bytes.", source=url, hint=_HINT)
             if len(body) > max_unpacked:
                 raise SourceTooLarge(f"{url} unpacks to more than {max_unpacked:,} bytes.", source=url, hint=_HINT)
-            if since >= _BREATH:
-                since = 0
+            if time.monotonic() - since > _BREATH:
                 await anyio.lowlevel.checkpoint()
+                since = time.monotonic()
     except SourceTooLarge:
         body.clear()  # the error keeps this frame alive for as long as someone holds it
         raise

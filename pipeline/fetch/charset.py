@@ -1,13 +1,14 @@
 """From bytes to text: which encoding a page is in, decided as browsers do (WHATWG Encoding), then by detection.
 
-The order is: byte order mark, `Content-Type` header, `<meta>` or XML declaration, valid UTF-8, detection. A label that
-the bytes contradict is passed over, since wrong labels are common and mojibake reads worse than a guess. Linear in the
-length of the body. Not for: media types (`pipeline/fetch/sniff.py`).
+The order is: byte order mark, UTF-16 by its zero bytes, `Content-Type` header, `<meta>` or XML declaration, valid
+UTF-8, detection. A label that the bytes contradict is passed over, since wrong labels are common and mojibake reads
+worse than a guess. Linear in the length of the body. Not for: media types (`pipeline/fetch/sniff.py`).
 """
 
 import codecs
 import logging
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,6 +65,13 @@ _META_BYTES: Final = 8192
 """Where a declaration is looked for. Browsers stop at 1024; pages with long comments in front are not rare."""
 _SAMPLE_BYTES: Final = 16_384
 """Text for detection; more makes it slower, not better."""
+_WIDE_BYTES: Final = 2048
+_WIDE_LEAST: Final = 32
+"""Bytes; what is shorter tells nothing."""
+_READABLE: Final = 0.9
+"""Share of assigned letters, signs and blanks in text; noise read as UTF-16 has 0.75."""
+_BLANKS: Final = 0.01
+"""Share of blanks, line ends, tags and full stops, which tables of numbers do not have."""
 _BROKEN_SHARE: Final = 0.002
 """Share of characters that may be undecodable before a label counts as wrong: a real page has a broken byte or two."""
 
@@ -110,6 +118,9 @@ def decode(body: bytes, *, content_type: str = "") -> Decoded:
     if marked is not None:
         codec, skip = marked
         return Decoded(body[skip:].decode(codec, "replace"), codec)
+    wide = unmarked_utf16(body)
+    if wide:  # whatever a label says: no other encoding of the web has zero bytes
+        return Decoded(body.decode(wide, "replace"), wide)
     passed_over = ""
     for codec in _declared(body, content_type):
         text = _read_as(body, codec)
@@ -134,6 +145,25 @@ def _byte_order_mark(body: bytes) -> tuple[str, int] | None:
     if body.startswith(codecs.BOM_UTF16_BE):
         return "utf_16_be", 2
     return None
+
+
+def unmarked_utf16(body: bytes) -> str:
+    """Return the codec of UTF-16 text without a byte order mark, empty for anything else.
+
+    Told by the zero halves of blanks, digits and tags, which stand in even places or in odd ones, and by what the start
+    then reads as: a table of small numbers has such zeros too, and no words.
+    """
+    start = body[:_WIDE_BYTES]
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if len(start) < _WIDE_LEAST:
+        return ""
+    if max(even, odd) * 25 < len(start) // 2 or min(even, odd) * 20 > max(even, odd):
+        return ""
+    codec = "utf_16_le" if odd > even else "utf_16_be"
+    text = start[: len(start) // 2 * 2].decode(codec, "replace")
+    readable = sum(letter in "\t\n\r" or unicodedata.category(letter)[0] in "LMNPSZ" for letter in text)
+    blanks = sum(letter in " \t\n\r<。、，" for letter in text)
+    return codec if readable >= _READABLE * len(text) > 1 and blanks >= _BLANKS * len(text) else ""
 
 
 def _declared(body: bytes, content_type: str) -> list[str]:

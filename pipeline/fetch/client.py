@@ -8,7 +8,7 @@ import re
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,15 +20,18 @@ from cache.store import Store
 from errors import AddressRefused, SourceNotFound, SourceTimeout
 from pipeline.documents import Page
 from pipeline.fetch.address import Resolver, Target, check_url, system_resolver
+from pipeline.fetch.browser import Browser
 from pipeline.fetch.connect import open_client
-from pipeline.fetch.convert import Raw, to_page
+from pipeline.fetch.convert import Raw
 from pipeline.fetch.exchange import Answer, Exchange
 from pipeline.fetch.files import path_of_url, read_file
+from pipeline.fetch.flight import Flights, alone, look_or_claim
 from pipeline.fetch.freshness import lifetime, validators
-from pipeline.fetch.gates import Gates
-from pipeline.fetch.handles import Known, find_answer, find_page, is_handle, keep_answer
+from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_handle, keep_answer
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.render import RENDERED, Renderer, page_of
 from pipeline.fetch.status import error_for, is_challenge
+from pipeline.fetch.subresources import public_only
 from pipeline.work import in_thread
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -47,13 +50,15 @@ class Fetcher:
         pages: Store | None,
         roots: Sequence[Path],
         clock: Callable[[], float],
+        renderer: Renderer | None = None,
     ) -> None:
         self._exchange = exchange
         self._limits = limits
         self._pages = pages
         self._roots = tuple(roots)
         self._clock = clock
-        self._gates = Gates(overall=1, per_host=1)
+        self._renderer = renderer
+        self._flights = Flights[Page]()
 
     async def fetch(self, url: str) -> Page:
         """Return one source as a page.
@@ -68,6 +73,7 @@ class Fetcher:
             SourceUnavailable: The site is broken, away or unknown.
             SourceTimeout: Not complete before `FetchLimits.total_seconds`.
             SourceTooLarge: Over a cap.
+            NeedsBrowser: It is empty until its scripts run, and no browser is set, or that failed.
             SourceUnreadable: There is no text in it.
         """
         source = url.strip()
@@ -78,26 +84,34 @@ class Fetcher:
             return await self._from_disk(source)
         # 2. an address of allowed form
         target = check_url(source, self._limits)
-        async with self._gates.flight(str(target.url)):
-            # 3. known and fresh
-            known = await self._recall(target)
-            if known is not None and self._clock() < known.fresh_until:
-                return replace(known.page, url=source)
-            # 4. the exchange, within the deadline
-            answer = await self._ask(source, known)
-            # 5. known and unchanged
+        page = await self._flights.share(str(target.url), lambda: self._from_web(source, target))
+        return replace(page, url=source)
+
+    async def _from_web(self, source: str, target: Target) -> Page:
+        # 3. known and fresh
+        url, key, claim, known = str(target.url), f"fetch:{target.url}", None, None
+        if (pages := self._pages) is not None:
+            known, claim = await look_or_claim(pages, key, lambda: find_answer(pages, url), enough=self._is_fresh)
+        if known is not None and claim is None and self._is_fresh(known):
+            return known.page
+        async with alone(pages, key, patience=self._limits.total_seconds / 2, claim=claim) as waited:
+            # 4. fetched by another process meanwhile
+            known = await self._recall(target) if waited else known
+            if known is not None and self._is_fresh(known):
+                return known.page
+            # 5. the exchange, within the deadline
+            answer = await self._ask(source, known, waited)
+            # 6. known and unchanged
             if answer.status == 304 and known is not None:
                 page = replace(known.page, fetched_at=self._now())
-                await self._keep(target, page, answer, known)
-                return replace(page, url=source)
-            # 6. a refusal in words
+                return await self._keep(target, page, answer, known)
+            # 7. a refusal in words
             if not 200 <= answer.status < 300 or is_challenge(answer.headers):
                 raise error_for(answer.status, answer.headers, url=source, now=self._clock())
-            # 7. bytes to a page
-            page = await in_thread(to_page, self._raw(source, answer), seconds=self._limits.convert_seconds)
-            # 8. kept for the next time
-            await self._keep(target, page, answer, None)
-            return page
+            # 8. bytes to a page
+            page = await page_of(self._raw(source, answer), self._renderer, seconds=self._limits.convert_seconds)
+            # 9. kept for the next time
+            return await self._keep(target, page, answer, None)
 
     async def _by_handle(self, handle: str) -> Page:
         page = await in_thread(find_page, self._pages, handle) if self._pages is not None else None
@@ -117,13 +131,16 @@ class Fetcher:
             raise
         return replace(page, url=source)
 
+    def _is_fresh(self, known: Known | None) -> bool:
+        return known is not None and self._clock() < known.fresh_until
+
     async def _recall(self, target: Target) -> Known | None:
         if self._pages is None:
             return None
         return await in_thread(find_answer, self._pages, str(target.url))
 
-    async def _ask(self, source: str, known: Known | None) -> Answer:
-        with anyio.move_on_after(self._limits.total_seconds):
+    async def _ask(self, source: str, known: Known | None, waited: float) -> Answer:
+        with anyio.move_on_after(self._limits.total_seconds - waited):
             return await self._exchange.ask(source, validators=known.validators if known is not None else {})
         raise SourceTimeout(
             f"{source} was not complete after {self._limits.total_seconds:g} s.",
@@ -143,15 +160,23 @@ class Fetcher:
             language=language[:2] if re.fullmatch(r"[a-z]{2}(?:-[a-z0-9-]{1,20})?", language) else "",
         )
 
-    async def _keep(self, target: Target, page: Page, answer: Answer, known: Known | None) -> None:
-        fresh = lifetime(answer.headers, default=self._limits.fresh_seconds)
-        if self._pages is None or fresh is None or answer.status not in {200, 304}:
-            return
+    async def _keep(self, target: Target, page: Page, answer: Answer, known: Known | None) -> Page:
+        """Keep a page where that is allowed; return it, with a note where it is not."""
+        if self._pages is None or answer.status not in {200, 304}:
+            return page
+        # A 304 that says nothing of its age leaves what was promised before (RFC 9111 §4.3.4).
+        promised = known.lifetime if known is not None and known.lifetime is not None else self._limits.fresh_seconds
+        fresh = lifetime(answer.headers, default=promised, shared=self._pages.shared)
+        if fresh is None:
+            return replace(page, notes=(*page.notes, NO_COPY))
         asked = validators(answer.headers) or (known.validators if known is not None else {})
         # What a redirect led to is asked for at the first hop, where its validators mean nothing.
         usable = asked if str(answer.target.url) == str(target.url) else {}
-        entry = Known(page, self._clock() + fresh, usable)
+        if RENDERED in page.notes:  # the page's own headers do not tell how long what its scripts load stays the same
+            fresh, usable = min(fresh, self._limits.fresh_seconds), {}
+        entry = Known(page, self._clock() + fresh, usable, fresh)
         await in_thread(keep_answer, self._pages, str(target.url), entry, seconds=self._limits.keep_seconds)
+        return page
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
@@ -166,6 +191,7 @@ async def open_fetcher(
     clock: Callable[[], float] = time.time,
     resolve: Resolver = system_resolver,
     tls: ssl.SSLContext | None = None,
+    browser: Browser | None = None,
 ) -> AsyncIterator[Fetcher]:
     """Open a fetcher; its connections close with the context.
 
@@ -176,6 +202,12 @@ async def open_fetcher(
         clock: Seconds since the epoch.
         resolve: Finds the addresses of a host; whatever it says is checked.
         tls: Which certificates are trusted; None for the system's.
+        browser: Renders pages that only scripts fill; None to say that they need one.
     """
-    async with open_client(limits, resolve, tls) as client:
-        yield Fetcher(Exchange(client, limits, clock), limits, pages=pages, roots=roots, clock=clock)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(open_client(limits, resolve, tls))
+        renderer = None
+        if browser is not None:
+            open_web = await stack.enter_async_context(open_client(public_only(limits), resolve, tls))
+            renderer = Renderer(browser, own=client, open_web=open_web, limits=limits)
+        yield Fetcher(Exchange(client, limits, clock), limits, pages=pages, roots=roots, clock=clock, renderer=renderer)

@@ -1,26 +1,34 @@
 """Connections that go where the guard looked: a name is resolved once, checked, and the checked address is dialled.
 
-httpx2 keeps thinking in names, so that `Host`, TLS names and the pool of open connections stay right. Not for: which
-addresses are allowed (`pipeline/fetch/address.py`).
+Through a proxy too (`pipeline/fetch/proxy.py`): it is asked for a tunnel to the checked address. httpx2 keeps thinking
+in names, so that `Host`, TLS names and the pool of open connections stay right. Not for: which addresses are allowed
+(`pipeline/fetch/address.py`).
 """
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from ipaddress import ip_address
 from typing import Final
 
+import anyio
 import httpcore2
 import httpx2
 
-from pipeline.fetch.address import Resolver, checked_addresses
+from pipeline.fetch.address import Resolver, check_name, checked_addresses, is_inner
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.proxy import Proxy, open_tunnel
 
 _ACCEPT: Final = (
     "text/html,application/xhtml+xml,application/pdf;q=0.9,text/markdown;q=0.9,text/plain;q=0.8,"
     "application/json;q=0.8,application/xml;q=0.8,*/*;q=0.5"
 )
 _CONNECT_SECONDS: Final = 4.0
-"""For one address; a name with several tries the next after this."""
+"""For one address."""
+_NEXT_SECONDS: Final = 0.25
+"""After which the next address is tried beside the ones that have not answered (RFC 8305 §5 names 0.25 s)."""
+_MOST_ADDRESSES: Final = 8
+_MOST_TUNNELS: Final = 3
 _IDLE_SECONDS: Final = 15.0
 
 
@@ -42,20 +50,86 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         """Return a stream to the first address of `host` that answers.
 
+        Our pool asks for no timeout shorter than a dial's own, no local address and no socket options.
+
         Raises:
-            AddressRefused: The name resolves to a forbidden address.
-            SourceUnavailable: The name does not resolve.
+            AddressRefused: The name resolves to a forbidden address, or is none that a proxy may be given.
+            SourceUnavailable: The name does not resolve, or the proxy refuses.
             httpcore2.ConnectError: No address answers.
         """
-        addresses = await checked_addresses(host, port, self._limits, self._resolve)
-        each = min(timeout or _CONNECT_SECONDS, _CONNECT_SECONDS)
-        for place, address in enumerate(addresses):
+        limits, proxy = self._limits, self._limits.proxy
+        if proxy is not None and proxy.resolves and not _is_digits(host):
+            check_name(host)
+            return await self._through(proxy, host, port)
+        addresses = await checked_addresses(host, port, limits, self._resolve)
+        if proxy is None:
+            return await self._dial(addresses, port)
+        inner = [address for address in addresses if is_inner(ip_address(address), limits)]
+        if inner:
+            return await self._dial(inner, port)
+        return await self._through_any(proxy, addresses[:_MOST_TUNNELS], port)
+
+    async def _through_any(self, proxy: Proxy, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
+        """Return a tunnel to the first of `addresses` that the proxy reaches: it may know one family only."""
+        for address in addresses[:-1]:
             try:
-                return await self._tcp.connect_tcp(address, port, each, local_address, socket_options)
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                if place == len(addresses) - 1:
-                    raise
-        raise httpcore2.ConnectError(f"{host} has no address")
+                return await self._through(proxy, address, port)
+            except httpcore2.ConnectError:
+                continue
+        return await self._through(proxy, addresses[-1], port)
+
+    async def _through(self, proxy: Proxy, host: str, port: int) -> httpcore2.AsyncNetworkStream:
+        """Return a stream to `host` by way of `proxy`, whose own address an operator chose and nobody checks."""
+        try:
+            places = [proxy.host] if _is_digits(proxy.host) else await self._resolve(proxy.host, proxy.port)
+            stream = await self._dial(places, proxy.port)
+        except (httpcore2.ConnectError, httpcore2.ConnectTimeout, OSError) as e:
+            raise httpcore2.ConnectError(f"the proxy {proxy} does not answer") from e
+        try:
+            if proxy.scheme == "https":
+                context = proxy.tls or httpx2.create_ssl_context()
+                stream = await stream.start_tls(context, proxy.host, _CONNECT_SECONDS)
+            await open_tunnel(stream, proxy, host, port, seconds=_CONNECT_SECONDS)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await stream.aclose()
+            raise
+        return stream
+
+    async def _dial(self, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
+        """Return the first connection among `addresses`, each tried a moment after the one before (RFC 8305 §5).
+
+        Raises:
+            httpcore2.ConnectError: None answers.
+            httpcore2.ConnectTimeout: None answers in time.
+        """
+        if len(addresses) == 1:
+            return await self._tcp.connect_tcp(addresses[0], port, _CONNECT_SECONDS)
+        won: list[httpcore2.AsyncNetworkStream] = []
+        failures: list[httpcore2.ConnectError | httpcore2.ConnectTimeout] = []
+
+        async def attempt(address: str, ended: anyio.Event) -> None:
+            try:
+                won.append(await self._tcp.connect_tcp(address, port, _CONNECT_SECONDS))
+                attempts.cancel_scope.cancel()
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as e:
+                failures.append(e)
+            ended.set()
+
+        try:
+            async with anyio.create_task_group() as attempts:
+                for address in addresses[:_MOST_ADDRESSES]:
+                    ended = anyio.Event()
+                    attempts.start_soon(attempt, address, ended)
+                    with anyio.move_on_after(_NEXT_SECONDS):
+                        await ended.wait()
+        except BaseException:
+            await _close(won)
+            raise
+        await _close(won[1:])
+        if won:
+            return won[0]
+        raise failures[0] if failures else httpcore2.ConnectError("no address was tried")
 
     async def connect_unix_socket(
         self,
@@ -95,3 +169,17 @@ def open_client(limits: FetchLimits, resolve: Resolver, tls: ssl.SSLContext | No
         trust_env=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
     )
+
+
+async def _close(streams: Sequence[httpcore2.AsyncNetworkStream]) -> None:
+    with anyio.CancelScope(shield=True):
+        for stream in streams:
+            await stream.aclose()
+
+
+def _is_digits(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final
 
-from errors import SourceUnreadable
+from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.fetch import sniff
 from pipeline.fetch.charset import decode
@@ -16,7 +16,7 @@ from pipeline.fetch.converted import Converted, Unreadable
 from pipeline.fetch.docx import docx_to_html
 from pipeline.fetch.feed import feed_to_html
 from pipeline.fetch.pdf import pdf_to_html
-from pipeline.fetch.shell import look_at
+from pipeline.fetch.shell import NeedsScripts, look_at, look_at_rendered
 from pipeline.fetch.text import (
     csv_to_html,
     json_lines_to_html,
@@ -30,7 +30,10 @@ from pipeline.work import check_cancelled
 
 CONVERT_SECONDS: Final = 8.0
 """Time for a document that is slow to read (a long PDF); what was read by then is kept."""
-_BROWSER_HINT: Final = "Look for another page with the same text, or for the site's API or feed."
+_BROWSER_HINT: Final = (
+    "Look for another page with the same text, or for the site's API or feed; an operator can have such pages "
+    "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
+)
 _TEXT_HINT: Final = "Look for a version of it as a web page, PDF with text, Word or text file."
 
 
@@ -53,6 +56,8 @@ class Raw:
     language: str = ""
     """What the server says, for documents that do not say it themselves."""
     notes: tuple[str, ...] = ()
+    rendered: bool = False
+    """Whether this is a page after its scripts have run."""
 
 
 def to_page(raw: Raw, *, seconds: float = CONVERT_SECONDS) -> Page:
@@ -63,7 +68,8 @@ def to_page(raw: Raw, *, seconds: float = CONVERT_SECONDS) -> Page:
         seconds: Time budget for documents read page by page.
 
     Raises:
-        SourceUnreadable: Binary, encrypted, scanned, empty, or to be filled by a browser.
+        NeedsBrowser: A page that is empty until its scripts run.
+        SourceUnreadable: Binary, encrypted, scanned or empty.
     """
     # 1. something must be there
     if not raw.body.strip(b"\x00\t\n\f\r "):
@@ -75,9 +81,10 @@ def to_page(raw: Raw, *, seconds: float = CONVERT_SECONDS) -> Page:
     # 3. as HTML
     try:
         made = _convert(raw, kind, seconds)
+    except NeedsScripts as e:
+        raise NeedsBrowser(f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT) from e
     except Unreadable as e:
-        hint = _BROWSER_HINT if "JavaScript" in str(e) else _TEXT_HINT
-        raise SourceUnreadable(f"{raw.url} holds no text: {e}.", source=raw.url, hint=hint) from e
+        raise SourceUnreadable(f"{raw.url} holds no text: {e}.", source=raw.url, hint=_TEXT_HINT) from e
     check_cancelled()
     # 4. as a page
     return Page(
@@ -107,7 +114,7 @@ def _convert(raw: Raw, kind: str, seconds: float) -> Converted:
     if kind == sniff.DOCX:
         return docx_to_html(raw.body)
     decoded = decode(raw.body, content_type=raw.content_type)
-    made = _convert_text(raw.body, decoded.text.replace("\x00", ""), kind)
+    made = _convert_text(raw, decoded.text.replace("\x00", ""), kind)
     if not decoded.note:
         return made
     return Converted(
@@ -115,16 +122,16 @@ def _convert(raw: Raw, kind: str, seconds: float) -> Converted:
     )
 
 
-def _convert_text(body: bytes, text: str, kind: str) -> Converted:
+def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
     """Return text of one of our types as HTML; what is not what it claims to be is read as plain text."""
     made: Converted | None = None
     if kind == sniff.HTML:
-        looked = look_at(text)
+        looked = look_at_rendered(text) if raw.rendered else look_at(text)
         made = Converted(looked.html, looked.title, looked.language, notes=looked.notes)
     elif kind == sniff.FEED:
-        made = feed_to_html(body) or xml_to_html(body, text)
+        made = feed_to_html(raw.body) or xml_to_html(raw.body, text)
     elif kind == sniff.XML:
-        made = xml_to_html(body, text)
+        made = xml_to_html(raw.body, text)
     elif kind in {sniff.JSON, sniff.JSON_LINES}:
         made = (json_to_html(text) if kind == sniff.JSON else None) or json_lines_to_html(text)
     elif kind == sniff.MARKDOWN:

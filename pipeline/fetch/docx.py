@@ -1,6 +1,8 @@
 """DOCX to HTML with mammoth: headings, lists, tables and links stay, images go.
 
-Not for: older `.doc` files, which are another format and are refused by their type.
+mammoth takes 35 to 60 µs an element and cannot be stopped, so that a 10 kB file can hold it for 25 s; files of many
+elements are read by `pipeline/fetch/docx_long.py`. Not for: older `.doc` files, which are another format and are
+refused by their type.
 """
 
 import io
@@ -13,11 +15,16 @@ from xml.parsers.expat import ExpatError
 import mammoth
 
 from pipeline.fetch.converted import Converted, Unreadable, whole_page
+from pipeline.fetch.docx_long import long_docx_to_html
 from pipeline.fetch.xml import child_text, has_own_entities, parse_xml
 from pipeline.work import check_cancelled
 
-_MAX_UNPACKED: Final = 12_000_000
-"""Bytes of all XML parts together. mammoth builds a minidom tree of about 20 times the text's size."""
+_MAX_UNPACKED: Final = 30_000_000
+"""Bytes of all XML parts together."""
+_MAX_PARTS: Final = 5_000
+_MAMMOTH_ELEMENTS: Final = 60_000
+"""Elements of the text (some 15,000 paragraphs) that mammoth reads in about 3 s, its tree taking about 100 MB."""
+_TEXT: Final = "word/document.xml"
 _DAMAGED: Final = (
     *(zipfile.BadZipFile, zlib.error, ExpatError, ValueError, LookupError, TypeError, AttributeError, RecursionError),
     *(NotImplementedError, OSError, EOFError),
@@ -35,14 +42,21 @@ def docx_to_html(body: bytes) -> Converted:
     try:
         title, author, published = _inspect(body)
         check_cancelled()
-        inner: str = mammoth.convert_to_html(
-            io.BytesIO(body), convert_image=_no_image, include_embedded_style_map=False
-        ).value
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            text = archive.read(_TEXT)
+        notes: tuple[str, ...] = ()
+        if text.count(b"<") > 2 * _MAMMOTH_ELEMENTS:
+            inner = long_docx_to_html(text)
+            notes = ("a long Word file: its links and footnotes were left out",)
+        else:
+            inner = mammoth.convert_to_html(
+                io.BytesIO(body), convert_image=_no_image, include_embedded_style_map=False
+            ).value
     except _DAMAGED as e:
         raise Unreadable(f"it is a damaged Word file ({type(e).__name__})") from e
     if not inner.strip():
         raise Unreadable("it is a Word file without text")
-    return Converted(whole_page(inner, title=title), title, "", author, published)
+    return Converted(whole_page(inner, title=title), title, "", author, published, notes)
 
 
 def _no_image(_image: object) -> list[object]:
@@ -54,6 +68,8 @@ def _inspect(body: bytes) -> tuple[str, str, str]:
     """Return title, author and ISO date of a file whose parts are of a sound size and form."""
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         parts = [part for part in archive.infolist() if part.filename.endswith((".xml", ".rels"))]
+        if len(parts) > _MAX_PARTS:
+            raise Unreadable(f"it is a Word file of {len(parts):,} parts, over the cap of {_MAX_PARTS:,}")
         unpacked = sum(part.file_size for part in parts)
         if unpacked > _MAX_UNPACKED:
             raise Unreadable(f"it is a Word file that unpacks to {unpacked:,} bytes, over the cap of {_MAX_UNPACKED:,}")

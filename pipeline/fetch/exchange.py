@@ -13,17 +13,20 @@ import anyio
 import httpcore2
 import httpx2
 
-from errors import AddressRefused, SourceError, SourceTimeout, SourceUnavailable
+from errors import AddressRefused, SourceBlocked, SourceError, SourceTimeout, SourceUnavailable
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.body import drain, read_body
 from pipeline.fetch.charset import decode
 from pipeline.fetch.gates import Gates
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.pauses import Pauses
 from pipeline.fetch.robots import FETCH_SECONDS, MAX_BYTES, RobotsMemory, Rules, parse_robots, product_token
 from pipeline.fetch.status import retry_after
 
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _TRANSIENT: Final = frozenset((502, 503, 504))
+_BUSY: Final = frozenset((429, 503))
+"""Answers whose `Retry-After` speaks for the whole site."""
 _RETRY_SECONDS: Final = (0.1, 0.5)
 """A wait before the one retry is drawn from this range, so that many clients do not come back at once."""
 _LONGEST_RETRY_AFTER: Final = 3.0
@@ -53,6 +56,7 @@ class Exchange:
         self._clock = clock
         self._gates = Gates(overall=limits.overall, per_host=limits.per_host)
         self._robots = RobotsMemory()
+        self._pauses = Pauses()
 
     async def ask(self, url: str, *, validators: Mapping[str, str]) -> Answer:
         """Return the answer for `url` after redirects, each hop checked as the first.
@@ -96,7 +100,26 @@ class Exchange:
             ) from e
 
     async def _hop(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
-        """Return the answer of one address, asked a second time where that may help."""
+        """Return the answer of one address, asked a second time where that may help.
+
+        Raises:
+            SourceBlocked: The site asked to be left alone, and the time is not over.
+        """
+        origin = _origin(target)
+        pause = self._pauses.remaining(origin, now=self._clock())
+        if pause > _LONGEST_RETRY_AFTER:
+            raise SourceBlocked(
+                f"{url} is not asked now: {target.host} asked to be left alone for another {pause:.0f} s.",
+                source=url,
+                hint=f"Try again in {pause:.0f} s, or use another source.",
+            )
+        await anyio.sleep(pause)
+        answer = await self._twice(url, target, headers)
+        if answer.status in _BUSY:
+            self._pauses.note(origin, retry_after(answer.headers, now=self._clock()) or 0.0, now=self._clock())
+        return answer
+
+    async def _twice(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
         if self._limits.retry:
             try:
                 answer = await self._once(url, target, headers)
@@ -116,9 +139,9 @@ class Exchange:
 
     def _wait_for(self, answer: Answer) -> float | None:
         """Return the seconds after which an answer is worth asking for again, None when it stands."""
-        if answer.status not in _TRANSIENT:
-            return None
         asked = retry_after(answer.headers, now=self._clock())
+        if answer.status not in _TRANSIENT and (answer.status != 429 or asked is None):
+            return None
         if asked is not None and asked > _LONGEST_RETRY_AFTER:
             return None
         return (asked or 0.0) + random.uniform(*_RETRY_SECONDS)
@@ -157,7 +180,7 @@ class Exchange:
         Raises:
             AddressRefused: robots.txt disallows the path, or could not be had.
         """
-        origin = f"{target.url.scheme}://{target.host}:{target.port}"
+        origin = _origin(target)
         rules = self._robots.get(origin, now=self._clock())
         if rules is None:
             async with self._gates.flight(f"robots:{origin}"):
@@ -199,6 +222,10 @@ class Exchange:
         if not 200 <= answer.status < 300:
             return Rules()
         return parse_robots(decode(answer.body).text, agent=product_token(self._limits.user_agent))
+
+
+def _origin(target: Target) -> str:
+    return f"{target.url.scheme}://{target.host}:{target.port}"
 
 
 def _plain_headers(headers: httpx2.Headers) -> dict[str, str]:

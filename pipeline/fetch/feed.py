@@ -4,22 +4,15 @@ Not for: following the links of a feed.
 """
 
 import html
-import re
 from typing import Final
 
-import lxml.html
-from lxml import etree
-
 from pipeline.fetch.converted import Converted, escape, whole_page
+from pipeline.fetch.fragment import fragment_to_html, plain_text
 from pipeline.fetch.xml import Element, child_text, local_name, parse_xml
 from pipeline.work import check_cancelled
 
 _MAX_ENTRIES: Final = 500
 _ENTRY: Final = {"item", "entry"}
-_DEEPEST: Final = 200
-"""Tags left open at once; `<p>` and `<br>` count though they close by themselves, so that long texts may be taken for
-deep. Those lose their markup, not their words."""
-_TAG: Final = re.compile(r"<[^<>]{0,2000}>")
 
 
 def feed_to_html(body: bytes) -> Converted | None:
@@ -33,7 +26,7 @@ def feed_to_html(body: bytes) -> Converted | None:
     parts = [f"<h1>{escape(title)}</h1>"]
     about = child_text(channel, "description", "subtitle")
     if about:
-        parts.append(f"<p>{escape(_plain(about))}</p>")
+        parts.append(f"<p>{escape(plain_text(about))}</p>")
     for entry in entries[:_MAX_ENTRIES]:
         check_cancelled()
         parts.append(_article(entry))
@@ -43,7 +36,7 @@ def feed_to_html(body: bytes) -> Converted | None:
 
 
 def _article(entry: Element) -> str:
-    title = _plain(child_text(entry, "title")) or "(without title)"
+    title = plain_text(child_text(entry, "title")) or "(without title)"
     link = child_text(entry, "link") or next(
         (child.get("href") or "" for child in entry if local_name(child) == "link"), ""
     )
@@ -58,31 +51,6 @@ def _article(entry: Element) -> str:
     if when:
         parts.append(f"<p><time>{escape(when)}</time></p>")
     if text:
-        parts.append(_inner(text))
+        parts.append(fragment_to_html(text))
     parts.append("</article>")
     return "\n".join(parts)
-
-
-def _inner(text: str) -> str:
-    """Return an entry's text as HTML whose tags are all closed: entries carry HTML as text, often cut anywhere."""
-    if "<" not in text or _is_deep(text):
-        return f"<p>{escape(_plain(text))}</p>"
-    try:
-        div = lxml.html.fragment_fromstring(text.replace("\x00", ""), create_parent="div")
-        return str(lxml.html.tostring(div, encoding="unicode"))
-    except (etree.LxmlError, ValueError, AssertionError):
-        return f"<p>{escape(_plain(text))}</p>"
-
-
-def _is_deep(text: str) -> bool:
-    """Return whether elements may nest deeper than libxml2 reads: it leaves out what lies below a depth of 256."""
-    depth = deepest = 0
-    for match in _TAG.finditer(text):
-        depth += -1 if match.group().startswith("</") else 1
-        deepest = max(deepest, depth)
-    return deepest > _DEEPEST
-
-
-def _plain(text: str) -> str:
-    """Return a text that may be HTML as plain text on one line."""
-    return " ".join(html.unescape(_TAG.sub(" ", text)).split())

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final
 
+from pipeline.fetch.proxy import Proxy
+
 USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
 
 # Ports of other protocols, where an HTTP request could be taken for a command (the Fetch standard keeps such a list):
@@ -43,6 +45,11 @@ class FetchLimits:
     """Whether 127.0.0.0/8 and ::1 may be asked: for tests, and for services on one's own machine."""
     allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """Private networks that may be asked; metadata addresses stay refused."""
+    nat64: tuple[IPv6Network, ...] = ()
+    """Prefixes of the network's IPv4 translator (RFC 6052), 64:ff9b::/96 or its own: an address in one is judged by the
+    IPv4 address that it carries. None by default, and 64:ff9b::/96 is then refused like any IPv4 inside IPv6."""
+    proxy: Proxy | None = None
+    """Through which public addresses are asked; loopback and `allowed_networks` are asked directly."""
     respect_robots: bool = True
     user_agent: str = USER_AGENT
     blocked_ports: frozenset[int] = BLOCKED_PORTS

@@ -7,16 +7,15 @@ scripts, or what is main text (`pipeline/html`).
 """
 
 import html as entities
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from pipeline.fetch.converted import Unreadable, escape, whole_page
+from pipeline.fetch.converted import Unreadable, whole_page
+from pipeline.fetch.script_data import ScriptData
 from pipeline.work import check_cancelled
 
-NEEDS_BROWSER: Final = "the page is built by scripts in a browser; its text was taken from its JSON-LD data"
+NEEDS_BROWSER: Final = "the page is built by scripts in a browser; its text was taken from its JSON-LD or script data"
 MAY_NEED_BROWSER: Final = "the page shows little text; a browser that runs its scripts may show more"
 _FEW_LETTERS: Final = 200
 """Visible letters below which a page with scripts may be a shell."""
@@ -25,31 +24,25 @@ _NO_LETTERS: Final = 60
 _ROOT: Final = re.compile(
     r"""\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby|svelte|main-app)["'\s>]|\bng-app\b|\bdata-reactroot\b"""
 )
+_EMPTY_ROOT: Final = re.compile(
+    r"""<(?:div|main|section)\b[^<>]{0,200}?\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby)["'\s>][^<>]{0,200}>?\s{0,200}</"""
+    r"""|<app-root\b[^<>]{0,200}>\s{0,200}</""",
+    re.IGNORECASE,
+)
+_FRAME_LETTERS: Final = 1500
+"""Letters of header, menu and footer around an empty root; a page with more has text of its own."""
 _ROOT_NAMES: Final = {"app-root", "app-component"}
 _SILENT: Final = {"script", "style", "template", "noscript", "svg", "iframe", "object", "title", "textarea"}
 """Elements whose content is not shown; skipped to their first closing tag."""
 _CLOSING: Final = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in _SILENT}
 _LANG: Final = re.compile(r"""\b(?:xml:)?lang\s{0,3}=\s{0,3}["']?\s{0,3}([A-Za-z]{2})(?![A-Za-z])""", re.IGNORECASE)
-_LD_TYPE: Final = re.compile(r"""\btype\s{0,3}=\s{0,3}["']?application/ld\+json""", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:-]{0,40}")
 _TAG_LOOK: Final = 2000
 """Characters of a tag in which its attributes are looked for."""
-_LD_TEXTS: Final = ("articleBody", "text", "description", "reviewBody", "recipeInstructions", "step", "acceptedAnswer")
-_LD_NAMES: Final = ("headline", "name", "title")
-_LD_LISTS: Final = (
-    "recipeIngredient",
-    "recipeInstructions",
-    "step",
-    "mainEntity",
-    "@graph",
-    "itemListElement",
-    "review",
-)
-_LD_MAX: Final = 400
-_LD_BYTES: Final = 2_000_000
-_LD_SCRIPTS: Final = 20
-_WORTH_LETTERS: Final = 120
-"""JSON-LD with less text than this says what the page is about, not what it says."""
+
+
+class NeedsScripts(Unreadable):
+    """There is no text to read before scripts have run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +60,37 @@ def look_at(html: str) -> Looked:
     """Return an HTML page with its title and language, or its JSON-LD where the page itself is a shell.
 
     Raises:
+        NeedsScripts: It is empty until its scripts run, and carries no data that could stand for it.
         Unreadable: There is no visible text, and nothing in its place.
     """
     scan = _Scan(html)
     scan.run()
     shell = scan.letters < _FEW_LETTERS and scan.has_scripts and (scan.is_shell_form or scan.letters == 0)
     if scan.letters > 0 and not shell:
-        return Looked(html, scan.title, scan.language)
-    recovered = _from_json_ld(scan.data)
+        notes = (MAY_NEED_BROWSER,) if scan.has_empty_root() else ()
+        return Looked(html, scan.title, scan.language, notes)
+    recovered = scan.data.as_html()
     if recovered:
         page = whole_page(recovered, title=scan.title, language=scan.language)
         return Looked(page, scan.title, scan.language, (NEEDS_BROWSER,))
     if shell and scan.letters >= _NO_LETTERS:
         return Looked(html, scan.title, scan.language, (MAY_NEED_BROWSER,))
     if shell:
-        raise Unreadable("it is an empty page that scripts fill in a browser (needs JavaScript)")
+        raise NeedsScripts(f"it is an empty page that scripts fill in a browser (needs JavaScript); {scan.found()}")
     raise Unreadable("it is a page without visible text")
+
+
+def look_at_rendered(html: str) -> Looked:
+    """Return a page as a browser left it, with its title and language.
+
+    Raises:
+        Unreadable: There is no visible text, even now.
+    """
+    scan = _Scan(html)
+    scan.run()
+    if scan.letters == 0:
+        raise Unreadable("it shows no text even after its scripts have run in a browser")
+    return Looked(html, scan.title, scan.language)
 
 
 @dataclass(slots=True)
@@ -90,20 +98,20 @@ class _Scan:
     """One pass over the tags, which ends where enough letters were seen."""
 
     html: str
+    enough: int = _FEW_LETTERS
     letters: int = 0
-    """Visible letters and digits, counted to a little over `_FEW_LETTERS`."""
+    """Visible letters and digits, counted to a little over `enough`."""
     title: str = ""
     language: str = ""
     has_scripts: bool = False
     is_shell_form: bool = False
     """A root element that scripts fill, or a `noscript` that asks for JavaScript."""
-    data: list[str] = field(default_factory=list)
-    """Texts of the JSON-LD scripts seen."""
+    data: ScriptData = field(default_factory=ScriptData)
     _unclosed: set[str] = field(default_factory=set)
 
     def run(self) -> None:
         html, at, tags = self.html, 0, 0
-        while self.letters < _FEW_LETTERS:
+        while self.letters < self.enough:
             tags += 1
             if tags % 10_000 == 0:
                 check_cancelled()
@@ -120,12 +128,25 @@ class _Scan:
                 return
             at = self._enter(start, end)
 
+    def found(self) -> str:
+        """Return what the page does show, in words."""
+        named = f'it is called "{self.title[:80]}"' if self.title else "it has no title"
+        return f"{named} and shows {self.letters} letters" if self.letters else f"{named} and shows nothing"
+
+    def has_empty_root(self) -> bool:
+        """Return whether a page with some text of its own (a header, a footer) has a place that scripts fill."""
+        if _EMPTY_ROOT.search(self.html) is None or "<script" not in self.html:
+            return False
+        whole = _Scan(self.html, enough=_FRAME_LETTERS)
+        whole.run()
+        return whole.letters < _FRAME_LETTERS
+
     def _count(self, start: int, end: int) -> None:
         for position in range(start, end, 500):
             piece = self.html[position : min(end, position + 500)]
             if not piece.isspace():
                 self.letters += sum(map(str.isalnum, piece))
-            if self.letters >= _FEW_LETTERS:
+            if self.letters >= self.enough:
                 return
 
     def _enter(self, start: int, end: int) -> int:
@@ -156,44 +177,4 @@ class _Scan:
             self.is_shell_form = self.is_shell_form or "javascript" in self.html[start : min(end, start + 5000)].lower()
         elif name == "script":
             self.has_scripts = True
-            if _LD_TYPE.search(tag) and len(self.data) < _LD_SCRIPTS and end - start <= _LD_BYTES:
-                self.data.append(self.html[start:end])
-
-
-def _from_json_ld(scripts: list[str]) -> str:
-    """Return HTML of the texts in JSON-LD data, empty when they are too few to stand for the page."""
-    parts: list[str] = []
-    letters = 0
-    for script in scripts:
-        try:
-            value = json.loads(script)
-        except (ValueError, RecursionError):
-            continue
-        for tag, text in _ld_texts(value):
-            parts.append(f"<{tag}>{escape(text)}</{tag}>")
-            letters += len(text)
-    return "\n".join(parts) if letters >= _WORTH_LETTERS else ""
-
-
-def _ld_texts(value: object) -> Iterator[tuple[str, str]]:
-    """Yield tag and text of names and texts in reading order; bounded, without recursion."""
-    waiting: list[object] = [value]
-    for _ in range(_LD_MAX):
-        if not waiting:
-            return
-        item = waiting.pop()
-        if isinstance(item, str):
-            if item.strip():
-                yield "p", item.strip()
-        elif isinstance(item, list):
-            waiting.extend(reversed(item[:_LD_MAX]))
-        elif isinstance(item, dict):
-            name = next((item[key] for key in _LD_NAMES if isinstance(item.get(key), str)), "")
-            if name.strip():
-                yield "h2", name.strip()
-            inner = [item[key] for key in (*_LD_TEXTS, *_LD_LISTS) if key in item and item[key] != name]
-            seen: list[object] = []
-            for part in inner:
-                if part not in seen:
-                    seen.append(part)
-            waiting.extend(reversed(seen))
+            self.data.add(tag, self.html[start:end])

@@ -9,6 +9,8 @@ import re
 import zipfile
 from typing import Final
 
+from pipeline.fetch.charset import unmarked_utf16
+
 HTML: Final = "text/html"
 PDF: Final = "application/pdf"
 DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -119,8 +121,10 @@ def _binary_type(body: bytes, start: bytes, said: str) -> str:
     signed = _signed_type(body, start)
     if signed or start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return signed
+    if b"\x00" in start and unmarked_utf16(body):
+        return ""
     control = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in start)
-    if (b"\x00" in start and not _is_utf16(start)) or control * 2 > len(start):
+    if b"\x00" in start or control * 2 > len(start):
         return said if said and not said.startswith("text/") and said not in _UNSAID else "application/octet-stream"
     return ""
 
@@ -140,12 +144,6 @@ def _signed_type(body: bytes, start: bytes) -> str:
 
 def _is_words(start: bytes) -> bool:
     return all(byte > 31 or byte in b"\t\n\f\r" for byte in start)
-
-
-def _is_utf16(start: bytes) -> bool:
-    """Return whether the zero bytes lie as in UTF-16 text of a Latin script: all even, or all odd places."""
-    even, odd = start[::2].count(0), start[1::2].count(0)
-    return min(even, odd) * 20 <= max(even, odd) and max(even, odd) * 4 > len(start)
 
 
 def _zip_type(body: bytes) -> str:

@@ -1,0 +1,358 @@
+"""Pages as a browser shows them once their scripts have run: Playwright on a Chromium that is installed already.
+
+The extra `browser`. A page's scripts are a stranger's program, so the browser has no network: its only proxy is a port
+on which nothing answers and every name is unknown to it, and each request that Playwright sees is answered by
+`pipeline/fetch/subresources.py` or refused. What Playwright does not see (sockets, WebRTC, prefetches) finds no road.
+One browser process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
+(`pipeline/fetch/render.py`), nor logging in, clicking or taking pictures.
+"""
+
+import importlib
+import importlib.util
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from errors import MissingExtra, SourceTimeout, SourceUnavailable, UsageError
+from pipeline.fetch.subresources import Given, RenderLimits, Subresources, Wanted
+from pipeline.work import in_thread
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, CDPSession, Page, Route
+
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+_APPLICATIONS: Final = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
+)
+FLAGS: Final = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-remote-fonts",
+    "--dns-prefetch-disable",
+    "--no-pings",
+    "--proxy-bypass-list=<-loopback>",  # loopback too goes to the proxy, where nothing answers
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--js-flags=--max-old-space-size=512",
+)
+"""With a proxy that nobody answers: no connection, no datagram and no look-up leaves the browser."""
+_NO_SOCKETS: Final = """for (const name of
+  ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'SharedWorker']) delete globalThis[name];"""
+_POLL_SECONDS: Final = 0.1
+_QUIET_POLLS: Final = 4
+"""Looks in a row that find the same amount of text and no request under way; an empty page gets three times as many."""
+_LAST_SECONDS: Final = 1.0
+"""Kept at the end of the deadline for writing out what is there by then."""
+_CLOSE_SECONDS: Final = 3.0
+_WORLD: Final = "winnow"
+_HOME: Final = "winnow-browser-"
+"""Begins the name of a browser's folder; the server's process number follows."""
+# In a world of its own, where the page's scripts cannot replace what these words mean.
+_LOOK: Final = "document.body ? document.body.innerText.trim().length : 0"
+_WRITE: Final = """(() => {
+  const hosts = [];
+  const look = root => {
+    for (const element of root.querySelectorAll('*'))
+      if (element.shadowRoot && hosts.length < 2000) { hosts.push(element); look(element.shadowRoot); }
+  };
+  look(document);
+  for (const host of hosts.reverse()) {
+    const box = document.createElement('div');
+    box.append(...host.shadowRoot.childNodes);
+    host.prepend(box);
+  }
+  for (const element of document.querySelectorAll('script:not([type="application/ld+json"]), noscript'))
+    element.remove();
+  return document.documentElement.outerHTML.slice(0, CAP);
+})()"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A page as it stood when it was quiet, or when its time was up."""
+
+    html: str
+    url: str
+    """Where it stood then: scripts may have led to another page of the same site."""
+    settled: bool
+    """False when the page was still at work."""
+    asked: int
+    """Requests that it made."""
+    refused: int
+    left_for: str = ""
+    """Where its scripts lead, empty for a page that stays."""
+
+
+def find_browser(setting: str) -> Path | None:
+    """Return the Chromium that `setting` means: a path, `auto` to look for one, or `none`.
+
+    Raises:
+        MissingExtra: Playwright is not installed.
+        UsageError: There is no such file, or none was found.
+    """
+    wanted = setting.strip()
+    if wanted.lower() in {"", "none"}:
+        return None
+    if importlib.util.find_spec("playwright") is None:
+        raise MissingExtra("playwright", extra="browser", needed_for=f"WINNOW_BROWSER={wanted}")
+    if wanted.lower() != "auto":
+        path = Path(wanted).expanduser()
+        if not path.is_file():
+            raise UsageError(
+                f"WINNOW_BROWSER is {wanted!r}, where there is no file.",
+                hint="Give the path of Chromium or Chrome, `auto` to look for one, or `none`.",
+            )
+        return path
+    found = [place for place in map(shutil.which, _NAMES) if place]
+    found += [place for place in _APPLICATIONS if Path(place).is_file()]
+    if not found:
+        raise UsageError(
+            "WINNOW_BROWSER is 'auto', but no Chromium was found.",
+            hint="Install one (apt-get install chromium, or Chrome), or name its path.",
+        )
+    return Path(found[0])
+
+
+class Browser:
+    """Renders pages with one Chromium; makes a process for each page and leaves none behind."""
+
+    def __init__(self, executable: Path, caps: RenderLimits | None = None) -> None:
+        """Take the Chromium to start; nothing is started yet."""
+        self._executable = executable
+        self.caps = caps or RenderLimits()
+        self._places = anyio.Semaphore(self.caps.at_once)
+
+    async def render(self, page: Given, url: str, answers: Subresources) -> Rendered:
+        """Return a page after its scripts have run.
+
+        Args:
+            page: The page as it was fetched; its address is answered with this, so that it is not asked for twice.
+            url: Where it was found.
+            answers: Answers what it asks for.
+
+        Raises:
+            SourceTimeout: Its scripts left no moment in which it could be read.
+            SourceUnavailable: The browser does not start, or died.
+            MissingExtra: Playwright is not installed.
+        """
+        async with self._places:
+            try:
+                with anyio.move_on_after(self.caps.seconds):
+                    return await self._in_time(page, url, answers)
+            except _playwright_error() as e:
+                reason = str(e).strip().split("\n")[0][:200]
+                raise SourceUnavailable(
+                    f"The browser {self._executable} could not render {url}: {reason}.",
+                    source=url,
+                    hint="Check that it starts (winnow doctor), or set WINNOW_BROWSER=none.",
+                ) from e
+        raise SourceTimeout(
+            f"{url} was not rendered after {self.caps.seconds:g} s: its scripts do not end.",
+            source=url,
+            hint="Use another source.",
+        )
+
+    async def _in_time(self, page: Given, url: str, answers: Subresources) -> Rendered:
+        ends = anyio.current_time() + self.caps.seconds - _LAST_SECONDS
+        rendered: Rendered | None = None
+        failure: Exception | None = None
+        async with _started(self._executable) as context, anyio.create_task_group() as group:
+            try:
+                rendered = await self._visit(context, _Desk(page, url, answers, group), ends)
+            except _playwright_error() as e:
+                failure = e  # raised below: leaving the group with it would wrap it
+            group.cancel_scope.cancel()
+        if rendered is None:
+            raise failure or SourceUnavailable(f"The browser gave nothing for {url}.", source=url)
+        return rendered
+
+    async def _visit(self, context: "BrowserContext", desk: "_Desk", ends: float) -> Rendered:
+        # 1. every request comes to us
+        await context.route("**/*", desk.take)
+        await context.add_init_script(_NO_SOCKETS)
+        tab = await context.new_page()
+        context.on("page", desk.turn_away)
+        session = await context.new_cdp_session(tab)
+        # 2. the page, until it is quiet
+        with anyio.move_on_at(ends):
+            await tab.goto(desk.url, wait_until="commit")
+        settled = await _settle(session, desk, ends)
+        # 3. what it shows
+        place = await _evaluate(session, "location.href")
+        html = await _evaluate(session, _WRITE.replace("CAP", str(self.caps.html)))
+        return Rendered(
+            html if isinstance(html, str) else "",
+            place if isinstance(place, str) and place.startswith(("http://", "https://")) else desk.url,
+            settled,
+            desk.answers.asked,
+            desk.answers.refused,
+            desk.left_for,
+        )
+
+
+class _Desk:
+    """Where the page's requests arrive; each is answered by a task of the page's group."""
+
+    def __init__(self, page: Given, url: str, answers: Subresources, group: TaskGroup) -> None:
+        self._page = page
+        self.url = url.split("#", maxsplit=1)[0]
+        self.answers = answers
+        self._group = group
+        self.under_way = 0
+        self.left_for = ""
+        """Where the page's scripts lead."""
+        self._served = 0
+
+    def take(self, route: "Route") -> None:
+        """Start answering a request; called by Playwright."""
+        self._group.start_soon(self._answer, route)
+
+    def turn_away(self, popup: "Page") -> None:
+        """Close a window that the page opens; called by Playwright."""
+        self._group.start_soon(_ended, popup.close)
+
+    async def _answer(self, route: "Route") -> None:
+        self.under_way += 1
+        try:
+            given = await self._given(route)
+            if given is None and route.request.is_navigation_request():
+                await route.fulfill(status=204)  # the page stays where it is; an abort would show an error page
+            elif given is None:
+                await route.abort("blockedbyclient")
+            else:
+                await route.fulfill(status=given.status, headers=dict(given.headers), body=given.body)
+        except _playwright_error():
+            pass  # the page has gone on without waiting for this answer
+        finally:
+            self.under_way -= 1
+
+    async def _given(self, route: "Route") -> Given | None:
+        request = route.request
+        if request.is_navigation_request():
+            if request.frame.parent_frame is not None:
+                return None  # what stands in a frame is not part of the page's own HTML
+            if request.url.split("#")[0] == self.url and request.method == "GET":
+                self._served += 1
+                return self._page if self._served <= 3 else None  # a page that reloads itself for ever
+            self.left_for = request.url[:300]
+        return await self.answers.answer(
+            Wanted(request.url, request.method, request.resource_type, request.headers, request.post_data_buffer or b"")
+        )
+
+
+async def _settle(session: "CDPSession", desk: _Desk, ends: float) -> bool:
+    """Wait until the text has stopped growing and nothing is being loaded; False when time is up before."""
+    before, quiet = -1, 0
+    with anyio.move_on_at(ends):
+        while True:
+            found = await _evaluate(session, _LOOK)
+            letters = found if isinstance(found, int) else 0
+            quiet = quiet + 1 if letters == before and desk.under_way == 0 else 0
+            before = letters
+            if quiet >= (_QUIET_POLLS if letters else 3 * _QUIET_POLLS):
+                return True
+            await anyio.sleep(_POLL_SECONDS)
+    return False
+
+
+async def _evaluate(session: "CDPSession", expression: str) -> object:
+    """Return the value of an expression over the page's document, None while a navigation is replacing it."""
+    try:
+        tree = await session.send("Page.getFrameTree")
+        frame = tree["frameTree"]["frame"]["id"]
+        world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD})
+        found = await session.send(
+            "Runtime.evaluate",
+            {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True},
+        )
+    except _playwright_error():
+        return None
+    value: object = found["result"].get("value")
+    return value
+
+
+@asynccontextmanager
+async def _started(executable: Path) -> AsyncIterator["BrowserContext"]:
+    """Start a browser without a network and yield an empty profile in it; both are gone afterwards."""
+    api = await in_thread(_package)  # importing it takes 0.25 s
+    await in_thread(_sweep)
+    async with AsyncExitStack() as stack:
+        home = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix=f"{_HOME}{os.getpid()}-", ignore_cleanup_errors=True)
+        )
+        # Bound and never listened on: while we hold it, nobody can answer there.
+        dead = stack.enter_context(socket.socket())
+        dead.bind(("127.0.0.1", 0))
+        driver = await api.async_playwright().start()
+        stack.push_async_callback(_ended, driver.stop)
+        browser = await driver.chromium.launch(
+            executable_path=executable,
+            headless=True,
+            # Chromium's sandbox does not work for root; for everybody else it stays on.
+            chromium_sandbox=sys.platform == "win32" or os.geteuid() != 0,
+            args=[*FLAGS, f"--proxy-server=http://127.0.0.1:{dead.getsockname()[1]}"],
+            env={"HOME": home, "TMPDIR": home},
+            handle_sigint=False,
+            handle_sigterm=False,
+            handle_sighup=False,
+        )
+        stack.push_async_callback(_ended, browser.close)
+        context = await browser.new_context(
+            service_workers="block", accept_downloads=False, permissions=[], locale="en-US", timezone_id="UTC"
+        )
+        yield context
+
+
+def _sweep() -> None:
+    """Remove the folders of browsers whose server was killed before it could."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_HOME}*-*"):
+        number = path.name.removeprefix(_HOME).partition("-")[0]
+        if number.isdecimal() and not _runs(int(number)) and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)  # those of other users stay
+
+
+def _runs(process: int) -> bool:
+    if sys.platform == "win32":
+        return True  # there, asking would end the process
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+async def _ended(close: Any) -> None:
+    """Close within a bound, on cancellation too; what then still runs dies with Playwright's driver."""
+    with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+        try:
+            await close()
+        except _playwright_error():
+            pass  # it is gone already
+
+
+def _package() -> Any:
+    try:
+        return importlib.import_module("playwright.async_api")
+    except ImportError as e:
+        raise MissingExtra("playwright", extra="browser", needed_for="rendering a page") from e
+
+
+def _playwright_error() -> type[Exception]:
+    error: type[Exception] = _package().Error
+    return error

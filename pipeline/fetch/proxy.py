@@ -1,0 +1,203 @@
+"""Ways to the web through another machine: HTTP proxies (CONNECT) and SOCKS5, each asked for a tunnel to a target.
+
+What goes through the tunnel (TLS, HTTP) is the same as without one, so the proxy sees host and port of a page and never
+its text. By default the proxy is told the address that the guard checked, and resolves nothing. Where it is told names
+(`Proxy.resolves`, for networks whose own name server knows no public names), nobody here can see where they lead: then
+the guard judges the form of names only, and keeping the proxy out of private networks is the proxy's own rule to make.
+Not for: proxies that read pages on their way; the environment's `HTTP_PROXY`, which is never read.
+"""
+
+import base64
+import ssl
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import httpcore2
+
+from errors import SourceUnavailable, UsageError
+
+_PORTS: Final = {"http": 3128, "https": 443, "socks5": 1080, "socks5h": 1080}
+_LONGEST_ANSWER: Final = 16_384
+"""Bytes of the answer to CONNECT; a proxy that says more is no proxy."""
+_PASSING: Final = frozenset((500, 502, 503, 504))
+"""What proxies say when the site behind them is away; worth a second try, as a refused connection is."""
+_CREDENTIALS: Final = 255
+"""Bytes of a user name or password in SOCKS5 (RFC 1929)."""
+_SOCKS_REPLIES: Final = {
+    1: "general failure",
+    2: "not allowed by its rules",
+    3: "network unreachable",
+    4: "host unreachable",
+    5: "connection refused",
+    6: "time to live expired",
+    7: "command not supported",
+    8: "address type not supported",
+}
+_SOCKS_PASSING: Final = frozenset((1, 3, 4, 5, 6))
+_HINT: Final = "An operator can correct WINNOW_PROXY; another page may be reachable."
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """One proxy. Shown and logged without its user name and password."""
+
+    scheme: str
+    """http, https (TLS to the proxy) or socks5."""
+    host: str
+    port: int
+    user: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    resolves: bool = False
+    """Whether it is told names instead of checked addresses."""
+    tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
+    """Which certificates an https proxy may show; None for the system's."""
+
+    def __str__(self) -> str:
+        """Scheme, host and port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
+    """Return the proxy that a setting such as `http://user:password@proxy.example:3128` names.
+
+    Args:
+        text: `http`, `https`, `socks5` or `socks5h` URL; user name and password percent-encoded.
+        resolves: Whether it is told names; `socks5h` says the same.
+
+    Raises:
+        UsageError: It names no proxy. The message repeats nothing that could be a password.
+    """
+    hint = "Use http://host:port, https://host:port or socks5://host:port, with user:password@ where it asks for them."
+    try:
+        parts = urlsplit(text.strip())
+        host, port = parts.hostname or "", parts.port
+    except ValueError as e:
+        # `from None`: the parser's own message repeats what it was given.
+        raise UsageError("The proxy's address cannot be read.", hint=hint) from (e if "@" not in text else None)
+    if parts.scheme not in _PORTS:
+        shown = parts.scheme if parts.scheme.isalnum() and len(parts.scheme) < 12 and "@" not in parts.scheme else ""
+        raise UsageError(f"The proxy's scheme {shown!r} is none that is known.", hint=hint)
+    if not host or port == 0 or parts.path not in {"", "/"} or parts.query or parts.fragment:
+        raise UsageError("The proxy's address must be a scheme, a host and a port, and nothing else.", hint=hint)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if max(len(user.encode()), len(password.encode())) > _CREDENTIALS or ":" in user:
+        raise UsageError("The proxy's user name or password is longer than 255 bytes, or a name with a colon.")
+    return Proxy(
+        scheme="socks5" if parts.scheme == "socks5h" else parts.scheme,
+        host=host,
+        port=port or _PORTS[parts.scheme],
+        user=user,
+        password=password,
+        resolves=resolves or parts.scheme == "socks5h",
+    )
+
+
+async def open_tunnel(
+    stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, *, seconds: float
+) -> None:
+    """Have `proxy`, to which `stream` is open, connect it to `host`; what is written after that goes to the host.
+
+    Args:
+        stream: A fresh connection to the proxy.
+        proxy: Whose language is spoken.
+        host: An address in digits, or a name where the proxy resolves.
+        port: Of the target.
+        seconds: For each read and write.
+
+    Raises:
+        SourceUnavailable: The proxy refuses the tunnel, or us; asking again would not help.
+        httpcore2.ConnectError: The target is away, by the proxy's word, or the proxy broke off.
+    """
+    try:
+        if proxy.scheme == "socks5":
+            await _socks(stream, proxy, host, port, seconds)
+        else:
+            await _connect(stream, proxy, host, port, seconds)
+    except (httpcore2.NetworkError, httpcore2.TimeoutException) as e:
+        if isinstance(e, httpcore2.ConnectError):
+            raise
+        raise httpcore2.ConnectError(f"the proxy {proxy} broke off") from e
+
+
+async def _connect(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, seconds: float) -> None:
+    """HTTP's CONNECT (RFC 9110 §9.3.6)."""
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
+    if proxy.user or proxy.password:
+        token = base64.b64encode(f"{proxy.user}:{proxy.password}".encode()).decode("ascii")
+        lines.append(f"Proxy-Authorization: Basic {token}")
+    await stream.write("\r\n".join([*lines, "", ""]).encode("ascii"), seconds)
+    head = bytearray()
+    while b"\r\n\r\n" not in head:
+        piece = await stream.read(4096, seconds)
+        head += piece
+        if not piece or len(head) > _LONGEST_ANSWER:
+            raise httpcore2.ConnectError(f"the proxy {proxy} gave no answer to CONNECT")
+    version, _, rest = bytes(head).partition(b" ")
+    status = int(rest[:3]) if version.startswith(b"HTTP/1.") and rest[:3].isdigit() else 0
+    if 200 <= status < 300 and head.endswith(b"\r\n\r\n"):
+        return
+    if status in _PASSING:
+        raise httpcore2.ConnectError(f"the proxy {proxy} answered {status} for {host} port {port}")
+    raise _unwilling(proxy, host, port, _reason(status, port))
+
+
+def _reason(status: int, port: int) -> str:
+    if status == 407:
+        return "it asks for another user name or password (407)"
+    if status in {403, 405} and port != 443:
+        return f"{status}; many proxies tunnel to port 443 only, so an https address may work"
+    return str(status) if status else "its answer is no HTTP"
+
+
+async def _socks(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, seconds: float) -> None:
+    """SOCKS5's CONNECT (RFC 1928), with a user name and password where there are some (RFC 1929)."""
+    with_password = bool(proxy.user or proxy.password)
+    await stream.write(b"\x05\x02\x00\x02" if with_password else b"\x05\x01\x00", seconds)
+    version, method = await _exactly(stream, proxy, 2, seconds)
+    if version != 5 or method not in ({0, 2} if with_password else {0}):
+        why = "it asks for a user name and password" if version == 5 else "its answer is no SOCKS5"
+        raise _unwilling(proxy, host, port, why)
+    if method == 2:
+        user, password = proxy.user.encode(), proxy.password.encode()
+        await stream.write(bytes((1, len(user))) + user + bytes((len(password),)) + password, seconds)
+        if (await _exactly(stream, proxy, 2, seconds))[1] != 0:
+            raise _unwilling(proxy, host, port, "it asks for another user name or password")
+    await stream.write(b"\x05\x01\x00" + _socks_place(host) + port.to_bytes(2, "big"), seconds)
+    _, reply, _, kind = await _exactly(stream, proxy, 4, seconds)
+    if reply != 0:
+        what = _SOCKS_REPLIES.get(reply, f"reply {reply}")
+        if reply in _SOCKS_PASSING:
+            raise httpcore2.ConnectError(f"the proxy {proxy} says: {what}")
+        raise _unwilling(proxy, host, port, what)
+    # The address from which the proxy connected, which nobody needs.
+    length = {1: 4, 4: 16}.get(kind) or (await _exactly(stream, proxy, 1, seconds))[0]
+    await _exactly(stream, proxy, length + 2, seconds)
+
+
+def _socks_place(host: str) -> bytes:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        name = host.encode("ascii")[:255]
+        return bytes((3, len(name))) + name
+    return bytes((1 if address.version == 4 else 4,)) + address.packed
+
+
+async def _exactly(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, count: int, seconds: float) -> bytes:
+    got = b""
+    while len(got) < count:
+        piece = await stream.read(count - len(got), seconds)
+        if not piece:
+            raise httpcore2.ConnectError(f"the proxy {proxy} broke off")
+        got += piece
+    return got
+
+
+def _unwilling(proxy: Proxy, host: str, port: int, why: str) -> SourceUnavailable:
+    return SourceUnavailable(
+        f"The proxy {proxy} does not connect to {host} port {port}: {why}.", source=host, hint=_HINT
+    )

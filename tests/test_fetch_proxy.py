@@ -1,0 +1,348 @@
+"""Proxies: public pages go through the one that is set, to the address that was checked; its key is never shown."""
+
+import asyncio
+import base64
+import ssl
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from errors import AddressRefused, SourceTimeout, SourceUnavailable, UsageError
+from pipeline.fetch.client import open_fetcher
+from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.proxy import Proxy, parse_proxy
+from server.settings import read_settings
+from tests.test_fetch_server import Reply, Site, failure_of, open_site
+from tests.test_fetch_tls import make_certificate
+
+pytestmark = pytest.mark.anyio
+
+PUBLIC = "93.184.216.34"
+KEY = base64.b64encode(b"ann:s3cret").decode()
+
+
+@dataclass
+class Middle:
+    """A proxy on loopback that leads every tunnel to `site`, and writes down what it was asked for."""
+
+    port: int = 0
+    site: int = 0
+    asked: list[str] = field(default_factory=list)
+    answer: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n"
+    key: str = ""
+    silent: bool = False
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Speak CONNECT or SOCKS5, by the first byte."""
+        both = [writer]
+        try:
+            first = await reader.readexactly(1)
+            opened = await (self._socks(reader, writer) if first == b"\x05" else self._connect(first, reader, writer))
+            if opened:
+                far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.site)
+                both.append(far_writer)
+                await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the fetcher has left, or the test is over
+        finally:
+            for each in both:
+                each.close()
+            await asyncio.gather(*(each.wait_closed() for each in both), return_exceptions=True)
+
+    async def _connect(self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (first + await reader.readuntil(b"\r\n\r\n")).decode()
+        self.asked.append(head.split(" ")[1])
+        if self.silent:
+            await asyncio.sleep(30)
+        known = not self.key or f"Proxy-Authorization: Basic {self.key}" in head
+        answer = self.answer if known else b"HTTP/1.1 407 Who are you\r\nProxy-Authenticate: Basic\r\n\r\n"
+        writer.write(answer)
+        await writer.drain()
+        return b" 200 " in answer
+
+    async def _socks(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        methods = await reader.readexactly((await reader.readexactly(1))[0])
+        if self.key and 2 not in methods:
+            writer.write(b"\x05\xff")
+            return False
+        writer.write(b"\x05\x02" if self.key else b"\x05\x00")
+        if self.key:
+            _, length = await reader.readexactly(2)
+            user = await reader.readexactly(length)
+            password = await reader.readexactly((await reader.readexactly(1))[0])
+            good = base64.b64encode(user + b":" + password).decode() == self.key
+            writer.write(b"\x01\x00" if good else b"\x01\x01")
+            if not good:
+                return False
+        kind = (await reader.readexactly(4))[3]
+        size = {1: 4, 4: 16}.get(kind) or (await reader.readexactly(1))[0]
+        place = await reader.readexactly(size)
+        port = int.from_bytes(await reader.readexactly(2), "big")
+        self.asked.append(f"{'.'.join(map(str, place)) if kind == 1 else place.decode()}:{port}")
+        writer.write(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
+        return True
+
+
+async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Carry bytes until one side ends."""
+    while data := await reader.read(65_536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+@asynccontextmanager
+async def open_proxy(site: Site, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Middle]:
+    """Run a proxy that leads to `site`."""
+    middle = Middle(site=site.port)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        await middle.serve(reader, writer)
+        tasks.discard(task)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    middle.port = server.sockets[0].getsockname()[1]
+    try:
+        yield middle
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def by_way_of(proxy: Proxy, *, seconds: float = 5.0, inner: Sequence[str] = ()) -> FetchLimits:
+    """Return limits under which only the proxy leads anywhere."""
+    networks = tuple(map(ip_network, inner))
+    return FetchLimits(proxy=proxy, respect_robots=False, retry=False, total_seconds=seconds, allowed_networks=networks)
+
+
+async def public(_host: str, _port: int) -> list[str]:
+    """Resolve every name to a public address, where nothing of this test is."""
+    return [PUBLIC]
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5"])
+async def test_a_page_comes_through_the_proxy_from_the_address_that_was_checked(scheme: str) -> None:
+    async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
+        limits = by_way_of(parse_proxy(f"{scheme}://127.0.0.1:{middle.port}"))
+        async with open_fetcher(limits, pages=None, resolve=public) as fetcher:
+            page = await fetcher.fetch(site.url("/p", host="piran.example"))
+            await fetcher.fetch(site.url("/p", host="piran.example"))
+    assert page.title == "Piran"
+    assert middle.asked == [f"{PUBLIC}:{site.port}"]  # one tunnel for both, and no name in it
+    assert site.asked[0].headers["host"] == f"piran.example:{site.port}"
+
+
+FORBIDDEN = [
+    *("http://127.0.0.1/", "http://localhost/", "http://localhost./", "http://2130706433/", "http://0x7f000001/"),
+    *("http://017700000001/", "http://127.1/", "http://0/", "http://[::1]/", "http://[::ffff:127.0.0.1]/"),
+    *("http://[::ffff:7f00:1]/", "http://１２７.０.０.１/", "http://a@127.0.0.1/", "http://127.0.0.1.:80/"),
+    *("http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/", "http://169.254.169.254/", "http://10.0.0.1/"),
+]
+
+
+@pytest.mark.parametrize("resolves", [False, True])
+async def test_no_forbidden_address_is_asked_of_the_proxy(resolves: bool) -> None:
+    async with open_site({}) as site, open_proxy(site) as middle:
+        limits = by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}", resolves=resolves))
+        async with open_fetcher(limits, pages=None, resolve=public) as fetcher:
+            for url in FORBIDDEN:
+                assert type(await failure_of(fetcher, url)) is AddressRefused
+    assert middle.asked == []
+    assert site.asked == []
+
+
+async def test_a_name_that_leads_inside_is_refused_before_the_proxy_hears_of_it() -> None:
+    answers = iter([PUBLIC, "10.0.0.1"])
+
+    async def rebinding(_host: str, _port: int) -> list[str]:
+        return [next(answers)]
+
+    routes = {"/p": Reply(headers={"Connection": "close"})}
+    async with open_site(routes) as site, open_proxy(site) as middle:
+        limits = by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}"))
+        async with open_fetcher(limits, pages=None, resolve=rebinding) as fetcher:
+            await fetcher.fetch(site.url("/p", host="rebind.example"))
+            error = await failure_of(fetcher, site.url("/p", host="rebind.example"))
+    assert type(error) is AddressRefused
+    assert middle.asked == [f"{PUBLIC}:{site.port}"]
+
+
+@pytest.mark.parametrize("target", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::ffff:7f00:1]/"])
+async def test_a_redirect_to_inside_is_refused_behind_a_proxy_too(target: str) -> None:
+    async with open_site({"/p": Reply(status=302, headers={"Location": target})}) as site, open_proxy(site) as middle:
+        limits = by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}"))
+        async with open_fetcher(limits, pages=None, resolve=public) as fetcher:
+            error = await failure_of(fetcher, site.url("/p", host="piran.example"))
+    assert type(error) is AddressRefused
+    assert len(middle.asked) == 1
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5"])
+async def test_user_name_and_password_are_given_to_the_proxy_and_to_nobody_else(scheme: str) -> None:
+    async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
+        middle.key = KEY
+        good = by_way_of(parse_proxy(f"{scheme}://ann:s3cret@127.0.0.1:{middle.port}"))
+        async with open_fetcher(good, pages=None, resolve=public) as fetcher:
+            page = await fetcher.fetch(site.url("/p", host="piran.example"))
+        errors = []
+        for written in ("ann:wr0ng@", ""):
+            bad = by_way_of(parse_proxy(f"{scheme}://{written}127.0.0.1:{middle.port}"))
+            async with open_fetcher(bad, pages=None, resolve=public) as fetcher:
+                errors.append(await failure_of(fetcher, site.url("/p", host="piran.example")))
+            assert "wr0ng" not in repr(bad)
+            assert "ann" not in repr(bad)
+    assert page.title == "Piran"
+    assert not any("proxy" in name for name in site.asked[0].headers)
+    for error in errors:
+        assert type(error) is SourceUnavailable
+        assert "user name" in error.what
+        assert "wr0ng" not in str(error)
+        assert "WINNOW_PROXY" in error.hint
+
+
+REFUSING = [
+    (b"HTTP/1.1 403 Forbidden\r\n\r\n", "403"),
+    (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", "502"),
+    (b"SSH-2.0-OpenSSH\r\n\r\n", "no HTTP"),
+    (b"", "broke off"),
+    (b"x" * 40_000, "no answer"),
+]
+
+
+@pytest.mark.parametrize(("answer", "says"), REFUSING, ids=["403", "502", "no HTTP", "nothing", "too much"])
+async def test_a_proxy_that_opens_no_tunnel_is_named_with_its_reason(answer: bytes, says: str) -> None:
+    async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
+        middle.answer = answer
+        limits = by_way_of(parse_proxy(f"http://ann:s3cret@127.0.0.1:{middle.port}"))
+        async with open_fetcher(limits, pages=None, resolve=public) as fetcher:
+            error = await failure_of(fetcher, site.url("/p", host="piran.example"))
+    assert type(error) is SourceUnavailable
+    assert says in error.what or "no answer" in error.what
+    assert f"127.0.0.1:{middle.port}" in error.what
+    assert "s3cret" not in str(error)
+    assert site.asked == []
+
+
+async def test_a_proxy_that_is_away_or_silent_ends_in_words() -> None:
+    async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
+        middle.silent = True
+        async with open_fetcher(
+            by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}"), seconds=0.5), pages=None, resolve=public
+        ) as fetcher:
+            started = time.monotonic()
+            silent = await failure_of(fetcher, site.url("/p", host="piran.example"))
+            assert time.monotonic() - started < 2
+    async with open_fetcher(
+        by_way_of(parse_proxy(f"http://ann:s3cret@127.0.0.1:{middle.port}")), pages=None, resolve=public
+    ) as fetcher:
+        away = await failure_of(fetcher, "http://piran.example/")
+    assert type(silent) is SourceTimeout
+    assert type(away) is SourceUnavailable
+    assert f"the proxy http://127.0.0.1:{middle.port} does not answer" in away.what
+    assert "s3cret" not in str(away)
+
+
+async def test_what_an_operator_opened_inside_is_asked_directly() -> None:
+    async def inside(_host: str, _port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
+        limits = by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}"), inner=["127.0.0.0/8"])
+        async with open_fetcher(limits, pages=None, resolve=inside) as fetcher:
+            await fetcher.fetch(site.url("/p", host="wiki.example"))
+    assert middle.asked == []
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5", "socks5h"])
+async def test_a_proxy_that_resolves_is_given_public_names_and_nothing_is_resolved_here(scheme: str) -> None:
+    resolved: list[str] = []
+
+    async def nowhere(host: str, _port: int) -> list[str]:
+        resolved.append(host)
+        raise OSError("no name server here")
+
+    async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
+        limits = by_way_of(parse_proxy(f"{scheme}://127.0.0.1:{middle.port}", resolves=True))
+        async with open_fetcher(limits, pages=None, resolve=nowhere) as fetcher:
+            await fetcher.fetch(site.url("/p", host="piran.org"))
+            for host in ("intranet", "metadata.google.internal", "printer.local", "wiki.corp", "db.home.arpa."):
+                error = await failure_of(fetcher, site.url("/p", host=host))
+                assert type(error) is AddressRefused
+                assert "no public name" in error.what
+    assert middle.asked == [f"piran.org:{site.port}"]
+    assert resolved == []
+
+
+async def test_https_pages_are_checked_end_to_end_and_the_proxy_may_speak_tls_itself(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "proxy").mkdir()
+    ours, theirs = (make_certificate(tmp_path / name, f"{name}.example") for name in ("site", "proxy"))
+    served, between = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(ours)
+    between.load_cert_chain(theirs)
+    site = Site({"/p": Reply()})
+    server = await asyncio.start_server(site.serve, "127.0.0.1", 0, ssl=served)
+    site.port = server.sockets[0].getsockname()[1]
+
+    async def resolve(host: str, _port: int) -> list[str]:
+        return ["127.0.0.1"] if host == "proxy.example" else [PUBLIC]
+
+    async with server, open_proxy(site, tls=between) as middle:
+        trusted = ssl.create_default_context(cafile=str(theirs))
+        proxy = Proxy("https", "proxy.example", middle.port, tls=trusted)
+        trusting = ssl.create_default_context(cafile=str(ours))
+        async with open_fetcher(by_way_of(proxy), pages=None, resolve=resolve, tls=trusting) as fetcher:
+            page = await fetcher.fetch(f"https://site.example:{site.port}/p")
+            other = await failure_of(fetcher, f"https://other.example:{site.port}/p")
+    assert page.title == "Piran"
+    assert "certificate of other.example" in other.what
+    assert middle.asked == [f"{PUBLIC}:{site.port}"] * 2
+
+
+BAD = [
+    "proxy.example:3128",
+    "ftp://proxy.example",
+    "http://",
+    "http://ann:s3cret@",
+    "http://ann:s3cret@proxy.example:99999",
+    "http://ann:s3cret@proxy.example/path",
+    "http://ann:s3cret@[proxy",
+    "s3cret@proxy.example:1",
+    "http://ann:" + "s3cret" * 60 + "@proxy.example",
+]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_proxy_that_cannot_be_read_is_refused_without_repeating_its_password(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_proxy(text)
+    assert "s3cret" not in str(caught.value)
+    assert "s3cret" not in repr(caught.value.__cause__)
+
+
+def test_the_settings_do_not_show_a_proxys_password() -> None:
+    settings = read_settings({"proxy": "http://ann:s3cret@proxy.example:3128"}, {})
+    assert "s3cret" not in repr(settings)
+    proxy = parse_proxy(settings.proxy)
+    assert (proxy.user, proxy.password, str(proxy)) == ("ann", "s3cret", "http://proxy.example:3128")
+    assert "s3cret" not in repr(proxy)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("networks", "10.0.0.0/99"), ("networks", "home"), ("nat64", "10.0.0.0/8"), ("nat64", "64::/33")],
+)
+def test_networks_that_cannot_be_are_named(name: str, value: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        read_settings({name: value}, {})

@@ -1,0 +1,93 @@
+"""Pages that show nothing by themselves: what their data holds is read, and what they need is said."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from errors import NeedsBrowser, SourceUnreadable
+from pipeline.documents import Page
+from pipeline.fetch.convert import Raw, to_page
+from pipeline.fetch.script_data import ScriptData
+from pipeline.fetch.shell import MAY_NEED_BROWSER, NEEDS_BROWSER
+
+STORY = "The harbour light of Pell was built in 1871 by Orvane, and it still burns every night of the year."
+MORE = "Ferries to the island leave the north pier at nine every morning, and at noon on Sundays as well."
+POST = {"title": "The light of Pell", "slug": "the-light", "body": f"<p>{STORY}</p><p>{MORE}"}
+STATE = {"buildId": "x9", "props": {"pageProps": {"post": POST}}}
+LINKED = {"headline": "The light of Pell", "articleBody": STORY + MORE}
+
+
+def read(body: str) -> Page:
+    return to_page(Raw(body.encode(), "u", "u", content_type="text/html; charset=utf-8"))
+
+
+def shell(inside: str) -> str:
+    return f'<!doctype html><html lang="en"><title>Pell</title><body><div id="__next"></div>{inside}</body></html>'
+
+
+SCRIPTS = {
+    "__NEXT_DATA__": f'<script id="__NEXT_DATA__" type="application/json">{json.dumps(STATE)}</script>',
+    "any JSON": f'<script type="application/json" data-x>{json.dumps({"list": [1, STATE]})}</script>',
+    "assigned state": f"<script>window.__INITIAL_STATE__ = {json.dumps(STATE)};\nstart()</script>",
+    "assigned to a name": f"<script>var __APOLLO_STATE__={json.dumps(STATE)}</script>",
+    "parsed text": f"<script>window.__STATE__ = JSON.parse({json.dumps(json.dumps(STATE))});</script>",
+    "JSON-LD": f'<script type="application/ld+json">{json.dumps(LINKED)}</script>',
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_an_empty_page_is_read_from_the_data_that_it_carries(name: str) -> None:
+    page = read(shell(SCRIPTS[name] + "<script src=/app.js></script>"))
+    assert "<h2>The light of Pell</h2>" in page.html
+    assert STORY in page.html
+    assert MORE in page.html
+    assert "the-light" not in page.html
+    assert NEEDS_BROWSER in page.notes
+    assert (page.title, page.language) == ("Pell", "en")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        '<script type="application/json">{"a": "b", "path": "/a/b/c", "n": [1, 2, 3]}</script>',
+        "<script>window.x = function () { return 'a long sentence that only code would hold in it, truly' }</script>",
+        '<script type="application/json">{"broken": "' + STORY + "</script>",
+        "<script>window.deep = " + "[" * 100_000 + "</script>",
+        "<script src=/app.js></script>",
+    ],
+)
+def test_a_shell_without_such_data_says_that_it_needs_a_browser_and_what_it_shows(script: str) -> None:
+    with pytest.raises(NeedsBrowser, match=r'needs JavaScript.*it is called "Pell" and shows nothing') as caught:
+        read(shell(script))
+    assert "WINNOW_BROWSER" in caught.value.hint
+
+
+def test_a_header_and_a_footer_around_an_empty_place_are_noted() -> None:
+    frame = "Home Boats Harbour Contact Imprint Privacy Cookies Newsletter " * 6
+    page = read(shell(f"<footer>{frame}</footer><script src=/app.js></script>"))
+    assert MAY_NEED_BROWSER in page.notes
+    long = read(shell(f"<main><p>{STORY * 30}</p></main><script src=/app.js></script>"))
+    assert MAY_NEED_BROWSER not in long.notes
+
+
+def test_a_page_without_scripts_and_text_is_no_matter_for_a_browser() -> None:
+    with pytest.raises(SourceUnreadable) as caught:
+        read("<!doctype html><title>x</title><body><div></div></body>")
+    assert type(caught.value) is SourceUnreadable
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=80),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(json_values, st.sampled_from(["", "type=application/json", 'type="application/ld+json"']), st.text(max_size=20))
+def test_any_data_in_any_script_is_read_without_a_crash(value: object, kind: str, before: str) -> None:
+    data = ScriptData()
+    data.add(f"<script {kind}>", before + json.dumps(value))
+    data.add("<script>", f"window.x = {json.dumps(value)}{before}")
+    assert isinstance(data.as_html(), str)
