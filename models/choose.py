@@ -1,34 +1,52 @@
 """From a spec string to a model: which backend stands behind each role, and why (design §5).
 
 `auto`, `none`, `onnx:embedded`, `onnx:FOLDER`, `llama:PATH` or `llama:OWNER/REPO/FILE.gguf`, `flag:NAME` or
-`flag:FOLDER`, `openai:URL#MODEL`. Choosing loads nothing and downloads nothing. Not for: running models, or reading
-settings.
+`flag:FOLDER`, `openai:URL#MODEL`. `auto` takes what was pulled by name for the role, else what every installation has.
+Choosing loads nothing and downloads nothing. Not for: running models, or reading settings.
 """
 
-import importlib
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 import httpx2
 
 from errors import MissingExtra, ModelError, UsageError
+from models.catalogue import MODELS, Role
 from models.flag import FlagEmbedder, FlagReranker
-from models.llama import LlamaEmbedder, LlamaGenerator
+from models.llama import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.memory import MemoryBudget
 from models.onnx import EMBEDDED, OnnxEmbedder
-from models.openai import Endpoint, OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from models.openai import OpenAIEmbedder, OpenAIGenerator
 from models.protocols import Embedder, Generator, Reranker
+from models.pull import Hub, find_kept
+from models.remote import Endpoint
+from models.remote_model import RemoteModel
+from models.remote_rerank import OpenAIReranker
+from models.worker import Limits
 
 FORMS: Final = {
     "embedder": "auto, none, onnx:embedded, onnx:FOLDER, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, "
     "flag:BAAI/bge-m3, openai:http://127.0.0.1:11434/v1#MODEL",
-    "reranker": "auto, none, flag:BAAI/bge-reranker-v2-m3, openai:http://127.0.0.1:8080/v1#MODEL",
+    "reranker": "auto, none, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, flag:BAAI/bge-reranker-v2-m3, "
+    "openai:http://127.0.0.1:8080/v1#MODEL",
     "generator": "auto, none, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, openai:http://127.0.0.1:11434/v1#MODEL",
 }
 """The spec forms of each role, as messages show them."""
 
 Model = TypeVar("Model", Embedder, Reranker, Generator)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What models need from outside: the HTTP client and key of remote ones, downloads, and the memory they share."""
+
+    http: httpx2.AsyncClient
+    key: str = field(default="", repr=False)
+    hub: Hub = field(default_factory=Hub)
+    budget: MemoryBudget | None = None
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +56,19 @@ class Chosen(Generic[Model]):
     model: Model | None
     reason: str
 
+    async def prepare(self) -> None:
+        """Ask a remote server what it serves, so that name, window and dimension are known; raises nothing."""
+        if isinstance(self.model, RemoteModel):
+            await self.model.prepare()
+
     async def aclose(self) -> None:
         """Let the model go: end its worker process, if it has one."""
-        if isinstance(self.model, LlamaEmbedder | LlamaGenerator):
+        if isinstance(self.model, LlamaEmbedder | LlamaReranker | LlamaGenerator):
             await self.model.aclose()
 
 
-def choose_embedder(spec: str, *, http: httpx2.AsyncClient, key: str = "") -> Chosen[Embedder]:
-    """Return the embedder that `spec` names; `auto` is the embedded MiniLM.
-
-    `http` and `key` serve `openai:` specs; the client stays the caller's to close.
+def choose_embedder(spec: str, place: Place) -> Chosen[Embedder]:
+    """Return the embedder that `spec` names; `auto` is one that was pulled, or the embedded MiniLM.
 
     Raises:
         UsageError: The spec is not one of the forms, or names a file that is not there.
@@ -57,49 +78,55 @@ def choose_embedder(spec: str, *, http: httpx2.AsyncClient, key: str = "") -> Ch
     backend, rest = _split(spec, "embedder")
     match backend:
         case "auto":
-            return Chosen(_embedded(), "auto: the embedded all-MiniLM-L6-v2 (English, 8 bits) needs no download")
+            return _auto_embedder(place)
         case "none":
             return Chosen(None, "none was set: steps rank by words alone")
         case "onnx":
             model = _embedded() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest))
             return Chosen(model, f"{spec} was set")
         case "llama":
-            return Chosen(LlamaEmbedder(_gguf(rest)), f"{spec} was set: llama.cpp in a process of its own")
+            gguf = LlamaEmbedder(_gguf(rest, place.hub), limits=place.limits, budget=place.budget)
+            return Chosen(gguf, f"{spec} was set: llama.cpp in a process of its own")
         case "flag":
             return Chosen(FlagEmbedder(_flag(rest)), f"{spec} was set: FlagEmbedding on torch")
         case "openai":
-            return Chosen(OpenAIEmbedder(_endpoint(rest, spec, http, key)), f"{spec} was set: a remote model")
+            return Chosen(OpenAIEmbedder(_endpoint(rest, spec, place)), f"{spec} was set: a remote model")
     raise _unknown(spec, "embedder")
 
 
-def choose_reranker(spec: str, *, http: httpx2.AsyncClient, key: str = "") -> Chosen[Reranker]:
-    """Return the reranker that `spec` names; `auto` is none, for no small one is carried.
+def _auto_embedder(place: Place) -> Chosen[Embedder]:
+    if found := _pulled("embedder", place):
+        return Chosen(LlamaEmbedder(found[0], limits=place.limits, budget=place.budget), found[1])
+    return Chosen(_embedded(), "auto: the embedded all-MiniLM-L6-v2 (English, 8 bits) needs no download")
+
+
+def choose_reranker(spec: str, place: Place) -> Chosen[Reranker]:
+    """Return the reranker that `spec` names; `auto` is one that was pulled, or none, for no small one is carried.
 
     Raises:
-        UsageError: The spec is not one of the forms.
+        UsageError: The spec is not one of the forms, or names a file that is not there.
         MissingExtra: The package of the backend is not installed.
-        ModelError: The backend has no reranker.
     """
     backend, rest = _split(spec, "reranker")
     match backend:
         case "auto":
+            if found := _pulled("reranker", place):
+                return Chosen(LlamaReranker(found[0], limits=place.limits, budget=place.budget), found[1])
             return Chosen(None, "auto: no reranker is carried; words and embeddings are fused instead")
         case "none":
             return Chosen(None, "none was set: words and embeddings are fused instead")
         case "llama":
-            raise ModelError(
-                f"The reranker {spec!r} cannot be used: reranking through llama.cpp is not supported.",
-                hint=f"Use one of: {FORMS['reranker']}.",
-            )
+            gguf = LlamaReranker(_gguf(rest, place.hub), limits=place.limits, budget=place.budget)
+            return Chosen(gguf, f"{spec} was set: llama.cpp in a process of its own")
         case "flag":
             return Chosen(FlagReranker(_flag(rest)), f"{spec} was set: FlagEmbedding on torch")
         case "openai":
-            return Chosen(OpenAIReranker(_endpoint(rest, spec, http, key)), f"{spec} was set: a remote model")
+            return Chosen(OpenAIReranker(_endpoint(rest, spec, place)), f"{spec} was set: a remote model")
     raise _unknown(spec, "reranker")
 
 
-def choose_generator(spec: str, *, http: httpx2.AsyncClient, key: str = "") -> Chosen[Generator]:
-    """Return the generator that `spec` names; `auto` is none: every step has a form without one.
+def choose_generator(spec: str, place: Place) -> Chosen[Generator]:
+    """Return the generator that `spec` names; `auto` is one that was pulled, or none: every step has a form without.
 
     Raises:
         UsageError: The spec is not one of the forms, or names a file that is not there.
@@ -108,14 +135,32 @@ def choose_generator(spec: str, *, http: httpx2.AsyncClient, key: str = "") -> C
     backend, rest = _split(spec, "generator")
     match backend:
         case "auto":
+            if found := _pulled("generator", place):
+                return Chosen(LlamaGenerator(found[0], limits=place.limits, budget=place.budget), found[1])
             return Chosen(None, "auto: no generator is carried; steps work by rules and extracts")
         case "none":
             return Chosen(None, "none was set: steps work by rules and extracts")
         case "llama":
-            return Chosen(LlamaGenerator(_gguf(rest)), f"{spec} was set: llama.cpp in a process of its own")
+            gguf = LlamaGenerator(_gguf(rest, place.hub), limits=place.limits, budget=place.budget)
+            return Chosen(gguf, f"{spec} was set: llama.cpp in a process of its own")
         case "openai":
-            return Chosen(OpenAIGenerator(_endpoint(rest, spec, http, key)), f"{spec} was set: a remote model")
+            return Chosen(OpenAIGenerator(_endpoint(rest, spec, place)), f"{spec} was set: a remote model")
     raise _unknown(spec, "generator")
+
+
+def _pulled(role: Role, place: Place) -> tuple[Path, str] | None:
+    """Return the file that was pulled by name for a role and the reason to take it, the largest where there are many.
+
+    Only where llama-cpp-python is installed, and never a model that writes no answers.
+    """
+    if importlib.util.find_spec("llama_cpp") is None:
+        return None
+    for offered in sorted(MODELS.values(), key=lambda model: model.megabytes, reverse=True):
+        if offered.role == role and offered.writes:
+            path = find_kept(place.hub, offered.repository, offered.file)
+            if path is not None:
+                return path, f"auto: {offered.file} was pulled for this role (`winnow models remove` undoes it)"
+    return None
 
 
 def _split(spec: str, role: str) -> tuple[str, str]:
@@ -154,7 +199,7 @@ def _onnx_folder(rest: str) -> Path:
     return folder.resolve()
 
 
-def _gguf(rest: str) -> Path:
+def _gguf(rest: str, hub: Hub) -> Path:
     _need("llama_cpp", package="llama-cpp-python", extra="llama", needed_for=f"llama:{rest}")
     path = Path(rest).expanduser()
     if path.is_file():
@@ -162,18 +207,12 @@ def _gguf(rest: str) -> Path:
     owner, _, tail = rest.partition("/")
     repository, _, file = tail.partition("/")
     if owner and repository and file.endswith(".gguf") and not path.is_absolute():
-        # Imported here because it takes longer than the rest of the choice and only this form needs it; tokenizers
-        # brings it.
-        hub = importlib.import_module("huggingface_hub")
-        try:
-            cached = hub.try_to_load_from_cache(f"{owner}/{repository}", file)
-        except hub.errors.HFValidationError as error:
-            raise UsageError(f"llama:{rest} is neither a file here nor a repository's name: {error}") from error
-        if isinstance(cached, str):
-            return Path(cached)
+        kept = find_kept(hub, f"{owner}/{repository}", file)
+        if kept is not None:
+            return kept
         raise UsageError(
-            f"llama:{rest} is neither a file here nor in the Hugging Face cache; nothing is downloaded unasked.",
-            hint=f"Download it with: hf download {owner}/{repository} {file}",
+            f"llama:{rest} is neither a file here nor among the downloads; nothing is downloaded unasked.",
+            hint=f"Download it with: winnow models pull {rest}",
         )
     raise UsageError(f"llama:{rest}: there is no such file.", hint="Name a GGUF file, or OWNER/REPO/FILE.gguf.")
 
@@ -189,7 +228,7 @@ def _need(module: str, *, package: str, extra: str, needed_for: str) -> None:
         raise MissingExtra(package, extra=extra, needed_for=needed_for)
 
 
-def _endpoint(rest: str, spec: str, http: httpx2.AsyncClient, key: str) -> Endpoint:
+def _endpoint(rest: str, spec: str, place: Place) -> Endpoint:
     url, _, model = rest.partition("#")
     try:
         parsed = httpx2.URL(url)
@@ -197,7 +236,7 @@ def _endpoint(rest: str, spec: str, http: httpx2.AsyncClient, key: str) -> Endpo
         raise UsageError(f"{spec!r} has no valid address: {error}.", hint=_ENDPOINT_HINT) from error
     if parsed.scheme not in ("http", "https") or not parsed.host or not model or parsed.userinfo:
         raise UsageError(f"{spec!r} does not name an http(s) address and a model.", hint=_ENDPOINT_HINT)
-    return Endpoint(http=http, url=url.rstrip("/"), model=model, key=key)
+    return Endpoint(http=place.http, url=url.rstrip("/"), model=model, key=place.key)
 
 
 _ENDPOINT_HINT: Final = "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."

@@ -6,6 +6,7 @@ Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Not for: load
 import hashlib
 import mmap
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,8 +17,15 @@ MAGIC: Final = b"GGUF"
 STRING: Final = 8
 ARRAY: Final = 9
 NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+WHOLE: Final = frozenset({0, 1, 2, 3, 4, 5, 10, 11})
+"""Kinds of whole numbers among them."""
 MOST_ENTRIES: Final = 100_000
 """Entries of a header; real ones have about forty, a damaged count would keep the loop busy."""
+MOST_LAYERS: Final = 1_024
+"""Longest list that may hold one number a layer."""
+MOST_DIMENSIONS: Final = 8
+BYTES_A_NUMBER: Final = 2
+"""Keys and values are kept as 16-bit floats."""
 SAMPLED: Final = 1 << 20
 """Bytes at each end of the file that its digest covers, besides its size: hashing gigabytes at each start takes
 seconds."""
@@ -33,6 +41,15 @@ class Header:
     vocabulary: int
     chat_template: bool
     digest: str
+    name: str = ""
+    """`general.name`, as its publisher wrote it."""
+    layers: int = 1
+    """Blocks."""
+    token_bytes: int = 0
+    """Bytes of keys and values that one token of context takes at 16 bits (an upper bound for hybrid models)."""
+    file_bytes: int = 0
+    classifies: bool = False
+    """Whether it carries a classification head, which a reranker needs."""
 
 
 def read_header(path: Path) -> Header:
@@ -43,7 +60,10 @@ def read_header(path: Path) -> Header:
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            values = _Reader(data).values()
+            reader = _Reader(data)
+            values = reader.values()
+            tensors = reader.tensors()
+            file_bytes = len(data)
             ends = data[:SAMPLED] + data[-SAMPLED:] + struct.pack("<Q", len(data))
         architecture = str(values["general.architecture"])
         return Header(
@@ -53,6 +73,11 @@ def read_header(path: Path) -> Header:
             vocabulary=_whole(values.get("tokenizer.ggml.tokens", 0)),
             chat_template=bool(values.get("tokenizer.chat_template")),
             digest=hashlib.sha256(ends).hexdigest()[:12],
+            name=str(values.get("general.name", "")),
+            layers=max(1, _whole(values.get(f"{architecture}.block_count", 1))),
+            token_bytes=_token_bytes(values, architecture),
+            file_bytes=file_bytes,
+            classifies=any(name.startswith("cls.") for name in tensors),
         )
     except OSError as error:
         raise ModelError(f"Cannot read the model {path}: {error.strerror}.", hint="Check the path.") from error
@@ -68,20 +93,31 @@ def _whole(value: object) -> int:
     return value
 
 
+def _token_bytes(values: Mapping[str, object], architecture: str) -> int:
+    heads = max(1, _whole(values.get(f"{architecture}.attention.head_count", 1)))
+    sharing = _whole(values.get(f"{architecture}.attention.head_count_kv", heads))
+    width = _whole(values[f"{architecture}.embedding_length"]) // heads
+    key = _whole(values.get(f"{architecture}.attention.key_length", width))
+    value = _whole(values.get(f"{architecture}.attention.value_length", width))
+    layers = _whole(values.get(f"{architecture}.block_count", 1))
+    return layers * min(sharing, heads) * (key + value) * BYTES_A_NUMBER
+
+
 class _Reader:
     """Walks the key-value part from its beginning."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data
         self._at = 0
+        self._tensors = 0
 
     def values(self) -> dict[str, object]:
-        """Return numbers and strings by key; of an array only its length."""
+        """Return numbers and strings by key; of a list a number a layer its largest, of a longer one its length."""
         if self._data[:4] != MAGIC:
             raise ValueError("it does not begin with GGUF")
         self._at = 4
-        version, _tensors, entries = self._take("<IQQ")
-        if version not in (2, 3) or entries > MOST_ENTRIES:
+        version, self._tensors, entries = self._take("<IQQ")
+        if version not in (2, 3) or max(entries, self._tensors) > MOST_ENTRIES:
             raise ValueError(f"version {version} with {entries} entries")
         found: dict[str, object] = {}
         for _ in range(entries):
@@ -89,11 +125,24 @@ class _Reader:
             found[key] = self._value(self._take("<I")[0])
         return found
 
+    def tensors(self) -> list[str]:
+        """Return the tensors' names, which stand after the values."""
+        names = []
+        for _ in range(self._tensors):
+            names.append(self._string().decode("utf-8", "replace"))
+            (dimensions,) = self._take("<I")
+            if dimensions > MOST_DIMENSIONS:
+                raise ValueError(f"a tensor of {dimensions} dimensions")
+            self._at += dimensions * 8 + 4 + 8  # lengths, kind of number, place
+        return names
+
     def _value(self, kind: int) -> object:
         if kind == STRING:
             return self._string().decode("utf-8", "replace")
         if kind == ARRAY:
             inner, count = self._take("<IQ")
+            if inner in WHOLE and 0 < count <= MOST_LAYERS:
+                return max(self._take(f"<{count}{self._code(inner)}"))
             self._skip(inner, count)
             return count
         return self._take("<" + self._code(kind))[0]

@@ -1,300 +1,288 @@
 """A process for native model code, spoken to over its stdin and stdout: what dies there costs one call, not the server.
 
-`Worker` is the parent's side, `serve` the child's. A message is a JSON header and bytes, each with its length in front.
-One call runs at a time; a cancelled call is told to stop, and killed with its process when it does not. The child
-ends when its stdin does, so it never outlives the parent, and what native code prints goes to a log of its own, never
-to our stdout. Not for: what the process computes (`models/llama_process.py`).
+The process is a fresh interpreter (spawned, never forked), started at the first call and again after it died, with a
+growing pause when it dies again and again. Calls run side by side; a cancelled one is told to stop, and its process is
+killed when it does not. What native code prints goes to a log of its own, never to our stdout. Not for: what the
+process computes (`models/llama_process.py`), or how much memory all of them take (`models/memory.py`).
 """
 
 import json
-import os
-import queue
-import signal
-import struct
-import subprocess
-import sys
-import tempfile
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Final
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
 
 import anyio
-import anyio.abc
-from anyio.streams.buffered import BufferedByteReceiveStream
+import anyio.lowlevel
 
 from errors import ModelError
+from models.child import BROKEN, Child, ending_of
+from models.memory import MemoryBudget
+from models.pipe import EXIT_IDLE, FACTS, Fields, Frame
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-"""The folder that our packages are imported from, in a checkout and in a wheel."""
 GRACE: Final = 0.4
 """Seconds that a cancelled call has to stop by itself; after them its process is killed."""
 CLOSING: Final = 2.0
 """Seconds that an idle process has to end after its stdin was closed."""
-HEADER: Final = struct.Struct("!II")
-LARGEST: Final = 1 << 30
-"""Bytes of one message; more means that the two sides lost step."""
-LAST_WORDS: Final = 400
-"""Bytes of the process's log that an error message quotes."""
-ENVIRONMENT: Final = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
-"""Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine, notes/models §0.5), nothing is
-fetched."""
+IDLE: Final = 900.0
+"""Seconds without a call after which a process gives its memory back by ending."""
+FIRST_PAUSE: Final = 1.0
+"""Seconds until the start after the second crash in a row; doubled by each further one. The first costs no pause."""
+LONGEST_PAUSE: Final = 60.0
+STARTS_A_CALL: Final = 3
+"""Starts that one call may see through no fault of its own: the process went idle, or was killed for another call."""
+MEGABYTE: Final = 1_000_000
+MEMORY_WORDS: Final = ("bad_alloc", "MemoryError", "failed to allocate", "unable to allocate", "annot allocate memory")
+"""What a process writes last when it has no memory left."""
 
-Fields = Mapping[str, object]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """One message: named JSON values and raw bytes."""
+class Limits:
+    """What a process may take, and the clock that its pauses are measured by."""
 
-    fields: Fields
-    blob: bytes = b""
+    idle_seconds: float = IDLE
+    memory_bytes: int | None = None
+    """Most address space (RLIMIT_AS); None for no limit. Not for GPU builds, whose drivers map far more than they
+    use."""
+    clock: Callable[[], float] = time.monotonic
 
-    def packed(self) -> bytes:
-        """Return the bytes that go over the pipe."""
-        text = json.dumps(self.fields).encode()
-        return HEADER.pack(len(text), len(self.blob)) + text + self.blob
+
+@dataclass(slots=True)
+class _Call:
+    """One call in flight."""
+
+    doing: str
+    event: anyio.Event = field(default_factory=anyio.Event)
+    answer: Frame | None = None
+    error: ModelError | None = None
+    again: bool = False
+
+    @property
+    def done(self) -> bool:
+        return self.answer is not None or self.error is not None or self.again
 
 
 class Worker:
-    """The parent's handle of a process that is started at the first call and again after it died.
+    """The server's handle of a model's process. Belongs to one event loop; any number of its tasks may call at once."""
 
-    Belongs to one event loop. Calls wait for each other.
-    """
-
-    def __init__(self, entry: str, arguments: Fields, *, label: str) -> None:
+    def __init__(
+        self,
+        entry: str,
+        arguments: Fields,
+        *,
+        label: str,
+        limits: Limits | None = None,
+        budget: MemoryBudget | None = None,
+        needs: int = 0,
+    ) -> None:
         """Name what runs in the child.
 
         Args:
-            entry: Module with a function `main(arguments)` that calls `serve`.
-            arguments: JSON values for it.
+            entry: Module with a function `main(arguments)` that calls `pipe.serve`.
+            arguments: JSON values for it; `idle_seconds` and `memory_bytes` are added.
             label: How messages name the model.
+            limits: What the process may take.
+            budget: Memory that this process shares with others; None for one without a bound.
+            needs: Bytes that the process will take, counted against the budget.
         """
         self._entry = entry
-        self._arguments = arguments
+        self._limits = limits or Limits()
+        self._arguments = {
+            **arguments,
+            "idle_seconds": self._limits.idle_seconds,
+            "memory_bytes": self._limits.memory_bytes,
+        }
         self._label = label
-        self._lock = anyio.Lock()
-        self._child: _Child | None = None
+        self._budget = budget
+        self._needs = needs
+        self._starting = anyio.Lock()
+        self._child: Child | None = None
+        self._calls: dict[int, _Call] = {}
+        self._last = 0
+        self._reader: _Call | None = None
+        self._facts: Fields = {}
+        self._crashes = 0
+        self._not_before = 0.0
+        self._loop: object | None = None
+
+    @property
+    def label(self) -> str:
+        """How messages name the model."""
+        return self._label
 
     @property
     def pid(self) -> int | None:
         """Process id while the process lives, for status displays."""
         return self._child.pid if self._child is not None and self._child.alive else None
 
+    @property
+    def facts(self) -> Fields:
+        """What the process said of its model when it was loaded; empty before."""
+        return self._facts
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is in flight or a start under way."""
+        return bool(self._calls) or self._starting.locked()
+
     async def call(self, fields: Fields, blob: bytes = b"") -> Frame:
         """Return the child's answer; start the child if it does not run.
 
         Raises:
-            ModelError: The child refused the request, or died of it (the next call starts it anew).
+            ModelError: The child refused the request, died of it (the next call starts it anew), died so often that
+                it rests, or the call comes from another event loop than the first.
         """
-        async with self._lock:
-            child = await self._started()
-            sent = False
-            try:
-                await child.send(Frame(fields, blob))
-                sent = True
-                frame = await child.receive()
-            except anyio.get_cancelled_exc_class():
-                await self._stop_call(child, sent=sent)
-                raise
-            except _BROKEN as error:
-                raise await self._died(child, str(fields.get("do", "call"))) from error
-        if "error" in frame.fields:
-            raise ModelError(str(frame.fields["error"]), hint=str(frame.fields.get("hint", "")))
-        return frame
+        self._check_loop()
+        for _ in range(STARTS_A_CALL):
+            frame = await self._attempt(Frame(fields, blob))
+            if frame is None:
+                continue
+            self._crashes = 0
+            if "error" in frame.fields:
+                raise ModelError(str(frame.fields["error"]), hint=str(frame.fields.get("hint", "")))
+            return frame
+        raise ModelError(f"The process of {self._label} was ended {STARTS_A_CALL} times for others.", hint="Try again.")
 
     async def aclose(self) -> None:
-        """End the process; a later call would start it again."""
+        """End the process; calls in flight fail, a later call would start it again."""
         child, self._child = self._child, None
+        self._settle(error=ModelError(f"The process of {self._label} was closed.", hint="Ask again."))
         if child is not None:
             await child.end(patience=CLOSING)
+        if self._budget is not None:
+            self._budget.left(self)
 
-    async def _started(self) -> "_Child":
-        if self._child is not None and not self._child.alive:
-            await self._discard()
-        if self._child is None:
-            self._child = await _Child.start(self._entry, self._arguments)
-        return self._child
+    def _check_loop(self) -> None:
+        token = anyio.lowlevel.current_token()
+        if self._loop is None:
+            self._loop = token
+        elif self._loop != token:
+            raise ModelError(
+                f"{self._label} was called from a second event loop; its pipes belong to the first.",
+                hint="Call it from the task that made it, or make another.",
+            )
 
-    async def _stop_call(self, child: "_Child", *, sent: bool) -> None:
+    async def _attempt(self, frame: Frame) -> Frame | None:
+        """Return the answer, or None when the child ended for a reason that is not this call's."""
+        child = await self._started()
+        self._last += 1
+        number, call = self._last, _Call(str(frame.fields.get("do", "call")))
+        self._calls[number] = call
+        try:
+            sent = False
+            try:
+                await child.send(frame, number)
+                sent = True
+                await self._answered(child, call)
+            except anyio.get_cancelled_exc_class():
+                await self._stop_call(child, number, call, sent=sent)
+                raise
+            except BROKEN:
+                await self._lost(child)
+        finally:
+            del self._calls[number]
+        if call.error is not None:
+            raise call.error
+        return call.answer
+
+    async def _started(self) -> Child:
+        async with self._starting:
+            if self._child is not None and not self._child.alive:
+                await self._lost(self._child)
+            if self._child is None:
+                wait = self._not_before - self._limits.clock()
+                if wait > 0:
+                    raise ModelError(
+                        f"The process of {self._label} died {self._crashes} times in a row and rests.",
+                        hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
+                    )
+                if self._budget is not None:
+                    await self._budget.make_room(self, self._needs)
+                self._child = await Child.start(self._entry, self._arguments)
+                self._reader = None
+            if self._budget is not None:
+                self._budget.used(self)
+            return self._child
+
+    async def _answered(self, child: Child, call: _Call) -> None:
+        """Wait until `call` is done; one of the waiting calls reads the pipe for all."""
+        while not call.done:
+            if self._reader is not None:
+                call.event = anyio.Event()
+                await call.event.wait()
+                continue
+            self._reader = call
+            try:
+                while not call.done:
+                    self._deliver(*await child.receive())
+            finally:
+                if self._reader is call:
+                    self._reader = None
+                    for other in self._calls.values():
+                        other.event.set()
+
+    def _deliver(self, number: int, frame: Frame) -> None:
+        if number == FACTS:
+            self._facts = frame.fields
+            _log.info("%s: %s", self._label, json.dumps(dict(frame.fields)))
+            return
+        call = self._calls.get(number)
+        if call is not None:
+            call.answer = frame
+            call.event.set()
+
+    async def _stop_call(self, child: Child, number: int, call: _Call, *, sent: bool) -> None:
         """Ask the child to leave its call; kill it when it does not answer in time, or got only part of the request."""
         with anyio.CancelScope(shield=True):
-            if not sent:
-                await self._discard()
-                return
             try:
-                with anyio.fail_after(GRACE):
-                    await child.send(Frame({"do": "cancel"}))
-                    await child.receive()
-            except (TimeoutError, *_BROKEN):
-                await self._discard()
+                if sent:
+                    with anyio.fail_after(GRACE):
+                        await child.send(Frame({"do": "cancel"}), number)
+                        await self._answered(child, call)
+                    return
+            except (TimeoutError, *BROKEN):
+                pass
+            if self._child is child:
+                self._child = None
+                self._settle(again=True)
+                await child.end(patience=0)
 
-    async def _died(self, child: "_Child", doing: str) -> ModelError:
-        """Collect the dead child and return the error that says how it ended."""
+    async def _lost(self, child: Child) -> None:
+        """Collect a child that ended and settle its calls: asked again if it was idle, else an error that says how."""
         with anyio.CancelScope(shield=True):
-            ending = await child.ending()
-            await self._discard()
-        return ModelError(
-            f"The process of {self._label} {ending} during {doing!r}.",
+            code, words = await child.ending(CLOSING)
+            if self._child is not child:
+                return
+            self._child = None
+            await child.end(patience=0)
+            if code == EXIT_IDLE:
+                self._settle(again=True)
+                return
+            self._crashes += 1
+            if self._crashes > 1:
+                pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._crashes - 2))
+                self._not_before = self._limits.clock() + pause
+            self._settle(error=self._death(code, words))
+
+    def _death(self, code: int | None, words: str) -> ModelError:
+        doing = " and ".join(sorted({call.doing for call in self._calls.values() if not call.done})) or "nothing"
+        how = ending_of(code)
+        if any(word in words for word in MEMORY_WORDS):
+            bound = self._limits.memory_bytes
+            how = "ran out of memory" + (f" (its limit is {bound / MEGABYTE:.0f} MB)" if bound else "") + f", {how}"
+        quoted = f" Its last words: {words}" if words else ""
+        error = ModelError(
+            f"The process of {self._label} {how} during {doing!r}.{quoted}",
             hint="Try again: it is started anew. If it dies again, set a smaller model, or free memory.",
         )
+        _log.warning("%s", error.what)
+        return error
 
-    async def _discard(self) -> None:
-        child, self._child = self._child, None
-        if child is not None:
-            await child.end(patience=0)
-
-
-class _Child:
-    """One running process, its pipes and its log."""
-
-    def __init__(self, process: anyio.abc.Process, log: IO[bytes]) -> None:
-        if process.stdin is None or process.stdout is None:
-            raise ModelError("A model's process was started without pipes.", hint="Try again.")
-        self._process = process
-        self._log = log
-        self._stdin = process.stdin
-        self._stdout = BufferedByteReceiveStream(process.stdout)
-        self._sizes: tuple[int, int] | None = None
-        self._fields: Fields | None = None
-
-    @classmethod
-    async def start(cls, entry: str, arguments: Fields) -> "_Child":
-        code = (
-            f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
-            f"import {entry} as entry; entry.main({json.dumps(arguments)!r})"
-        )
-        log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
-        try:
-            with anyio.CancelScope(shield=True):  # milliseconds; a start that is cut half-way leaves a process behind
-                process = await anyio.open_process(
-                    [sys.executable, "-c", code],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    env={**os.environ, **ENVIRONMENT},
-                    start_new_session=True,  # an interrupt at the terminal is the server's to handle
-                )
-        except OSError as error:
-            log.close()
-            raise ModelError(f"The process of a model cannot be started: {error}.", hint="Free memory.") from error
-        return cls(process, log)
-
-    @property
-    def alive(self) -> bool:
-        return self._process.returncode is None
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    async def send(self, frame: Frame) -> None:
-        await self._stdin.send(frame.packed())
-
-    async def receive(self) -> Frame:
-        """Return the next frame; cancelled half-way, it goes on from there when called again."""
-        if self._sizes is None:
-            self._sizes = HEADER.unpack(await self._stdout.receive_exactly(HEADER.size))
-        text, blob = self._sizes
-        if max(text, blob) > LARGEST:
-            raise anyio.BrokenResourceError
-        if self._fields is None:
-            self._fields = json.loads(await self._stdout.receive_exactly(text))
-        rest = await self._stdout.receive_exactly(blob) if blob else b""
-        fields, self._fields, self._sizes = self._fields, None, None
-        return Frame(fields, rest)
-
-    async def ending(self) -> str:
-        """Wait a moment for the end, and describe it with the process's last words."""
-        code: int | None = None
-        with anyio.move_on_after(CLOSING):
-            code = await self._process.wait()
-        size = self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, size - LAST_WORDS))
-        words = " ".join(self._log.read().decode("utf-8", "replace").split())
-        return _ending(code) + (f" (its last words: {words})" if words else "")
-
-    async def end(self, *, patience: float) -> None:
-        """Close the child's stdin, wait `patience` seconds for it to go, kill it, let go of everything."""
-        with anyio.CancelScope(shield=True):
-            if self.alive and patience:
-                await self._stdin.aclose()
-                with anyio.move_on_after(patience):
-                    await self._process.wait()
-            if self.alive:
-                self._process.kill()
-                await self._process.wait()
-            await self._process.aclose()
-            self._log.close()
-
-
-_BROKEN: Final = (
-    anyio.BrokenResourceError,
-    anyio.ClosedResourceError,
-    anyio.EndOfStream,
-    anyio.IncompleteRead,
-    ConnectionError,
-)
-
-
-def _ending(code: int | None) -> str:
-    if code is None:
-        return "closed its pipe"
-    if code >= 0:
-        return f"ended with status {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = "unknown"
-    reason = ": killed, often for want of memory" if name == "SIGKILL" else ""
-    return f"died of signal {-code} ({name}{reason})"
-
-
-Handler = Callable[[Fields, bytes, threading.Event], Frame]
-"""What a child does with a request; it leaves early, with any frame, once the event is set."""
-
-
-def serve(handle: Handler) -> None:
-    """Answer requests from stdin until it ends; the child's main loop.
-
-    Claims the two pipes for the protocol: afterwards file descriptor 1 is the log and 0 is empty, so that nothing
-    native can write between two frames. A `ModelError` of `handle` is the answer; any other error ends the process,
-    as a crash would. Returns never.
-    """
-    requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    waiting: queue.SimpleQueue[tuple[Fields, bytes]] = queue.SimpleQueue()
-    cancelled = threading.Event()
-    threading.Thread(target=_listen, args=(requests, waiting, cancelled), daemon=True).start()
-    while True:
-        fields, blob = waiting.get()
-        if fields.get("do") == "cancel":
-            # Comes after the answer of the cancelled call, which the parent no longer waits for as such.
-            cancelled.clear()
-            continue
-        try:
-            frame = handle(fields, blob, cancelled)
-        except ModelError as error:
-            frame = Frame({"error": error.what, "hint": error.hint})
-        answers.write(frame.packed())
-        answers.flush()
-
-
-def _listen(
-    requests: IO[bytes], waiting: "queue.SimpleQueue[tuple[Fields, bytes]]", cancelled: threading.Event
-) -> None:
-    """Read requests into the queue, raise the event at once for a cancel, and end the process with the pipe."""
-    while True:
-        head = requests.read(HEADER.size)
-        if len(head) < HEADER.size:
-            # The parent closed its side or is gone; native code may be running, so no orderly end.
-            os._exit(0)
-        text, blob = HEADER.unpack(head)
-        fields = json.loads(requests.read(text))
-        if fields.get("do") == "cancel":
-            cancelled.set()
-        waiting.put((fields, requests.read(blob)))
+    def _settle(self, *, error: ModelError | None = None, again: bool = False) -> None:
+        for call in self._calls.values():
+            if not call.done:
+                call.error, call.again = error, again
+            call.event.set()

@@ -3,62 +3,32 @@
 from pathlib import Path
 
 import anyio
+import httpx2
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from errors import ModelError
-from models.flag import FlagEmbedder, FlagReranker
+from models.flag import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
+from models.llama import LlamaEmbedder, LlamaReranker
+from models.remote import Endpoint
+from models.remote_rerank import OpenAIReranker
+from tests.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
+from tests.real_servers import serving
 
 pytest.importorskip("FlagEmbedding", reason="the extra flag (FlagEmbedding on torch) is not installed")
-torch = pytest.importorskip("torch", reason="the extra flag (FlagEmbedding on torch) is not installed")
-transformers = pytest.importorskip("transformers", reason="the extra flag (FlagEmbedding on torch) is not installed")
+pytest.importorskip("torch", reason="the extra flag (FlagEmbedding on torch) is not installed")
+pytest.importorskip("transformers", reason="the extra flag (FlagEmbedding on torch) is not installed")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch and transformers warn about their own parts
 
-WIDTH = 64
-SPECIAL = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<mask>"}
-
-
-def _tokenizer() -> object:
-    letters = [chr(code) for code in (*range(32, 127), *range(192, 256), 0x6771, 0x4EAC)]
-    pieces = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
-    pieces += [(letter, -5.0) for letter in letters if letter != " "] + [("<mask>", 0.0)]
-    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=3))
-    tokenizer.normalizer = normalizers.NFKC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.Metaspace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=1_100, **SPECIAL)
-
-
-def _config(labels: int) -> object:
-    return transformers.XLMRobertaConfig(
-        vocab_size=400,
-        hidden_size=WIDTH,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=128,
-        max_position_embeddings=1_102,
-        type_vocab_size=1,
-        pad_token_id=1,
-        bos_token_id=0,
-        eos_token_id=2,
-        num_labels=labels,
-    )
+TEXTS = ["a boat leaves at noon", "trains", "The ferry takes two hours. " * 8, "Fahrkarten kosten 14 Kronen"]
 
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder of two layers with BGE-M3's two further heads."""
     folder = tmp_path_factory.mktemp("bge")
-    torch.manual_seed(1)
-    transformers.XLMRobertaModel(_config(2)).save_pretrained(folder)
-    _tokenizer().save_pretrained(folder)  # type: ignore[attr-defined]  # transformers is not installed where types are checked
-    torch.save(torch.nn.Linear(WIDTH, 1).state_dict(), folder / "sparse_linear.pt")
-    torch.save(torch.nn.Linear(WIDTH, WIDTH).state_dict(), folder / "colbert_linear.pt")
+    make_checkpoint(folder, reranker=False, seed=1)
     return folder
 
 
@@ -66,9 +36,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cross_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cross-encoder of two layers with one output."""
     folder = tmp_path_factory.mktemp("reranker")
-    torch.manual_seed(2)
-    transformers.XLMRobertaForSequenceClassification(_config(1)).save_pretrained(folder)
-    _tokenizer().save_pretrained(folder)  # type: ignore[attr-defined]  # as above
+    make_checkpoint(folder, reranker=True, seed=2)
     return folder
 
 
@@ -135,3 +103,93 @@ async def test_a_folder_that_is_no_model_is_a_model_error(tmp_path: Path) -> Non
     (tmp_path / "config.json").write_text('{"hidden_size": 64}')
     with pytest.raises(ModelError, match="cannot load"):
         await FlagEmbedder(str(tmp_path)).embed(["text"], kind="query")
+
+
+@pytest.mark.anyio
+async def test_sparse_weights_and_a_vector_a_token_come_from_the_same_pass(checkpoint: Path) -> None:
+    embedder = FlagEmbedder(str(checkpoint))
+    texts = [f"{number} trains" for number in range(40)]
+    views = await embedder.views(texts, multi_vector=True)
+    dense = await embedder.embed(texts, kind="passage")
+    assert (views.dense * dense).sum(axis=1).min() > 0.9999
+    assert len(views.sparse) == len(views.vectors) == 40
+    # "7 trains" has the tokens of ▁, 7, ▁, t, r, a, i, n, s and the end: one vector each, one weight for each kind.
+    assert views.vectors[7].shape == (10, WIDTH)
+    assert np.allclose(np.linalg.norm(views.vectors[7], axis=1), 1, atol=1e-3)
+    assert 0 < len(views.sparse[7]) <= 8
+    assert all(weight > 0 for row in views.sparse for weight in row.values())
+    assert not set().union(*views.sparse) & {0, 1, 2, 3}
+    assert (await embedder.views(["no vectors asked"])).vectors == ()
+
+
+@pytest.mark.anyio
+async def test_a_pair_is_read_beyond_512_tokens(cross_checkpoint: Path) -> None:
+    start = "ab " * 240
+    found = await FlagReranker(str(cross_checkpoint)).score("when", [start + "zzzz" * 20, start + "qqqq" * 20])
+    assert found[0] != found[1]
+    assert PASSAGE_TOKENS >= 1_024
+
+
+@pytest.mark.anyio
+async def test_nothing_is_drawn_on_the_terminal(
+    checkpoint: Path, cross_checkpoint: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    texts = [f"{number} trains" for number in range(64)]
+    await FlagReranker(str(cross_checkpoint)).score("when", texts)
+    await FlagEmbedder(str(checkpoint)).views(texts)
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "%|" not in shown.err
+
+
+@pytest.mark.anyio
+async def test_other_weights_under_the_same_name_have_another_name_for_the_cache(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path, reranker=False, seed=3)
+    before = FlagEmbedder(str(tmp_path)).name
+    assert FlagEmbedder(str(tmp_path)).name == before
+    make_checkpoint(tmp_path, reranker=False, seed=4)
+    assert FlagEmbedder(str(tmp_path)).name != before
+
+
+@pytest.mark.anyio
+async def test_the_same_weights_as_gguf_give_the_same_vectors(checkpoint: Path, tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="the package gguf (writes GGUF files) is not installed")
+    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    path = tmp_path / "twin.gguf"
+    convert_checkpoint(checkpoint, path, reranker=False)
+    twin = LlamaEmbedder(path)
+    try:
+        found = await twin.embed(TEXTS, kind="passage")
+    finally:
+        await twin.aclose()
+    expected = await FlagEmbedder(str(checkpoint)).embed(TEXTS, kind="passage")
+    assert (found * expected).sum(axis=1).min() > 0.9999
+
+
+@pytest.mark.anyio
+async def test_the_same_reranker_as_gguf_gives_the_same_scores(cross_checkpoint: Path, tmp_path: Path) -> None:
+    pytest.importorskip("gguf", reason="the package gguf (writes GGUF files) is not installed")
+    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    path = tmp_path / "twin.gguf"
+    convert_checkpoint(cross_checkpoint, path, reranker=True)
+    twin = LlamaReranker(path)
+    try:
+        logits = await twin.score("when do trains leave", TEXTS)
+    finally:
+        await twin.aclose()
+    expected = await FlagReranker(str(cross_checkpoint)).score("when do trains leave", TEXTS)
+    assert np.abs(1 / (1 + np.exp(-logits)) - expected).max() < 1e-3
+
+
+@pytest.mark.anyio
+async def test_the_same_reranker_behind_a_real_llama_server_gives_the_same_scores(
+    cross_checkpoint: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("gguf", reason="the package gguf (writes GGUF files) is not installed")
+    convert_checkpoint(cross_checkpoint, tmp_path / "twin.gguf", reranker=True)
+    with serving("llama-server", tmp_path / "twin.gguf", tmp_path / "log", role="reranker") as url:
+        async with httpx2.AsyncClient() as http:
+            reranker = OpenAIReranker(Endpoint(http, url, "twin"))
+            logits = await reranker.score("when do trains leave", TEXTS * 10)
+    expected = await FlagReranker(str(cross_checkpoint)).score("when do trains leave", TEXTS * 10)
+    assert np.abs(1 / (1 + np.exp(-logits)) - expected).max() < 1e-3

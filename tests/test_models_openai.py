@@ -2,23 +2,19 @@
 
 import json
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Literal
 
 import anyio
 import httpx2
 import numpy as np
 import pytest
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
 
 from errors import ModelError
-from models.openai import Endpoint, OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from models.openai import OpenAIEmbedder, OpenAIGenerator
+from models.remote import Endpoint
+from models.remote_rerank import OpenAIReranker
+from tests.model_server import Remote, Said, model_server
 
 KEY = "sk-0123456789abcdef"
 SCHEMA: dict[str, object] = {
@@ -29,52 +25,11 @@ SCHEMA: dict[str, object] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A chat message."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-@dataclass
-class Remote:
-    """The server: answers by path, and what it was asked."""
-
-    url: str = ""
-    answers: dict[str, list[Callable[[dict[str, object]], Response]]] = field(default_factory=dict)
-    asked: list[tuple[str, dict[str, object], str]] = field(default_factory=list)
-    release: threading.Event = field(default_factory=threading.Event)
-
-    async def handle(self, request: Request) -> Response:
-        """Keep the request and answer with the next answer of its path; the last one stays."""
-        path = request.url.path
-        body = json.loads(await request.body())
-        self.asked.append((path, body, request.headers.get("authorization", "")))
-        waiting = self.answers[path]
-        answer = waiting.pop(0) if len(waiting) > 1 else waiting[0]
-        return await anyio.to_thread.run_sync(answer, body)
-
-    def will(self, path: str, *answers: Callable[[dict[str, object]], Response]) -> None:
-        """Let `path` answer with these in turn."""
-        self.answers[f"/v1{path}"] = list(answers)
-
-
 @pytest.fixture
 def remote() -> Iterator[Remote]:
     """A server in a thread of its own on a free port of loopback."""
-    told = Remote()
-    app = Starlette(routes=[Route("/{rest:path}", told.handle, methods=["POST"])])
-    listening = socket.create_server(("127.0.0.1", 0))
-    told.url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield told
-    told.release.set()
-    server.should_exit = True
-    thread.join()
-    listening.close()
+    with model_server() as told:
+        yield told
 
 
 def _vector(text: str) -> list[float]:
@@ -121,7 +76,7 @@ async def test_vectors_come_back_in_order_and_at_unit_length(remote: Remote) -> 
     assert np.allclose(found, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6)
     assert found.dtype == np.float32
     assert embedder.dimension == 3
-    assert len(remote.asked) == 3
+    assert len(remote.asked) == 5
     assert {(path, key) for path, _, key in remote.asked} == {("/v1/embeddings", f"Bearer {KEY}")}
     assert remote.asked[0][1]["model"] == "bge-m3"
 
@@ -131,12 +86,22 @@ async def test_empty_and_broken_texts_are_sent_as_a_server_takes_them(remote: Re
     remote.will("/embeddings", _embeddings)
     async with httpx2.AsyncClient() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"))
-        assert (await embedder.embed([], kind="query")).shape == (0, 0)
+        assert (await embedder.embed([], kind="query")).shape == (0, 3)
         assert (await embedder.embed(["", "\ud800", "y" * 1_000_000], kind="query")).shape == (3, 3)
-    sent = remote.asked[0][1]["input"]
+    sent = remote.asked[-1][1]["input"]
     assert isinstance(sent, list)
     assert [len(text) for text in sent] == [1, 1, 8_000]
     assert remote.asked[0][2] == ""
+
+
+@pytest.mark.anyio
+async def test_the_words_that_a_model_wants_before_a_query_are_sent(remote: Remote) -> None:
+    remote.will("/embeddings", _embeddings)
+    async with httpx2.AsyncClient() as http:
+        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "nomic-embed-text"))
+        await embedder.embed(["ferry"], kind="query")
+        await embedder.embed(["ferry"], kind="passage")
+    assert [body["input"] for _, body, _ in remote.asked] == [["search_query: ferry"], ["search_document: ferry"]]
 
 
 @pytest.mark.anyio
@@ -165,7 +130,11 @@ async def test_an_answer_is_the_models_text(remote: Remote) -> None:
 
 @pytest.mark.anyio
 async def test_a_schema_is_sent_and_the_reply_is_checked_under_it(remote: Remote) -> None:
-    remote.will("/chat/completions", _chat(' {"answer": 42}\n'), _chat('{"answer": "many"}'), _chat("Sure! 42"))
+    remote.will(
+        "/chat/completions",
+        *(_chat(' {"answer": 42}\n'), _chat('{"answer": "many"}'), _chat('{"answer": "few"}')),
+        *(_chat("Sure! 42"), _chat("Sure! 42")),
+    )
     async with httpx2.AsyncClient() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         said = [Said("user", "6 x 7?")]
@@ -176,6 +145,66 @@ async def test_a_schema_is_sent_and_the_reply_is_checked_under_it(remote: Remote
             await generator.generate(said, max_tokens=20, schema=SCHEMA)
     form = remote.asked[0][1]["response_format"]
     assert form == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True}}
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_is_not_valid_is_shown_to_the_model_once_with_its_fault(remote: Remote) -> None:
+    remote.will("/chat/completions", _chat('{"answer": "many"}'), _chat('```json\n{"answer": 42}\n```'))
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        found = await generator.generate([Said("user", "6 x 7?")], max_tokens=20, schema=SCHEMA)
+    assert json.loads(found) == {"answer": 42}
+    said = remote.asked[1][1]["messages"]
+    assert isinstance(said, list)
+    assert [item["role"] for item in said] == ["user", "assistant", "user"]
+    assert said[1]["content"] == '{"answer": "many"}'
+    assert "'many' is not of type 'integer'" in said[2]["content"]
+
+
+@pytest.mark.anyio
+async def test_a_server_with_the_older_form_of_schemas_is_asked_in_it_from_then_on(remote: Remote) -> None:
+    def older(body: dict[str, object]) -> Response:
+        form = body["response_format"]
+        assert isinstance(form, dict)
+        if form["type"] != "json_object":
+            return JSONResponse({"detail": "response_format: type must be text or json_object"}, status_code=422)
+        assert form["schema"] == SCHEMA
+        return _chat('{"answer": 7}')(body)
+
+    remote.will("/chat/completions", older)
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        for _ in range(2):
+            assert await generator.generate([Said("user", "?")], max_tokens=9, schema=SCHEMA) == '{"answer": 7}'
+    assert len(remote.asked) == 3
+
+
+@pytest.mark.anyio
+async def test_a_text_over_the_servers_window_is_cut_until_it_fits(remote: Remote) -> None:
+    def small(body: dict[str, object]) -> Response:
+        texts = body["input"]
+        assert isinstance(texts, list)
+        if max(map(len, texts)) > 2_000:
+            words = "input (1202 tokens) is too large to process. increase the physical batch size"
+            return JSONResponse({"error": {"message": words}}, status_code=500)
+        return _embeddings(body)
+
+    remote.will("/embeddings", small)
+    async with httpx2.AsyncClient() as http:
+        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"))
+        found = await embedder.embed(["x" * 9_000, "short"], kind="passage")
+        await embedder.embed(["x" * 9_000], kind="passage")
+    assert found.shape == (2, 3)
+    assert [max(len(text) for text in body["input"]) for _, body, _ in remote.asked] == [8_000, 4_000, 2_000, 2_000]  # type: ignore[attr-defined]  # a list of texts
+
+
+@pytest.mark.anyio
+async def test_a_text_that_is_never_short_enough_is_an_error(remote: Remote) -> None:
+    remote.will("/embeddings", _status(413, "Input is too large"))
+    async with httpx2.AsyncClient() as http:
+        with pytest.raises(ModelError, match="413"):
+            await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["x" * 9_000], kind="query")
+    assert len(remote.asked) == 5
 
 
 @pytest.mark.anyio
@@ -212,7 +241,7 @@ async def test_a_limited_call_is_repeated_once_after_the_asked_pause(remote: Rem
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("pause", "times"), [("0", 2), ("3600", 1)])
+@pytest.mark.parametrize(("pause", "times"), [("0", 3), ("3600", 1)])
 async def test_a_call_that_stays_limited_fails(remote: Remote, pause: str, times: int) -> None:
     remote.will("/embeddings", _status(429, retry_after=pause))
     async with httpx2.AsyncClient() as http:

@@ -1,0 +1,166 @@
+"""The pipe between the server and a model's process: messages, and the loop that the process runs.
+
+A message is a JSON header and bytes, each with its length in front. The loop keeps every call that came in before the
+engine next, so that an engine may compute several at once. The process ends when its stdin does, so it never outlives
+the server, and when nothing was asked for a while. Not for: starting processes (`models/worker.py`), or what an engine
+computes.
+"""
+
+import json
+import os
+import queue
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final, Protocol
+
+from errors import ModelError
+
+HEADER: Final = struct.Struct("!II")
+LARGEST: Final = 1 << 30
+"""Bytes of one message; more means that the two sides lost step."""
+EXIT_IDLE: Final = 75
+"""Status of a process that ended because nothing was asked of it."""
+FACTS: Final = -1
+"""Call number of the message that says, unasked, what was loaded and where to."""
+OOM_SCORE: Final = 800
+"""Added to the process's badness for Linux's out-of-memory killer (-1000 to 1000), which so takes it before the
+server."""
+
+Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One message: named JSON values and raw bytes."""
+
+    fields: Fields
+    blob: bytes = b""
+
+    def packed(self, call: int) -> bytes:
+        """Return the bytes that go over the pipe, marked with the number of their call."""
+        text = json.dumps({**self.fields, "call": call}).encode()
+        return HEADER.pack(len(text), len(self.blob)) + text + self.blob
+
+
+def refusal(error: ModelError) -> Frame:
+    """Return the answer that a call gets whose request failed; `Worker` raises it on the other side."""
+    return Frame({"error": error.what, "hint": error.hint})
+
+
+class Engine(Protocol):
+    """What a process computes: it takes calls in, and answers them in any order."""
+
+    @property
+    def facts(self) -> Fields:
+        """What was loaded and where to: device, layers, reason, bytes."""
+        ...
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call waits for `step`."""
+        ...
+
+    def accept(self, call: int, frame: Frame) -> None:
+        """Take a request in.
+
+        Raises:
+            ModelError: It cannot be served; that is its answer.
+        """
+        ...
+
+    def drop(self, call: int) -> None:
+        """Forget a call; unknown numbers are passed over."""
+        ...
+
+    def step(self) -> list[tuple[int, Frame]]:
+        """Compute for a fraction of a second and return the calls that are done with their answers."""
+        ...
+
+
+Load = Callable[[set[int]], Engine]
+"""Makes the engine at the first call; the set holds the numbers of cancelled calls, and grows while `step` runs."""
+
+
+def serve(load: Load, *, idle_seconds: float) -> None:
+    """Answer requests from stdin until it ends, or until none came for `idle_seconds`; the process's main loop.
+
+    Claims the two pipes for the protocol: afterwards file descriptor 1 is the log and 0 is empty, so that nothing
+    native can write between two frames. A `ModelError` is the answer to its call; any other error ends the process, as
+    a crash would. Returns never.
+    """
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    _offer_to_oom_killer()
+    inbox: queue.SimpleQueue[tuple[int, Frame]] = queue.SimpleQueue()
+    cancelled: set[int] = set()
+    threading.Thread(target=_listen, args=(requests, inbox, cancelled), daemon=True).start()
+
+    def send(call: int, frame: Frame) -> None:
+        answers.write(frame.packed(call))
+        answers.flush()
+
+    attend(load, inbox, cancelled, send=send, idle_seconds=idle_seconds)
+    os._exit(EXIT_IDLE)
+
+
+def attend(
+    load: Load,
+    inbox: "queue.SimpleQueue[tuple[int, Frame]]",
+    cancelled: set[int],
+    *,
+    send: Callable[[int, Frame], None],
+    idle_seconds: float,
+) -> None:
+    """Take calls from `inbox`, let the engine work, `send` the answers; return once idle for `idle_seconds`."""
+    engine: Engine | None = None
+    while True:
+        working = engine is not None and engine.busy
+        try:
+            call, frame = inbox.get(block=not working, timeout=None if working else idle_seconds)
+        except queue.Empty:
+            if not working or engine is None:
+                return
+            for done, answer in engine.step():
+                send(done, answer)
+            continue
+        if frame.fields.get("do") == "cancel":
+            if engine is not None:
+                engine.drop(call)
+            cancelled.discard(call)
+            send(call, Frame({"cancelled": True}))
+            continue
+        try:
+            if engine is None:
+                engine = load(cancelled)
+                send(FACTS, Frame(engine.facts))
+            engine.accept(call, frame)
+        except ModelError as error:
+            send(call, refusal(error))
+
+
+def _listen(requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", cancelled: set[int]) -> None:
+    """Read requests into the queue, name a cancelled call at once, and end the process with the pipe."""
+    while True:
+        head = requests.read(HEADER.size)
+        if len(head) < HEADER.size:
+            # The parent closed its side or is gone; native code may be running, so no orderly end.
+            os._exit(0)
+        text, blob = HEADER.unpack(head)
+        fields = json.loads(requests.read(text))
+        call = fields.pop("call")
+        if fields.get("do") == "cancel":
+            cancelled.add(call)
+        inbox.put((call, Frame(fields, requests.read(blob))))
+
+
+def _offer_to_oom_killer() -> None:
+    try:
+        Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
+    except OSError:
+        return  # not Linux, or not allowed: the kernel decides as it does

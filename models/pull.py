@@ -1,0 +1,247 @@
+"""Fetching a model's file from the hub, on request only: size and hash are asked first, the bytes checked afterwards.
+
+huggingface_hub does the transfer and keeps one copy for all its users; it compares sizes only, so every byte is hashed
+here. Not for: which files (`models/catalogue.py`).
+"""
+
+import hashlib
+import importlib
+import logging
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from errors import ModelError, UsageError
+
+BLOCK: Final = 1 << 20
+_REPOSITORY: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+SHA256_DIGITS: Final = 64
+"""A large file's etag on the hub is its sha256; a small one's is the sha1 that git gives it."""
+SPARE: Final = 512 << 20
+"""Bytes that stay free on the disk after a download."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """Where files come from and where they are kept; None: huggingface_hub's own places."""
+
+    address: str | None = None
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A file as the hub describes it."""
+
+    repository: str
+    file: str
+    bytes: int
+    hash: str
+    """sha256, or git's sha1 for a small file."""
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A file in the folder of downloads."""
+
+    repository: str
+    file: str
+    path: Path
+    bytes: int
+    hash: str
+
+    @property
+    def spec(self) -> str:
+        """What names it in a setting."""
+        return f"llama:{self.repository}/{self.file}"
+
+
+def describe(hub: Hub, repository: str, file: str) -> Remote:
+    """Return size, hash and revision of a file, as the hub says now.
+
+    Raises:
+        ModelError: The hub cannot be reached, has no such file, or does not tell its hash.
+        UsageError: The repository's name cannot be one.
+    """
+    package = _package()
+    with _told(repository, file):
+        address = package.hf_hub_url(repository, file, endpoint=hub.address)
+        found = package.get_hf_file_metadata(address, endpoint=hub.address)
+    if not found.etag or not found.size or not found.commit_hash:
+        raise ModelError(f"The hub does not tell size and hash of {repository}/{file}.", hint="Download it by hand.")
+    return Remote(repository, file, int(found.size), str(found.etag), str(found.commit_hash))
+
+
+def pull(hub: Hub, remote: Remote, *, progress: type[Any] | None = None) -> Path:
+    """Fetch a file, go on where an earlier try stopped, and return its path once every byte is checked.
+
+    Args:
+        hub: Where from and where to.
+        remote: What `describe` said; the same revision is fetched.
+        progress: A class like `tqdm.tqdm` that shows how far it is.
+
+    Raises:
+        ModelError: No room on the disk, the transfer failed (what came is kept and the next call goes on), or the
+            bytes are not those that the hub named (they are thrown away).
+    """
+    package = _package()
+    folder = _folder(hub)
+    kept = folder / f"models--{remote.repository.replace('/', '--')}"
+    blob, part = kept / "blobs" / remote.hash, kept / "blobs" / f"{remote.hash}.part"
+    with _told(remote.repository, remote.file):
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        with package.utils.WeakFileLock(kept / f"{remote.hash}.lock"):
+            if not blob.is_file():
+                _check_room(folder, remote, came=part.stat().st_size if part.exists() else 0)
+                _transfer(hub, remote, part, progress)
+                if (found := file_hash(part, like=remote.hash)) != remote.hash:
+                    part.unlink()
+                    raise ModelError(
+                        f"{remote.repository}/{remote.file} came damaged: its hash is {found}, the hub names "
+                        f"{remote.hash}.",
+                        hint="It was thrown away. Try again.",
+                    )
+                part.replace(blob)
+        # The bytes are there: this only gives them their name and place among the package's own downloads.
+        place = {"revision": remote.revision, "cache_dir": folder, "endpoint": hub.address}
+        return Path(package.hf_hub_download(remote.repository, remote.file, **place))
+
+
+def _transfer(hub: Hub, remote: Remote, part: Path, progress: type[Any] | None) -> None:
+    """Fetch what `part` does not have yet. `hf_hub_download` would begin anew after each cut (huggingface_hub 2.4)."""
+    files = importlib.import_module("huggingface_hub.file_download")
+    came = part.stat().st_size if part.exists() else 0
+    if came > remote.bytes:
+        part.unlink()
+        came = 0
+    with part.open("ab") as file:
+        files.http_get(
+            files.hf_hub_url(remote.repository, remote.file, revision=remote.revision, endpoint=hub.address),
+            file,
+            resume_size=came,
+            headers=importlib.import_module("huggingface_hub.utils").build_hf_headers(),
+            expected_size=remote.bytes,
+            displayed_filename=remote.file,
+            tqdm_class=progress,
+        )
+
+
+def kept_files(hub: Hub) -> list[Kept]:
+    """Return the GGUF files in the folder of downloads, newest revision of each, sorted by name."""
+    found: dict[tuple[str, str], Kept] = {}
+    for repository, file, path in _walk(hub):
+        blob = path.resolve()
+        item = Kept(repository, file, path, blob.stat().st_size, blob.name)
+        other = found.get((repository, file))
+        if other is None or other.path.lstat().st_mtime_ns < path.lstat().st_mtime_ns:
+            found[repository, file] = item
+    return [found[key] for key in sorted(found)]
+
+
+def remove(hub: Hub, repository: str, file: str) -> int:
+    """Delete every copy of a file from the folder of downloads; return how many bytes that freed.
+
+    Raises:
+        UsageError: It is not there.
+    """
+    freed = 0
+    copies = [path for owner, name, path in _walk(hub) if (owner, name) == (repository, file)]
+    if not copies:
+        raise UsageError(f"{repository}/{file} is not among the downloads.", hint="`winnow models list` shows them.")
+    for path in copies:
+        blob = path.resolve()
+        if blob.is_file():
+            freed += blob.stat().st_size
+            blob.unlink()
+        path.unlink(missing_ok=True)
+    return freed
+
+
+def find_kept(hub: Hub, repository: str, file: str) -> Path | None:
+    """Return the path of a downloaded file, of the newest revision there is, None when it is not there."""
+    if not _REPOSITORY.fullmatch(repository) or ".." in file:
+        return None
+    owner, _, name = repository.partition("/")
+    copies = [path for path in _folder(hub).glob(f"models--{owner}--{name}/snapshots/*/{file}") if path.is_file()]
+    return max(copies, key=lambda path: path.lstat().st_mtime_ns, default=None)
+
+
+def file_hash(path: Path, *, like: str, tell: Callable[[int], None] | None = None) -> str:
+    """Return the hash of a file in the form of `like`: sha256, or git's sha1 of a blob."""
+    digest = hashlib.sha256() if len(like) == SHA256_DIGITS else _git_digest(path)
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+            if tell is not None:
+                tell(len(block))
+    return digest.hexdigest()
+
+
+def _git_digest(path: Path) -> Any:
+    digest = hashlib.sha1(usedforsecurity=False)
+    digest.update(f"blob {path.stat().st_size}\0".encode())
+    return digest
+
+
+def _walk(hub: Hub) -> Iterator[tuple[str, str, Path]]:
+    """Yield repository, file and path of each whole GGUF file; a download that was cut has no such entry."""
+    folder = _folder(hub)
+    for path in sorted(folder.glob("models--*--*/snapshots/*/**/*.gguf")):
+        if path.is_file():
+            place = path.relative_to(folder).parts
+            _, owner, name = place[0].split("--", 2)
+            yield f"{owner}/{name}", "/".join(place[3:]), path
+
+
+def _folder(hub: Hub) -> Path:
+    # The package's constants alone: a tenth of the time of the package.
+    return hub.folder or Path(importlib.import_module("huggingface_hub.constants").HF_HUB_CACHE)
+
+
+def _check_room(folder: Path, remote: Remote, *, came: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < remote.bytes - came + SPARE:
+        raise ModelError(
+            f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {folder} has {free / 1e9:.2f} GB free.",
+            hint="Free some room, or set another folder (WINNOW_MODELS).",
+        )
+
+
+def _package() -> Any:
+    # Imported here because it takes longer than the rest of a start, and only downloads need it.
+    package = importlib.import_module("huggingface_hub")
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries are told by the error that ends them
+    return package
+
+
+@contextmanager
+def _told(repository: str, file: str) -> Iterator[None]:
+    """Turn what huggingface_hub raises into errors of ours."""
+    errors = importlib.import_module("huggingface_hub.errors")
+    httpx = importlib.import_module("httpx2")
+    try:
+        yield
+    except errors.HFValidationError as error:
+        raise UsageError(
+            f"{repository!r} is no repository's name: {error}", hint="Use OWNER/REPO/FILE.gguf."
+        ) from error
+    except errors.GatedRepoError as error:
+        raise ModelError(
+            f"{repository} is given only to those who accepted its licence.",
+            hint="Accept it there, then `hf auth login`.",
+        ) from error
+    except (errors.EntryNotFoundError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
+        raise ModelError(
+            f"The hub has no {repository}/{file}.", hint="Check the name on the repository's page."
+        ) from error
+    except (errors.HfHubHTTPError, httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
+        words = " ".join(str(error).split())[:300]
+        raise ModelError(
+            f"{repository}/{file} could not be fetched: {type(error).__name__} {words}",
+            hint="Try again: what has come is kept, and the download goes on from there.",
+        ) from error

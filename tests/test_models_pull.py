@@ -1,0 +1,136 @@
+"""Getting models through the command line, from a hub on loopback: asked for, resumed, checked, listed, removed."""
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hub_server import HubServer, hub_server
+from tests.support import ROOT
+
+NAME = "someone/tiny-gguf/tiny-q8_0.gguf"
+
+
+@pytest.fixture
+def hub() -> Iterator[HubServer]:
+    """A hub with one file of 25 MB: the client writes 10 MB at a time."""
+    with hub_server() as served:
+        served.files[NAME] = b"GGUF" + random.Random(7).randbytes(25_000_000)
+        yield served
+
+
+def winnow(hub: HubServer, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `winnow models` against the hub, with downloads in `folder`."""
+    settings = ["--set", f"hub={hub.address}", "--set", f"models={folder}", "--set", f"cache={folder / 'cache'}"]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WINNOW_", "HF_"))}
+    environment = {**kept, "PYTHONPATH": str(ROOT), "HF_HOME": str(folder / "home"), "HF_HUB_DISABLE_TELEMETRY": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "server", "models", *arguments, *settings],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_pulled_file_is_named_first_shown_coming_and_checked(hub: HubServer, tmp_path: Path) -> None:
+    run = winnow(hub, tmp_path, "pull", NAME)
+    assert run.returncode == 0, run.stderr
+    told, kept, _ = run.stdout.splitlines()
+    assert told.startswith(f"{NAME}: 25.0 MB")
+    assert hashlib.sha256(hub.files[NAME]).hexdigest() in told
+    assert Path(kept.split("kept at ")[1]).read_bytes() == hub.files[NAME]
+    assert "100%" in run.stderr
+    assert "here llama:" + NAME in winnow(hub, tmp_path, "list").stdout
+
+
+def test_a_dry_run_fetches_nothing(hub: HubServer, tmp_path: Path) -> None:
+    run = winnow(hub, tmp_path, "pull", NAME, "--dry-run")
+    assert run.returncode == 0, run.stderr
+    assert "25.0 MB" in run.stdout
+    assert {method for method, _ in hub.asked} == {"HEAD"}
+    assert not list(tmp_path.rglob("*.gguf"))
+
+
+def test_a_download_that_was_cut_goes_on_where_it_stopped(hub: HubServer, tmp_path: Path) -> None:
+    hub.cut_after = 15_000_000
+    cut = winnow(hub, tmp_path, "pull", NAME, "--quiet")
+    assert cut.returncode == 1
+    assert "what has come is kept" in cut.stderr
+    assert "Traceback" not in cut.stderr
+    hub.cut_after, hub.away = None, False
+    hub.asked.clear()
+    again = winnow(hub, tmp_path, "pull", NAME, "--quiet")
+    assert again.returncode == 0, again.stderr
+    assert again.stderr == ""
+    [asked] = [part for method, part in hub.asked if method == "GET"]
+    assert 10_000_000 <= int(asked.removeprefix("bytes=").rstrip("-")) <= 15_000_000
+    assert Path(again.stdout.splitlines()[1].split("kept at ")[1]).read_bytes() == hub.files[NAME]
+
+
+def test_a_damaged_file_is_thrown_away(hub: HubServer, tmp_path: Path) -> None:
+    hub.hashes[NAME] = "0" * 64
+    run = winnow(hub, tmp_path, "pull", NAME, "--quiet")
+    assert run.returncode == 1
+    assert "came damaged" in run.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size > 1_000_000]
+
+
+def test_a_pulled_file_can_be_removed_and_only_once(hub: HubServer, tmp_path: Path) -> None:
+    winnow(hub, tmp_path, "pull", NAME, "--quiet")
+    assert "25 MB" in winnow(hub, tmp_path, "remove", NAME).stdout
+    assert not [path for path in tmp_path.rglob("*.gguf") if path.exists()]
+    again = winnow(hub, tmp_path, "remove", NAME)
+    assert again.returncode == 2
+    assert "not among the downloads" in again.stderr
+
+
+def test_what_the_hub_does_not_have_is_said(hub: HubServer, tmp_path: Path) -> None:
+    run = winnow(hub, tmp_path, "pull", "someone/other/none.gguf")
+    assert run.returncode == 1
+    assert "The hub has no someone/other/none.gguf" in run.stderr
+    wrong = winnow(hub, tmp_path, "pull", "best-model")
+    assert wrong.returncode == 2
+    assert "mac-16gb" in wrong.stderr
+
+
+def test_a_hub_that_is_away_is_an_error_with_its_reason(hub: HubServer, tmp_path: Path) -> None:
+    hub.address = "http://127.0.0.1:9"
+    run = winnow(hub, tmp_path, "pull", NAME)
+    assert run.returncode == 1
+    assert "could not be fetched" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_profiles_name_files_that_are_offered_with_size_and_licence(hub: HubServer, tmp_path: Path) -> None:
+    data = json.loads(winnow(hub, tmp_path, "list", "--json").stdout)
+    assert set(data["profiles"]) == {"cpu-8gb", "mac-8gb", "mac-16gb", "gpu-8gb", "gpu-24gb"}
+    assert data["fitting"] in data["profiles"]
+    for profile in data["profiles"].values():
+        assert set(profile["models"]) <= set(data["models"])
+    for model in data["models"].values():
+        assert model["megabytes"] > 0
+        assert model["licence"]
+    assert hub.asked == []
+
+
+def test_what_runs_is_measured(hub: HubServer, tmp_path: Path) -> None:
+    [embedder, reranker, generator] = json.loads(winnow(hub, tmp_path, "bench", "--json").stdout)
+    assert embedder["tokens_per_second"] > 0
+    assert embedder["memory"]
+    assert (reranker["model"], generator["model"]) == ("none", "none")
+
+
+def test_each_role_is_shown_with_its_reason_and_what_would_be_better(hub: HubServer, tmp_path: Path) -> None:
+    shown = winnow(hub, tmp_path, "show").stdout
+    assert shown.startswith("embedder: onnxruntime; all-MiniLM-L6-v2")
+    assert "winnow models pull" in shown
+    assert hub.asked == []

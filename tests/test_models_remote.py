@@ -1,0 +1,241 @@
+"""What servers tell of themselves, the forms of reranking, and choosing: protocol by protocol, over loopback."""
+
+import socket
+from collections.abc import Callable, Iterator, Mapping
+
+import anyio
+import httpx2
+import numpy as np
+import pytest
+from starlette.responses import JSONResponse, Response
+
+from errors import ModelError
+from models.openai import OpenAIEmbedder, OpenAIGenerator
+from models.protocols import abilities_of, chooser
+from models.remote import Endpoint
+from models.remote_rerank import OpenAIReranker
+from tests.model_server import Remote, Said, model_server
+
+
+@pytest.fixture
+def remote() -> Iterator[Remote]:
+    """A server in a thread of its own on a free port of loopback."""
+    with model_server() as told:
+        yield told
+
+
+def _says(answer: object) -> Callable[[dict[str, object]], Response]:
+    return lambda _body: JSONResponse(answer)
+
+
+def _llama_server(remote: Remote, *, parameters: int, context: int = 4_096) -> None:
+    meta = {"n_vocab": 49_152, "n_ctx_train": 8_192, "n_embd": 576, "n_params": parameters, "size": 98_000_000}
+    remote.told["/v1/models"] = {"data": [{"id": "smol.gguf", "owned_by": "llamacpp", "meta": meta}]}
+    remote.told["/props"] = {"default_generation_settings": {"n_ctx": context}, "model_path": "smol.gguf"}
+
+
+@pytest.mark.anyio
+async def test_llama_server_tells_window_dimension_and_which_model_it_serves(remote: Remote) -> None:
+    _llama_server(remote, parameters=134_515_008)
+    async with httpx2.AsyncClient() as http:
+        endpoint = Endpoint(http, remote.url, "any name")
+        generator, embedder = OpenAIGenerator(endpoint), OpenAIEmbedder(endpoint)
+        assert generator.context_tokens == 8_192
+        await generator.prepare()
+        assert (generator.server, generator.context_tokens) == ("llama-server", 4_096)
+        assert await embedder.measure() == 576
+        other = OpenAIGenerator(endpoint)
+        _llama_server(remote, parameters=361_000_000)
+        await other.prepare()
+    assert generator.name == embedder.name
+    assert generator.name != other.name
+    assert remote.asked == []
+
+
+@pytest.mark.anyio
+async def test_vllm_tells_its_window(remote: Remote) -> None:
+    remote.told["/v1/models"] = {"data": [{"id": "qwen", "owned_by": "vllm", "root": "Qwen", "max_model_len": 16_384}]}
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "qwen"))
+        await generator.prepare()
+    assert (generator.server, generator.context_tokens) == ("vLLM", 16_384)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("parameters", "context"), [("", 4_096), ('num_ctx    16384\nstop  "<|im_end|>"', 16_384)])
+async def test_ollama_tells_the_window_that_it_gives_the_model(remote: Remote, parameters: str, context: int) -> None:
+    remote.told["/v1/models"] = {"data": [{"id": "bge-m3:latest", "owned_by": "library"}, {"id": "b"}]}
+    remote.told["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "790764642607"}]}
+    info = {"general.architecture": "bert", "bert.context_length": 32_768, "bert.embedding_length": 1_024}
+    remote.will_at_root("/api/show", _says({"parameters": parameters, "model_info": info}))
+    async with httpx2.AsyncClient() as http:
+        endpoint = Endpoint(http, remote.url, "bge-m3")
+        generator, embedder = OpenAIGenerator(endpoint), OpenAIEmbedder(endpoint)
+        await generator.prepare()
+        assert (generator.server, generator.context_tokens) == ("Ollama", context)
+        assert await embedder.measure() == 1_024
+        before = embedder.name
+        remote.told["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "aaaaaaaaaaaa"}]}
+        pulled_anew = OpenAIEmbedder(endpoint)
+        await pulled_anew.prepare()
+    assert pulled_anew.name != before
+
+
+@pytest.mark.anyio
+async def test_lm_studio_tells_the_window_of_the_loaded_model(remote: Remote) -> None:
+    remote.told["/v1/models"] = {"data": [{"id": "gemma", "owned_by": "organization_owner"}, {"id": "other"}]}
+    entry = {"id": "gemma", "quantization": "Q4_K_M", "loaded_context_length": 12_000, "max_context_length": 131_072}
+    remote.told["/api/v0/models"] = {"data": [entry, {"id": "other", "max_context_length": 1}]}
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "gemma"))
+        await generator.prepare()
+    assert (generator.server, generator.context_tokens) == ("LM Studio", 12_000)
+
+
+@pytest.mark.anyio
+async def test_tei_tells_its_batch_and_is_asked_to_rerank_in_its_own_form(remote: Remote) -> None:
+    remote.told["/info"] = {"model_id": "BAAI/bge-reranker", "model_sha": "abc", "max_client_batch_size": 4}
+
+    def rank(body: dict[str, object]) -> Response:
+        texts = body["texts"]
+        assert isinstance(texts, list)
+        assert len(texts) <= 4
+        return JSONResponse([{"index": n, "score": -len(text)} for n, text in enumerate(texts)][::-1])
+
+    remote.will_at_root("/rerank", rank)
+    async with httpx2.AsyncClient() as http:
+        reranker = OpenAIReranker(Endpoint(http, remote.root, "BAAI/bge-reranker"))
+        found = await reranker.score("q", ["x" * n for n in range(1, 10)])
+    assert found.tolist() == [-float(n) for n in range(1, 10)]
+    assert [path for path, _, _ in remote.asked] == ["/rerank"] * 3
+
+
+@pytest.mark.anyio
+async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not_tell(remote: Remote) -> None:
+    def rank(body: dict[str, object]) -> Response:
+        if "texts" not in body:
+            return JSONResponse({"error": "missing field `texts`"}, status_code=422)
+        return JSONResponse([{"index": 0, "score": 0.5}])
+
+    remote.will_at_root("/rerank", rank)
+    async with httpx2.AsyncClient() as http:
+        reranker = OpenAIReranker(Endpoint(http, remote.url, "m"))
+        for _ in range(2):
+            assert (await reranker.score("q", ["text"])).tolist() == [0.5]
+        assert abilities_of(reranker) == {"rerank"}
+    assert [path for path, _, _ in remote.asked] == ["/v1/rerank", "/rerank", "/rerank"]
+
+
+@pytest.mark.anyio
+async def test_a_server_that_tells_nothing_is_measured_by_one_vector_and_keeps_one_name(remote: Remote) -> None:
+    remote.told["/v1/models"] = {"data": [{"id": "one"}, {"id": "two"}]}
+    remote.will("/embeddings", _says({"data": [{"index": 0, "embedding": [3.0, 4.0]}]}))
+    async with httpx2.AsyncClient() as http:
+        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "two"))
+        assert await embedder.measure() == 2
+        assert await embedder.measure() == 2
+    assert embedder.name == f"two:openai:{remote.url}"
+    assert len(remote.asked) == 1
+
+
+@pytest.mark.anyio
+async def test_a_server_that_is_away_has_a_name_that_no_cache_knows_until_it_is_back(remote: Remote) -> None:
+    now = [0.0]
+    async with httpx2.AsyncClient() as http:
+        endpoint = Endpoint(http, remote.url, "m")
+        one, other = (OpenAIEmbedder(endpoint, clock=lambda: now[0]) for _ in range(2))
+        for embedder in (one, other):
+            await embedder.prepare()
+        assert one.name != other.name
+        _llama_server(remote, parameters=1)
+        now[0] = 6.0
+        for embedder in (one, other):
+            await embedder.prepare()
+    assert one.name == other.name
+
+
+@pytest.mark.anyio
+async def test_a_server_that_hangs_costs_a_start_three_seconds_and_no_more() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        async with httpx2.AsyncClient() as http:
+            generator = OpenAIGenerator(Endpoint(http, f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "m"))
+            with anyio.fail_after(8):
+                await generator.prepare()
+                await generator.prepare()
+    assert generator.context_tokens == 8_192
+
+
+@pytest.mark.anyio
+async def test_a_model_swapped_behind_its_name_is_noticed_within_a_minute(remote: Remote) -> None:
+    now = [0.0]
+    _llama_server(remote, parameters=1)
+    async with httpx2.AsyncClient() as http:
+        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"), clock=lambda: now[0])
+        names = []
+        for now[0], parameters in ((0.0, 1), (59.0, 2), (61.0, 2)):
+            _llama_server(remote, parameters=parameters)
+            await embedder.prepare()
+            names.append(embedder.name)
+    assert names[0] == names[1] != names[2]
+
+
+def _chat_listing(tokens: Mapping[str, float]) -> Callable[[dict[str, object]], Response]:
+    listed = [{"token": token, "logprob": float(np.log(share))} for token, share in tokens.items()]
+
+    def answer(body: dict[str, object]) -> Response:
+        assert (body["logprobs"], body["max_tokens"]) == (True, 1)
+        choice = {"message": {"role": "assistant", "content": "x"}, "logprobs": {"content": [{"top_logprobs": listed}]}}
+        return JSONResponse({"choices": [choice]})
+
+    return answer
+
+
+@pytest.mark.anyio
+async def test_options_are_weighed_by_their_first_tokens_in_a_chat(remote: Remote) -> None:
+    remote.will("/chat/completions", _chat_listing({"yes": 0.6, "n": 0.1, "no": 0.2, "maybe": 0.05}))
+    async with httpx2.AsyncClient() as http:
+        model = chooser(OpenAIGenerator(Endpoint(http, remote.url, "m")))
+        assert model is not None
+        found = await model.choose([Said("user", "?")], ["yes", "not at all", "unsure"])
+    # "unsure" is not listed: it gets the most that it can have, which is what the list leaves over.
+    assert np.allclose(found, np.array([0.6, 0.2, 0.05]) / 0.85)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [(["yes", "yesterday"], "same token"), (["up", "down"], "likeliest are"), (["yes", ""], "cannot be weighed")],
+)
+async def test_options_that_a_chat_cannot_tell_apart_are_refused(
+    remote: Remote, options: list[str], fault: str
+) -> None:
+    remote.will("/chat/completions", _chat_listing({"yes": 0.9, "no": 0.1}))
+    async with httpx2.AsyncClient() as http:
+        with pytest.raises(ModelError, match=fault):
+            await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose([Said("user", "?")], options)
+
+
+@pytest.mark.anyio
+async def test_after_a_plain_text_options_of_several_tokens_are_followed_to_their_end(remote: Remote) -> None:
+    follow = {"P": {"re": 0.5, "on": 0.3, "x": 0.2}, "Pre": {"fer": 0.9, "set": 0.1}, "Pon": {"d": 0.4, "y": 0.6}}
+
+    def answer(body: dict[str, object]) -> Response:
+        listed = {token: float(np.log(share)) for token, share in follow[str(body["prompt"])].items()}
+        return JSONResponse({"choices": [{"text": "?", "logprobs": {"top_logprobs": [listed]}}]})
+
+    remote.will("/completions", answer)
+    async with httpx2.AsyncClient() as http:
+        found = await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose("P", ["refer", "reset", "ony"])
+    assert np.allclose(found, np.array([0.45, 0.05, 0.18]) / 0.68)
+    assert len(remote.asked) == 3
+
+
+@pytest.mark.anyio
+async def test_a_server_without_log_probabilities_loses_the_ability_and_says_so(remote: Remote) -> None:
+    remote.will("/chat/completions", _says({"choices": [{"message": {"content": "yes"}}]}))
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        assert chooser(generator) is not None
+        with pytest.raises(ModelError, match="no log-probabilities"):
+            await generator.choose([Said("user", "?")], ["yes", "no"])
+        assert chooser(generator) is None

