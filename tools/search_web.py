@@ -3,16 +3,27 @@
 Not for: reading pages at length (`fetch_and_prune_html`) or gathering evidence (`research`).
 """
 
-from typing import Annotated, Literal
+import re
+from datetime import date
+from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
+from errors import UsageError
+from pipeline.documents import SearchQuery
+from pipeline.fetch.handles import page_handle
 from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
 from pipeline.sheet import Sheet, shortened
 from tools.context import ToolContext, answer, reporter, services_of
+
+DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
+REGION: Final = r"^([A-Za-z]{2})?$"
+
+HEAD: Final = 75
+"""Tokens of a hit without its passage: title, address and handle."""
 
 
 class Hit(BaseModel):
@@ -22,7 +33,11 @@ class Hit(BaseModel):
     title: str
     url: str
     published: str = Field(description="ISO date, empty when unknown")
-    engine: str = Field(description="Provider that found it")
+    language: str = Field(description="ISO 639-1 code, empty when unknown")
+    handle: str = Field(
+        description="Names the page as it was read; other tools take it without fetching again. Empty: not read"
+    )
+    engine: str = Field(description="Providers and engines that listed it")
     engine_rank: int = Field(description="Place in the provider's own order")
     score: float
     made_by: str = Field(description="What made the score")
@@ -42,7 +57,7 @@ class SearchWebResult(BaseModel):
     tokens: int = Field(description="Tokens of the text part")
 
 
-async def search_web(
+async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its schema
     query: Annotated[
         str,
         Field(description="What to find, as a question or keywords, in any language.", min_length=1, max_length=2000),
@@ -55,6 +70,14 @@ async def search_web(
     language: Annotated[
         str, Field(description="ISO 639-1 code of the pages, e.g. 'de'; empty for any.", max_length=8)
     ] = "",
+    site: Annotated[str, Field(description="Only pages of this host, e.g. 'python.org'.", max_length=253)] = "",
+    after: Annotated[str, Field(description="First ISO day of publication.", pattern=DAY)] = "",
+    before: Annotated[str, Field(description="Last ISO day of publication.", pattern=DAY)] = "",
+    region: Annotated[str, Field(description="ISO 3166 code of the country, e.g. 'at'.", pattern=REGION)] = "",
+    safe_search: Annotated[
+        Literal["", "off", "moderate", "strict"], Field(description="Adult pages; empty for the provider's default.")
+    ] = "",
+    page: Annotated[int, Field(description="Page of results.", ge=1, le=10)] = 1,
     rank: Annotated[
         Literal["mixed", "snippet", "engine"],
         Field(description="mixed reads the pages and is best; snippet is faster; engine keeps the engine's order."),
@@ -64,12 +87,39 @@ async def search_web(
     """Search the web (or the user's document folders); returns pages ranked by how well they answer.
 
     Use it to find pages. To get evidence for a question in one call, use research instead; to read a page found here,
-    pass its URL to fetch_and_prune_html. Put times into freshness, not into the query.
+    pass its handle (or URL) to fetch_and_prune_html. Put times into freshness, not into the query.
     """
-    wanted = Wanted(query, max_results, freshness, language, rank)
+    filters = SearchQuery(
+        "", since=_day(after), until=_day(before), region=region, site=_host(site), safe=safe_search, page=page
+    )
+    wanted = Wanted(query, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
     text, tokens = _text(gathered, max_tokens)
     return answer(text, _data(gathered, tokens))
+
+
+def _day(value: str) -> str:
+    try:
+        return date.fromisoformat(value).isoformat() if value else ""
+    except ValueError as error:
+        raise UsageError(f"{value!r} is no day.", hint="Use a day of the calendar such as 2026-05-31.") from error
+
+
+def _host(value: str) -> str:
+    host = value.strip().lower().removeprefix("https://").removeprefix("http://").strip("/")
+    if not re.fullmatch(r"[\w.-]*", host):
+        raise UsageError(f"site is {value!r}.", hint="Use a host such as python.org, without a path.")
+    return host
+
+
+def _handle(gathered: Gathered, ranked: RankedPage) -> str:
+    document = gathered.documents.get(ranked.result.url)
+    return page_handle(document.page) if document is not None else ""
+
+
+def _language(gathered: Gathered, ranked: RankedPage) -> str:
+    document = gathered.documents.get(ranked.result.url)
+    return document.page.language if document is not None else ""
 
 
 def _text(gathered: Gathered, max_tokens: int) -> tuple[str, int]:
@@ -79,8 +129,10 @@ def _text(gathered: Gathered, max_tokens: int) -> tuple[str, int]:
     if gathered.ranked:
         sheet.add_cut(notice(mark))
     for left, ranked in zip(range(len(gathered.ranked), 0, -1), gathered.ranked, strict=True):
-        if not sheet.add(_entry(shown + 1, ranked, mark, max(0, sheet.room // left - 45))) and not sheet.add(
-            _entry(shown + 1, ranked, mark, 0)
+        handle = _handle(gathered, ranked)
+        room = max(0, sheet.room // left - HEAD)
+        if not sheet.add(_entry(shown + 1, ranked, handle, mark, room)) and not sheet.add(
+            _entry(shown + 1, ranked, handle, mark, 0)
         ):
             break
         shown += 1
@@ -97,10 +149,11 @@ def _text(gathered: Gathered, max_tokens: int) -> tuple[str, int]:
     return sheet.text, sheet.tokens
 
 
-def _entry(place: int, ranked: RankedPage, mark: str, passage_tokens: int) -> str:
+def _entry(place: int, ranked: RankedPage, handle: str, mark: str, passage_tokens: int) -> str:
     result = ranked.result
-    date = f" ({result.published})" if result.published else ""
-    head = f"{place}. {one_line(result.title) or '(no title)'}{date}\n{result.url}"
+    published = f" ({result.published})" if result.published else ""
+    read = f"\n{handle}" if handle else ""
+    head = f"{place}. {one_line(result.title) or '(no title)'}{published}\n{result.url}{read}"
     passage = shortened(one_line(ranked.passage or result.snippet), passage_tokens)
     return f"{head}\n{framed(passage, mark)}" if passage else head
 
@@ -117,6 +170,8 @@ def _data(gathered: Gathered, tokens: int) -> SearchWebResult:
                 title=one_line(ranked.result.title),
                 url=ranked.result.url,
                 published=ranked.result.published,
+                language=ranked.result.language or _language(gathered, ranked),
+                handle=_handle(gathered, ranked),
                 engine=ranked.result.engine,
                 engine_rank=ranked.result.rank,
                 score=round(ranked.score.value, 4),

@@ -6,6 +6,7 @@ key for comparing only: the address as the provider gave it is what gets fetched
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -70,19 +71,35 @@ def _unquoted(path: str) -> str:
 
 
 def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
-    """Return `results` in order without repeats: one an address, and one a snippet where snippets are the same text."""
+    """Return `results` in order without repeats: one an address, and one a snippet where snippets are the same text.
+
+    What stays is the first; it takes over the others' engines, and their date and language where it has none.
+    """
     by_url: dict[str, SearchResult] = {}
     for result in results:
-        by_url.setdefault(canonical_url(result.url), result)
+        key = canonical_url(result.url)
+        by_url[key] = _merged(by_url[key], result) if key in by_url else result
     kept: list[SearchResult] = []
     shingles: list[frozenset[tuple[str, ...]]] = []
     for result in by_url.values():
         own = _shingles(result.snippet)
-        if own and any(_alike(own, other) for other in shingles):
+        same = next((place for place, other in enumerate(shingles) if own and _alike(own, other)), None)
+        if same is not None:
+            kept[same] = _merged(kept[same], result)
             continue
         kept.append(result)
         shingles.append(own)
     return tuple(kept)
+
+
+def _merged(first: SearchResult, other: SearchResult) -> SearchResult:
+    engines = dict.fromkeys(filter(None, (*first.engine.split("+"), *other.engine.split("+"))))
+    return replace(
+        first,
+        engine="+".join(engines),
+        published=first.published or other.published,
+        language=first.language or other.language,
+    )
 
 
 def _shingles(snippet: str) -> frozenset[tuple[str, ...]]:

@@ -7,7 +7,7 @@ relevance (`pipeline/rank/mixed.py`).
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -16,10 +16,11 @@ import anyio
 
 from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
-from pipeline.documents import SearchOutcome, SearchQuery, SearchResult
+from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.rank.fuse import reciprocal_rank_fusion
 from pipeline.search.canonical import canonical_url, distinct
 from pipeline.search.provider import Provider
+from pipeline.trace import traced
 from pipeline.work import in_thread
 
 DEADLINE: Final = 7.0
@@ -31,6 +32,8 @@ KEPT: Final = 900.0
 REST: Final = {"rate_limited": 60.0, "quota": 3600.0, "unauthorized": 300.0, "blocked": 60.0}
 """Seconds a provider is left alone when it did not say for how long."""
 _LONGEST_REST: Final = 86_400.0
+_LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
+"""Failures that are remembered on disk: another process would only meet them again."""
 _MAX_QUERIES: Final = 8
 _NEXT_STEP: Final = {
     "blocked": "try again later or add another provider",
@@ -63,6 +66,7 @@ class Chain:
         *,
         beside: Sequence[Provider] = (),
         deadline: float = DEADLINE,
+        accounts: Mapping[str, str] | None = None,
     ) -> None:
         """Keep the providers.
 
@@ -72,12 +76,14 @@ class Chain:
             clock: Seconds, for the rests of providers.
             beside: Asked for every query as well, whoever answers: a person's own documents beside the web.
             deadline: Seconds for one search.
+            accounts: Provider name to a fingerprint of its key, so that another key is another account; never the key.
         """
         self._providers = tuple(providers)
         self._beside = tuple(beside)
         self._store = store
         self._clock = clock
         self._deadline = deadline
+        self._accounts = accounts or {}
         self._resting: dict[str, tuple[float, SearchOutcome]] = {}
 
     @property
@@ -85,6 +91,7 @@ class Chain:
         """Names of the providers, in order."""
         return tuple(provider.name for provider in (*self._providers, *self._beside))
 
+    @traced("search")
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
         """Return at most `limit` distinct results over all `queries`.
 
@@ -97,7 +104,8 @@ class Chain:
         if not self._providers and not self._beside:
             raise SearchFailed(
                 "No search provider is set up.",
-                hint="Set WINNOW_SEARXNG to the address of a SearXNG instance, or WINNOW_FOLDERS to document folders.",
+                hint="Set WINNOW_SEARXNG to the address of a SearXNG instance, a key such as WINNOW_BRAVE_KEY, or "
+                "WINNOW_FOLDERS to document folders.",
             )
         # 1. Ask, every query on its own, all against one deadline
         queries = tuple(dict.fromkeys(queries))[:_MAX_QUERIES]
@@ -123,7 +131,7 @@ class Chain:
         for provider in line:
             left = max(0.0, ends - anyio.current_time())
             seconds = left if provider is line[-1] else left * FIRST_SHARE
-            outcome = self._rest_of(provider) or await self._answer(provider, query, limit, seconds)
+            outcome = await self._rest_of(provider) or await self._answer(provider, query, limit, seconds)
             into.append(outcome)
             empties = sum(one.status == "empty" for one in into)
             if outcome.status == "ok" or empties > 1:
@@ -140,24 +148,48 @@ class Chain:
                 outcome = await provider.search(query, limit=limit)
             except WinnowError as error:
                 outcome = SearchOutcome((), provider.name, "bad_response", str(error))
-        self._remember_rest(outcome)
+        await self._remember_rest(outcome)
         if outcome.status == "ok" and self._store is not None and _may_keep(outcome):
             await in_thread(self._store.set_json, key, _to_json(outcome.results), expire=KEPT)
         return outcome
 
-    def _rest_of(self, provider: Provider) -> SearchOutcome | None:
+    async def _rest_of(self, provider: Provider) -> SearchOutcome | None:
         """What a resting provider said last, with the seconds that are left; None when it may be asked."""
         until, said = self._resting.get(provider.name, (0.0, None))
+        if said is None and self._store is not None:
+            until, said = _rest_from(
+                await in_thread(self._store.get_json, self._rest_key(provider.name)), provider.name
+            )
         left = until - self._clock()
         if said is None or left <= 0:
             self._resting.pop(provider.name, None)
             return None
         return replace(said, reason=f"{said.reason} Not asked again for {left:.0f} s.", retry_after=left)
 
-    def _remember_rest(self, outcome: SearchOutcome) -> None:
+    async def _remember_rest(self, outcome: SearchOutcome) -> None:
         seconds = outcome.retry_after if outcome.retry_after is not None else REST.get(outcome.status, 0.0)
-        if outcome.status not in ("ok", "empty") and seconds > 0:
-            self._resting[outcome.provider] = (self._clock() + min(seconds, _LONGEST_REST), outcome)
+        if outcome.status in ("ok", "empty") or seconds <= 0:
+            return
+        seconds = min(seconds, _LONGEST_REST)
+        until = self._clock() + seconds
+        self._resting[outcome.provider] = (until, outcome)
+        # A refused key is put right and the server started again: only what waiting mends outlives the process.
+        if self._store is not None and outcome.status in _LASTING:
+            told: JsonValue = {"until": until, "status": outcome.status, "reason": outcome.reason}
+            await in_thread(self._store.set_json, self._rest_key(outcome.provider), told, expire=seconds)
+
+    def _rest_key(self, name: str) -> str:
+        return f"rest:{name}:{self._accounts.get(name, '')}"
+
+
+def _rest_from(value: JsonValue, provider: str) -> tuple[float, SearchOutcome | None]:
+    """A rest as it was kept; none where there is none, or where the entry has another form."""
+    match value:
+        case {"until": int() | float() as until, "status": str(status), "reason": str(reason)}:
+            known = next((one for one in _LASTING if one == status), None)
+            return (until, SearchOutcome((), provider, known, reason)) if known else (0.0, None)
+        case _:
+            return 0.0, None
 
 
 def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
@@ -178,7 +210,6 @@ def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
     """Fuse result lists by reciprocal ranks of canonical addresses, then drop repeats; ranks are renumbered."""
     items: dict[str, int] = {}
     firsts: list[SearchResult] = []
-    engines: list[dict[str, None]] = []
     orders: list[list[int]] = []
     for results in lists:
         order: dict[int, None] = {}
@@ -186,13 +217,13 @@ def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
             item = items.setdefault(canonical_url(result.url), len(firsts))
             if item == len(firsts):
                 firsts.append(result)
-                engines.append({})
-            engines[item].setdefault(result.engine)
+            else:
+                firsts[item] = distinct([firsts[item], replace(result, url=firsts[item].url)])[0]
             order.setdefault(item)
         orders.append(list(order))
     scores = reciprocal_rank_fusion(orders, len(firsts))
     by_score = sorted(range(len(firsts)), key=lambda item: (-scores[item], item))
-    merged = distinct([replace(firsts[i], engine="+".join(filter(None, engines[i]))) for i in by_score])
+    merged = distinct([firsts[item] for item in by_score])
     return tuple(replace(result, rank=place) for place, result in enumerate(merged, start=1))
 
 
@@ -204,7 +235,7 @@ def _may_keep(outcome: SearchOutcome) -> bool:
 def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
     """Return the key of an answer: provider, query, filters and, where freshness counts, the day (notes §6.15)."""
     day = datetime.now(UTC).date().isoformat() if query.freshness != "any" else ""
-    parts = json.dumps([provider, query.text, query.language, query.freshness, limit, day])
+    parts = json.dumps([provider, asdict(query), limit, day])
     return "search:" + hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -224,8 +255,9 @@ def _from_json(value: JsonValue) -> tuple[SearchResult, ...]:
                 "published": str(published),
                 "engine": str(engine),
                 "rank": int(rank),
+                "language": str(language),
             }:
-                results.append(SearchResult(title, url, snippet, published, engine, rank))
+                results.append(SearchResult(title, url, snippet, published, engine, rank, language))
             case _:
                 return ()
     return tuple(results)

@@ -8,23 +8,22 @@ instance.
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.search.exchange import on_site, read_body, retry_after, told, unmet, with_site
 from pipeline.search.plain import LONGEST_TITLE, iso_day, plain_text, web_address
 
 TIMEOUT: Final = 6.0
 """Seconds; SearXNG gives its engines 3 s by default and answers soon after."""
 LONGEST_QUERY: Final = 400
 """Characters sent; the engines behind cut or refuse more."""
-MAX_BYTES: Final = 4_000_000
-"""An answer of one page has about 50 kB."""
 SUSPENDED: Final[Mapping[SearchStatus, float]] = {"rate_limited": 180.0, "blocked": 180.0}
 """Seconds SearXNG rests an engine that said 429; a CAPTCHA rests longer, but asking again after this does no harm."""
+_ABLE: Final = frozenset({"freshness", "language", "safe search", "paging"})
+_SAFE: Final = {"off": "0", "moderate": "1", "strict": "2"}
 _JSON_OFF: Final = (
     "its JSON API is switched off: add `json` under `search: formats:` in its settings.yml and restart it"
 )
@@ -49,21 +48,27 @@ class Searxng:
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return the first page of results, at most `limit`; never raises for what the instance does."""
-        parameters = {"q": query.text[:LONGEST_QUERY], "format": "json"}
+        words, cut = with_site(query, longest=LONGEST_QUERY)
+        parameters = {"q": words, "format": "json"}
         if query.language:
-            parameters["language"] = query.language
-        if query.freshness != "any":
+            parameters["language"] = f"{query.language}-{query.region.upper()}" if query.region else query.language
+        if query.freshness != "any" and not (query.since or query.until):
             parameters["time_range"] = query.freshness
+        if query.safe:
+            parameters["safesearch"] = _SAFE[query.safe]
+        if query.page > 1:
+            parameters["pageno"] = str(query.page)
         try:
             async with self._client.stream("GET", self._address, params=parameters, timeout=self._timeout) as response:
-                body = await _body(response)
+                body = await read_body(response)
         except httpx2.TimeoutException:
             return self._failed("timeout", f"No answer from {self._address} within {self._timeout:g} s.")
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             return self._failed("bad_response", f"No answer from {self._address}: {error or type(error).__name__}.")
         if response.status_code != 200:
             return self._refused(response, body)
-        return self._answered(body, limit)
+        able = _ABLE | {"region"} if query.language else _ABLE
+        return self._answered(body, query, limit, told(unmet(query, able), cut))
 
     def _failed(self, status: SearchStatus, reason: str, *, retry_after: float | None = None) -> SearchOutcome:
         return SearchOutcome((), self._name, status, reason, retry_after)
@@ -71,7 +76,7 @@ class Searxng:
     def _refused(self, response: httpx2.Response, body: bytes) -> SearchOutcome:
         """Statuses other than 200, each as a real instance uses it."""
         code = response.status_code
-        wait = _retry_after(response.headers.get("retry-after", ""))
+        wait = retry_after(response.headers)
         if code == 429:
             return self._failed("rate_limited", "The instance limits our requests (429).", retry_after=wait)
         if code == 401:
@@ -81,7 +86,7 @@ class Searxng:
         said = plain_text(_error_text(body), longest=200)
         return self._failed("bad_response", f"HTTP {code}{': ' + said if said else ''}.", retry_after=wait)
 
-    def _answered(self, body: bytes, limit: int) -> SearchOutcome:
+    def _answered(self, body: bytes, query: SearchQuery, limit: int, notes: str) -> SearchOutcome:
         try:
             answer = json.loads(body)
             rows, silent = answer["results"], answer.get("unresponsive_engines") or []
@@ -92,17 +97,17 @@ class Searxng:
         if not isinstance(rows, list) or not isinstance(silent, list):
             return self._failed("bad_response", "The answer is no SearXNG JSON.")
         failures = _failures(silent)
-        results = self._results(rows)[:limit]
-        told = "; ".join(f"{engine}: {reason}" for engine, reason in failures)
+        results = self._results([row for row in rows if _lies_on(row, query.site)])[:limit]
+        silent_ones = "; ".join(f"{engine}: {reason}" for engine, reason in failures)
         if results:
-            reason = f"Some engines failed ({told})." if told else ""
-            return SearchOutcome(results, self._name, "ok", reason)
+            reason = f"Some engines failed ({silent_ones})." if failures else ""
+            return SearchOutcome(results, self._name, "ok", told(reason, notes))
         if failures:
             status = _status_of([reason for _, reason in failures])
             return self._failed(
-                status, f"No engine behind the instance answered ({told}).", retry_after=SUSPENDED.get(status)
+                status, f"No engine behind the instance answered ({silent_ones}).", retry_after=SUSPENDED.get(status)
             )
-        return self._failed("empty", "Nothing was found.")
+        return self._failed("empty", told("Nothing was found.", notes))
 
     def _results(self, rows: Sequence[object]) -> tuple[SearchResult, ...]:
         """Rows with an address, in SearXNG's order (its score counts engines and places, not relevance)."""
@@ -125,14 +130,9 @@ class Searxng:
         return tuple(results)
 
 
-async def _body(response: httpx2.Response) -> bytes:
-    """The body up to the cap; what is longer is cut, and then fails as JSON."""
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_BYTES:
-            break
-    return bytes(body[:MAX_BYTES])
+def _lies_on(row: object, site: str) -> bool:
+    """Whether a row is of the wished site; engines that know no `site:` operator answer with any."""
+    return not site or (isinstance(row, dict) and on_site(web_address(row.get("url")), site))
 
 
 def _failures(silent: Sequence[object]) -> list[tuple[str, str]]:
@@ -157,13 +157,3 @@ def _error_text(body: bytes) -> object:
     except (ValueError, RecursionError):
         return ""
     return answer.get("error") if isinstance(answer, dict) else ""
-
-
-def _retry_after(value: str) -> float | None:
-    """Seconds of a Retry-After header, given in seconds or as a date."""
-    if value.strip().isdigit():
-        return float(value[:9])
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None

@@ -1,0 +1,288 @@
+"""Prints the fault table: every web provider × every failure → status and message, over a loopback server.
+
+The server answers as each API is documented (Serper's errors: as they are seen, its documentation has none). Not for:
+the live services, which are never asked, nor the quality of results.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Final
+
+import anyio
+import httpx2
+
+from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
+from pipeline.search.brave import Brave
+from pipeline.search.exa import Exa
+from pipeline.search.provider import Provider
+from pipeline.search.searxng import Searxng
+from pipeline.search.serper import Serper
+from pipeline.search.tavily import Tavily
+from pipeline.search.wikipedia import Wikipedia
+
+KEY: Final = "sk-never-show-this-0123456789"
+SLOW: Final = "slow"
+PATIENCE: Final = 0.3
+"""Seconds that a provider waits for the slow answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the loopback server answers."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Loopback:
+    """The server: what it answers next, and what it was asked."""
+
+    address: str = ""
+    reply: Reply = field(default_factory=lambda: Reply(200, b"{}"))
+    hold: Event | None = None
+    asked: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
+    """Method, path with query, headers in lower case, body."""
+
+
+@contextmanager
+def loopback() -> Iterator[Loopback]:
+    """Run a server that answers whatever it is told to."""
+    state = Loopback()
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            state.asked.append((self.command, self.path, headers, body))
+            if state.hold is not None:
+                state.hold.wait(20)
+            try:
+                self.send_response(state.reply.status)
+                for name, value in state.reply.headers.items():
+                    self.send_header(name, value)
+                if "Content-Length" not in state.reply.headers:
+                    self.send_header("Content-Length", str(len(state.reply.body)))
+                self.end_headers()
+                self.wfile.write(state.reply.body)
+            except ConnectionError:
+                self.close_connection = True  # the client has given up, which is what a slow answer is for
+
+        do_GET = answer
+        do_POST = answer
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    state.address = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield state
+    finally:
+        if state.hold is not None:
+            state.hold.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+Maker = Callable[[httpx2.AsyncClient, str, float], Provider]
+MAKERS: Final[dict[str, Maker]] = {
+    "searxng": lambda client, url, seconds: Searxng(client, url, timeout=seconds),
+    "brave": lambda client, url, seconds: Brave(client, KEY, base_url=url, timeout=seconds),
+    "tavily": lambda client, url, seconds: Tavily(client, KEY, base_url=url, timeout=seconds),
+    "tavily-keyless": lambda client, url, seconds: Tavily(client, base_url=url, timeout=seconds),
+    "exa": lambda client, url, seconds: Exa(client, KEY, base_url=url, timeout=seconds),
+    "serper": lambda client, url, seconds: Serper(client, KEY, base_url=url, timeout=seconds),
+    "wikipedia": lambda client, url, seconds: Wikipedia(client, base_url=url, timeout=seconds),
+}
+
+
+def _json(status: int, body: object, **headers: str) -> Reply:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Reply(status, json.dumps(body).encode(), {"Content-Type": "application/json", **named})
+
+
+def _brave(status: int, code: str, detail: str, **headers: str) -> Reply:
+    error = {"id": "5d832250", "status": status, "code": code, "detail": detail, "meta": {"component": "x"}}
+    return _json(status, {"type": "ErrorResponse", "error": error, "time": 1663072993}, **headers)
+
+
+def _tavily(status: int, text: str, **headers: str) -> Reply:
+    return _json(status, {"detail": {"error": text}}, **headers)
+
+
+def _exa(status: int, tag: str, text: str, **headers: str) -> Reply:
+    return _json(status, {"requestId": "67207943fab9832d", "error": text, "tag": tag}, **headers)
+
+
+def _serper(status: int, text: str, **headers: str) -> Reply:
+    return _json(status, {"message": text, "statusCode": status}, **headers)
+
+
+def _wiki(code: str, info: str, status: int = 200, **headers: str) -> Reply:
+    return _json(status, {"error": {"code": code, "info": info}}, MediaWiki_API_Error=code, **headers)
+
+
+def _engines(*reasons: str) -> Reply:
+    silent = [[f"engine{place}", reason] for place, reason in enumerate(reasons)]
+    return _json(200, {"query": "x", "results": [], "unresponsive_engines": silent})
+
+
+_TAVILY: Final = {
+    "429": _tavily(429, "Your request has been blocked due to excessive requests."),
+    "429 with Retry-After": _tavily(429, "Too many requests.", Retry_After="17"),
+    "432": _tavily(432, "This request exceeds your plan's set usage limit."),
+    "433": _tavily(433, "This request exceeds the pay-as-you-go limit."),
+    "400": _tavily(400, "Invalid time range."),
+    "500": _tavily(500, "Internal Server Error"),
+    "empty": _json(200, {"query": "x", "results": [], "response_time": 1.1}),
+}
+OWN: Final[dict[str, dict[str, Reply]]] = {
+    "searxng": {
+        "401": Reply(401, b""),
+        "403": Reply(403, b"<!doctype html>\n<html lang=en>\n<title>403 Forbidden</title>\n<h1>Forbidden</h1>\n"),
+        "400": _json(400, {"error": "Invalid value hour for parameter time_range"}),
+        "429": Reply(429, b"Too Many Requests"),
+        "429 with Retry-After": Reply(429, b"", {"Retry-After": "17"}),
+        "engines: 429": _engines("too many requests"),
+        "engines: suspended": _engines("Suspended: too many requests"),
+        "engines: CAPTCHA": _engines("CAPTCHA", "timeout"),
+        "engines: 403": _engines("access denied"),
+        "engines: slow": _engines("timeout"),
+        "engines: HTML": _engines("parsing error"),
+        "engines: crash": _engines("unexpected crash"),
+        "500": Reply(500, b"<h1>Internal Server Error</h1>"),
+        "empty": _json(200, {"query": "x", "results": [], "unresponsive_engines": []}),
+    },
+    "brave": {
+        "401": _brave(401, "UNAUTHORIZED", f"No such key: {KEY}"),
+        "403": _brave(403, "OPTION_NOT_IN_PLAN", "The option is not in the plan."),
+        "404": _brave(404, "SUBSCRIPTION_NOT_FOUND", "No subscription found."),
+        "422 key": _brave(422, "SUBSCRIPTION_TOKEN_INVALID", "The provided subscription token is invalid."),
+        "422": _brave(422, "VALIDATION", "Unable to validate request parameter(s)"),
+        "429": _brave(429, "RATE_LIMITED", "Request rate limit exceeded for plan."),
+        "429 with Retry-After": _brave(429, "RATE_LIMITED", "Request rate limit exceeded.", Retry_After="17"),
+        "429 with windows": _brave(
+            429, "RATE_LIMITED", "Rate limit.", X_RateLimit_Remaining="0, 14523", X_RateLimit_Reset="1, 1419704"
+        ),
+        "429 quota": _brave(
+            429, "QUOTA_LIMITED", "Quota limit.", X_RateLimit_Remaining="1, 0", X_RateLimit_Reset="1, 14197"
+        ),
+        "500": Reply(500, b""),
+        "empty": _json(200, {"type": "search", "query": {"original": "x"}}),
+    },
+    "tavily": {"401": _tavily(401, f"Unauthorized: missing or invalid API key {KEY}."), **_TAVILY},
+    "tavily-keyless": {"401": _tavily(401, "Unauthorized: missing or invalid API key."), **_TAVILY},
+    "exa": {
+        "401": _exa(401, "INVALID_API_KEY", f"Invalid API key {KEY}"),
+        "402": _exa(402, "NO_MORE_CREDITS", "You have exceeded your credits limit."),
+        "403": _exa(403, "FEATURE_DISABLED", "The feature is not available on your plan."),
+        "422": _exa(422, "INVALID_REQUEST_BODY", "Unprocessable."),
+        "429": _json(429, {"error": "You've exceeded your Exa rate limit of 5 requests per second."}),
+        "429 with Retry-After": _exa(429, "RATE_LIMIT", "Too many requests.", Retry_After="17"),
+        "500": _exa(500, "INTERNAL_ERROR", "An unexpected error occurred."),
+        "503": _exa(503, "SERVICE_UNAVAILABLE", "Try again later."),
+        "empty": _json(200, {"requestId": "b5947044", "resolvedSearchType": "neural", "results": []}),
+    },
+    "serper": {
+        "401": _serper(401, "Unauthorized."),
+        "403": _serper(403, f"Unauthorized: {KEY}"),
+        "400 credits": _serper(400, "Not enough credits"),
+        "400": _serper(400, "Missing query parameter"),
+        "429": _serper(429, "Too many requests"),
+        "429 with Retry-After": _serper(429, "Too many requests", Retry_After="17"),
+        "500": _serper(500, "Internal server error"),
+        "empty": _json(200, {"searchParameters": {"q": "x"}, "organic": [], "credits": 1}),
+    },
+    "wikipedia": {
+        "403": Reply(403, b"Please set a user-agent and respect our robot policy."),
+        "429": Reply(429, b"You are making too many requests."),
+        "429 with Retry-After": Reply(429, b"", {"Retry-After": "17"}),
+        "200 ratelimited": _wiki("ratelimited", "You've exceeded your rate limit. Please wait and try again."),
+        "200 maxlag": _wiki("maxlag", "Waiting for 10.0.0.1: 7 seconds lagged.", Retry_After="5"),
+        "200 too busy": _wiki("cirrussearch-too-busy-error", "Search is currently too busy."),
+        "200 bad value": _wiki("badvalue", 'Unrecognized value for parameter "srprop".'),
+        "500": Reply(500, b""),
+        "503": Reply(503, b"<html>upstream connect error</html>"),
+        "empty": _json(200, {"batchcomplete": True, "query": {"searchinfo": {"totalhits": 0}, "search": []}}),
+    },
+}
+SHARED: Final[dict[str, Reply]] = {
+    "502": Reply(502, b"<html><h1>502 Bad Gateway</h1></html>"),
+    "504": Reply(504, b""),
+    "redirect": Reply(302, b"", {"Location": "http://127.0.0.1:9/login"}),
+    "HTML": Reply(200, b"<!DOCTYPE html><html><body>Sign in to the network</body></html>"),
+    "cut JSON": Reply(200, b'{"results": [{"title": "Lake", "url": "https://e.o'),
+    "cut transfer": Reply(200, b'{"results": [', {"Content-Length": "4000"}),
+    "other JSON": Reply(200, b'{"hello": "world"}'),
+    SLOW: Reply(200, b"{}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    provider: str
+    fault: str
+    status: SearchStatus
+    retry_after: float | None
+    reason: str
+
+
+async def _asked(provider: str, address: str, seconds: float) -> SearchOutcome:
+    async with httpx2.AsyncClient() as client:
+        return await MAKERS[provider](client, address, seconds).search(SearchQuery("lake orvane"), limit=10)
+
+
+def fault_table() -> list[Row]:
+    """Return what every provider makes of every failure."""
+    rows = []
+    for provider, own in OWN.items():
+        for fault, reply in {**own, **SHARED}.items():
+            with loopback() as server:
+                server.reply = reply
+                server.hold = Event() if fault == SLOW else None
+                outcome = anyio.run(_asked, provider, server.address, PATIENCE if fault == SLOW else 5.0)
+            told = outcome.reason.replace(server.address.removeprefix("http://"), "HOST")
+            rows.append(Row(provider, fault, outcome.status, outcome.retry_after, told))
+    return rows
+
+
+def main() -> int:
+    """Print the table; with --check only say whether every failure has a status, a reason and no key."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="exit 1 naming each line that falls short")
+    check = parser.parse_args().check
+    rows = fault_table()
+    bad = [
+        f"{row.provider} {row.fault}: {row.status}"
+        for row in rows
+        if row.status == "ok"
+        or (row.status == "empty") != (row.fault == "empty")
+        or not row.reason
+        or KEY in row.reason
+    ]
+    out = sys.stdout.write
+    for row in [] if check else rows:
+        wait = "" if row.retry_after is None else f"{row.retry_after:.0f} s"
+        out(f"{row.provider:15} {row.fault:21} {row.status:13} {wait:8} {row.reason}\n")
+    for line in bad:
+        out(f"short: {line}\n")
+    out(f"{len(rows)} failures of {len(OWN)} providers, {len(bad)} short\n")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
