@@ -21,12 +21,15 @@ from mcp_types import CallToolResult, ToolAnnotations
 
 from errors import WinnowError
 from pipeline.services import Services
+from pipeline.work import in_thread
 from server.arguments import CheckArguments, CheckPrompts
 from server.completions import offer_completions
+from server.memory import collect_when_quiet
 from server.offers import offer_prompts, offer_resources
 from server.schemas import input_schema, output_schema
 from server.settings import Settings
 from server.signals import watch_signals
+from server.telemetry import start_telemetry
 from server.version import VERSION
 from server.wiring import open_services
 from tools.extract_relevant import extract_relevant
@@ -76,6 +79,7 @@ def build_server(
     """
 
     _log_to(settings)
+    end_telemetry = start_telemetry(settings.otlp)
     current: list[Services] = []
 
     @asynccontextmanager
@@ -83,9 +87,11 @@ def build_server(
         async with open_services(settings) as services, anyio.create_task_group() as group:
             if own_signals:
                 group.start_soon(watch_signals, services.stores.close)
+                group.start_soon(collect_when_quiet)
             current[:] = [services]
             yield services
             group.cancel_scope.cancel()
+        await in_thread(end_telemetry)
 
     server = MCPServer[Services](
         "winnow",

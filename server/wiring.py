@@ -3,8 +3,9 @@
 Not for: what the parts do.
 """
 
+import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import date
 from urllib.parse import urlsplit
@@ -12,15 +13,27 @@ from urllib.parse import urlsplit
 import httpx2
 
 from cache.stores import Stores, open_stores
-from models.choose import choose_embedder, choose_generator, choose_reranker
+from models.choose import Place, choose_embedder, choose_generator, choose_reranker
+from models.memory import MemoryBudget
+from models.pull import Hub
 from pipeline.embedding import CachedEmbedder
+from pipeline.fetch.browser import Browser, find_browser
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.proxy import parse_proxy
+from pipeline.scoring import CachedReranker
+from pipeline.search.brave import Brave
 from pipeline.search.chain import Chain
+from pipeline.search.exa import Exa
 from pipeline.search.folder import FolderProvider
+from pipeline.search.metasearch import Metasearch
 from pipeline.search.provider import Provider
 from pipeline.search.searxng import Searxng
+from pipeline.search.serper import Serper
+from pipeline.search.tavily import Tavily
+from pipeline.search.wikipedia import Wikipedia
 from pipeline.services import Services
+from pipeline.work import in_thread
 from server.settings import Settings
 
 MEGABYTE = 1_000_000
@@ -31,33 +44,47 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Open cache, network and models; close them in the opposite order.
 
     Raises:
-        CacheError: The cache folder cannot be used.
+        CacheError: The address of a cache server cannot be understood.
         UsageError: A model specification cannot be understood.
-        MissingExtra: A model needs a package that is not installed.
+        MissingExtra: A model, or a cache server, needs a package that is not installed.
     """
     async with AsyncExitStack() as stack:
-        stores = open_stores(settings.cache, size_limit=settings.cache_mb * MEGABYTE, clock=time.time)
+        size = settings.cache_mb * MEGABYTE
+        # In a thread: another process may hold a database, a server may be slow to refuse.
+        stores = await in_thread(open_stores, settings.cache, size_limit=size, clock=time.time, url=settings.cache_url)
         stack.callback(stores.close)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=settings.seconds))
         limits = FetchLimits(
             max_unpacked=settings.page_mb * MEGABYTE,
             allow_loopback=settings.allow_loopback,
             respect_robots=settings.robots,
+            allowed_networks=settings.networks,
+            nat64=settings.nat64,
+            proxy=parse_proxy(settings.proxy, resolves=settings.proxy_resolves) if settings.proxy else None,
         )
+        chromium = find_browser(settings.browser)
         fetcher = await stack.enter_async_context(
-            open_fetcher(limits, pages=stores.pages, roots=settings.folders, clock=time.time)
+            open_fetcher(
+                limits,
+                pages=stores.pages,
+                roots=settings.folders,
+                clock=time.time,
+                browser=Browser(chromium) if chromium else None,
+            )
         )
-        embedder = choose_embedder(settings.embedder, http=http, key=settings.model_key)
-        reranker = choose_reranker(settings.reranker, http=http, key=settings.model_key)
-        generator = choose_generator(settings.generator, http=http, key=settings.model_key)
+        place = Place(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
+        embedder = choose_embedder(settings.embedder, place)
+        reranker = choose_reranker(settings.reranker, place)
+        generator = choose_generator(settings.generator, place)
         for chosen in (embedder, reranker, generator):
             stack.push_async_callback(chosen.aclose)
+            await chosen.prepare()
         yield Services(
             fetcher=fetcher,
             chain=_chain(settings, stores, http),
             stores=stores,
             embedder=CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None,
-            reranker=reranker.model,
+            reranker=CachedReranker(reranker.model, stores.scores) if reranker.model else None,
             generator=generator.model,
             roots=settings.folders,
             today=date.today,
@@ -67,11 +94,38 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 
 def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chain:
-    """The web where one is set, and the user's folders beside it; the folders alone where not."""
-    web: list[Provider] = []
-    if settings.searxng:
-        # The instance is part of the name: answers are cached by it, and another instance is another provider.
-        address = urlsplit(settings.searxng)
-        web.append(Searxng(http, settings.searxng, name=f"searxng {address.hostname}:{address.port or address.scheme}"))
-    local: list[Provider] = [FolderProvider(settings.folders, stores.searches)] if settings.folders else []
-    return Chain(web or local, stores.searches, time.time, beside=local if web else ())
+    """The web in the order of the settings, and the user's folders beside it; the folders alone where there is no web.
+
+    Raises:
+        MissingExtra: ddgs is named and not installed.
+    """
+    keys = {
+        "brave": settings.brave_key,
+        "tavily": settings.tavily_key,
+        "exa": settings.exa_key,
+        "serper": settings.serper_key,
+    }
+    # Without an order: what a person has given an address or a key. Nothing is asked that nobody has chosen.
+    own = ["searxng"] if settings.searxng else []
+    names = settings.search or (*own, *(name for name, key in keys.items() if key), "folder")
+    web = [_provider(name, settings, keys, http) for name in names if name != "folder"]
+    searched = settings.folders if "folder" in names else ()
+    local: list[Provider] = [FolderProvider(searched, stores.searches)] if searched else []
+    accounts = {name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest() for name, key in keys.items() if key}
+    return Chain(web or local, stores.searches, time.time, beside=local if web else (), accounts=accounts)
+
+
+def _provider(name: str, settings: Settings, keys: Mapping[str, str], http: httpx2.AsyncClient) -> Provider:
+    """One provider by the name that the settings have for it."""
+    place = urlsplit(settings.searxng).netloc.rpartition("@")[2]
+    # The instance is part of SearXNG's name: answers are cached by it, and another instance is another provider.
+    makers: dict[str, Callable[[], Provider]] = {
+        "searxng": lambda: Searxng(http, settings.searxng, name=f"searxng {place}"),
+        "brave": lambda: Brave(http, keys["brave"]),
+        "tavily": lambda: Tavily(http, keys["tavily"]),
+        "exa": lambda: Exa(http, keys["exa"]),
+        "serper": lambda: Serper(http, keys["serper"]),
+        "wikipedia": lambda: Wikipedia(http),
+        "ddgs": Metasearch,
+    }
+    return makers[name]()
