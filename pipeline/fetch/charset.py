@@ -12,8 +12,6 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from charset_normalizer import from_bytes
-
 _SINGLE_BYTE: Final = (
     *(f"cp{n}" for n in (866, 874, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258)),
     *(f"iso8859_{n}" for n in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
@@ -213,6 +211,8 @@ def _detected(body: bytes, note: str) -> Decoded:
 
 
 def _likeliest(sample: bytes) -> str:
+    from charset_normalizer import from_bytes  # noqa: PLC0415  for pages without a right label only
+
     found = from_bytes(sample, cp_isolation=_DETECTED, enable_fallback=False, preemptive_behaviour=False)
     ranked = {match.encoding: match for match in found if match.encoding in _DETECTED}
     first = next(iter(ranked.values()), None)

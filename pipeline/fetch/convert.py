@@ -13,18 +13,7 @@ from pipeline.documents import Page
 from pipeline.fetch import sniff
 from pipeline.fetch.charset import decode
 from pipeline.fetch.converted import Converted, Unreadable
-from pipeline.fetch.docx import docx_to_html
-from pipeline.fetch.feed import feed_to_html
-from pipeline.fetch.pdf import pdf_to_html
 from pipeline.fetch.shell import NeedsScripts, look_at, look_at_rendered
-from pipeline.fetch.text import (
-    csv_to_html,
-    json_lines_to_html,
-    json_to_html,
-    markdown_to_html,
-    plain_to_html,
-    xml_to_html,
-)
 from pipeline.tokens import count_tokens
 from pipeline.work import check_cancelled
 
@@ -109,9 +98,14 @@ def content_hash(html: str) -> str:
 
 
 def _convert(raw: Raw, kind: str, seconds: float) -> Converted:
+    # The readers of documents bring 0.2 s of imports, which a server that reads web pages does not need to start.
     if kind == sniff.PDF:
+        from pipeline.fetch.pdf import pdf_to_html  # noqa: PLC0415  as said
+
         return pdf_to_html(raw.body, seconds=seconds)
     if kind == sniff.DOCX:
+        from pipeline.fetch.docx import docx_to_html  # noqa: PLC0415  as said
+
         return docx_to_html(raw.body)
     decoded = decode(raw.body, content_type=raw.content_type)
     made = _convert_text(raw, decoded.text.replace("\x00", ""), kind)
@@ -124,18 +118,22 @@ def _convert(raw: Raw, kind: str, seconds: float) -> Converted:
 
 def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
     """Return text of one of our types as HTML; what is not what it claims to be is read as plain text."""
-    made: Converted | None = None
     if kind == sniff.HTML:
         looked = look_at_rendered(text) if raw.rendered else look_at(text)
-        made = Converted(looked.html, looked.title, looked.language, notes=looked.notes)
-    elif kind == sniff.FEED:
-        made = feed_to_html(raw.body) or xml_to_html(raw.body, text)
+        return Converted(looked.html, looked.title, looked.language, notes=looked.notes)
+    from pipeline.fetch import text as texts  # noqa: PLC0415  as in `_convert`
+
+    made: Converted | None = None
+    if kind == sniff.FEED:
+        from pipeline.fetch.feed import feed_to_html  # noqa: PLC0415  as in `_convert`
+
+        made = feed_to_html(raw.body) or texts.xml_to_html(raw.body, text)
     elif kind == sniff.XML:
-        made = xml_to_html(raw.body, text)
+        made = texts.xml_to_html(raw.body, text)
     elif kind in {sniff.JSON, sniff.JSON_LINES}:
-        made = (json_to_html(text) if kind == sniff.JSON else None) or json_lines_to_html(text)
+        made = (texts.json_to_html(text) if kind == sniff.JSON else None) or texts.json_lines_to_html(text)
     elif kind == sniff.MARKDOWN:
-        made = markdown_to_html(text)
+        made = texts.markdown_to_html(text)
     elif kind == sniff.CSV:
-        made = csv_to_html(text)
-    return made or plain_to_html(text)
+        made = texts.csv_to_html(text)
+    return made or texts.plain_to_html(text)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pipeline.fetch.converted import escape
-from pipeline.fetch.fragment import fragment_to_html
 from pipeline.work import check_cancelled
 
 _TYPE: Final = re.compile(r"""\btype\s{0,3}=\s{0,3}["']?\s{0,3}([\w.+/-]{1,60})""", re.IGNORECASE)
@@ -81,6 +80,8 @@ def _written(scripts: list[str], texts: Callable[[object], Iterator[tuple[str, s
     for script in scripts:
         check_cancelled()
         for tag, text in texts(_value(script)):
+            from pipeline.fetch.fragment import fragment_to_html  # noqa: PLC0415  lxml, which other pages do without
+
             part = fragment_to_html(text) if tag == "p" and _MARKUP.search(text) else f"<{tag}>{escape(text)}</{tag}>"
             if part not in parts and len(parts) < _TEXTS_MAX:
                 parts[part] = None
