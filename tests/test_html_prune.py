@@ -11,9 +11,10 @@ from errors import UsageError
 from models.protocols import TextKind, Vectors
 from pipeline.documents import Document, Page
 from pipeline.html.clean import clean
+from pipeline.html.forms import Form
 from pipeline.html.prune import Pruned, PruneOptions, prune
 from pipeline.html.read import read_document
-from pipeline.html.render import Form, Kept, render
+from pipeline.html.render import Kept, Style, render
 from pipeline.html.tree import text_of
 from pipeline.tokens import count_tokens
 
@@ -71,13 +72,13 @@ async def test_the_answer_is_kept_under_its_heading() -> None:
 async def test_a_single_row_reads_with_its_headers_and_several_stand_under_them_once() -> None:
     one = document()
     row = next(i for i, block in enumerate(one.blocks) if block.text.startswith("River: Danube"))
-    assert render(one, [Kept(row)], "markdown").endswith(
-        "Longest rivers\nRiver: Danube; Length km: 2850; Mouth: Black Sea"
+    assert render(one, [Kept(row)], Style("markdown")).endswith(
+        "## Rivers › Europe\n\nLongest rivers\n\nRiver: Danube; Length km: 2850; Mouth: Black Sea"
     )
-    assert render(one, [Kept(row), Kept(row + 1)], "markdown").endswith(
-        "Longest rivers\nRiver | Length km | Mouth\n-|-|-\nDanube | 2850 | Black Sea\nUral | 2428 | Caspian Sea"
+    assert render(one, [Kept(row), Kept(row + 1)], Style("markdown")).endswith(
+        "Longest rivers\n\nRiver | Length km | Mouth\n-|-|-\nDanube | 2850 | Black Sea\nUral | 2428 | Caspian Sea"
     )
-    html = render(one, [Kept(row), Kept(row + 1)], "html")
+    html = render(one, [Kept(row), Kept(row + 1)], Style("html"))
     assert "<table><tr><th>River<th>Length km<th>Mouth<tr><td>Danube<td>2850" in html
 
 
@@ -85,15 +86,15 @@ async def test_items_keep_their_lead_in_and_code_its_lines() -> None:
     one = document()
     item = next(i for i, block in enumerate(one.blocks) if block.text.startswith("follow"))
     code = next(i for i, block in enumerate(one.blocks) if block.kind == "code")
-    text = render(one, [Kept(item), Kept(code)], "markdown")
-    assert "To measure a river:\n- follow the deepest channel" in text
+    text = render(one, [Kept(item), Kept(code)], Style("markdown"))
+    assert "To measure a river:\n\n- follow the deepest channel" in text
     assert "```\nlength = 0\nfor part in parts:\n    length += part\n```" in text
-    assert "<pre>length = 0\nfor part in parts:\n    length += part</pre>" in render(one, [Kept(code)], "html")
+    assert "<pre>length = 0\nfor part in parts:\n    length += part</pre>" in render(one, [Kept(code)], Style("html"))
 
 
 async def test_gaps_are_marked() -> None:
     html = "<p>first words</p><p>second words</p><p>third words</p>"
-    assert render(document(html), [Kept(0), Kept(2)], "text") == "first words\n…\nthird words"
+    assert render(document(html), [Kept(0), Kept(2)], Style("text")) == "first words\n…\nthird words"
 
 
 async def test_questions_that_compare_rows_keep_the_extreme_row() -> None:
@@ -133,7 +134,7 @@ async def test_the_same_call_gives_the_same_text() -> None:
 
 async def test_without_a_query_the_page_is_read_from_the_top_without_furniture() -> None:
     result = await pruned("", 60)
-    assert result.pages[0].text.startswith("# Rivers\nRivers carry water")
+    assert result.pages[0].text.startswith("# Rivers\n\nRivers carry water")
     assert "Shop" not in result.pages[0].text
 
 

@@ -12,8 +12,10 @@ from pydantic import BaseModel, Field
 
 from errors import UsageError
 from pipeline.documents import Document
+from pipeline.extract.cite import cite
 from pipeline.fetch.handles import page_handle
 from pipeline.frame import framed, new_mark, notice, one_line
+from pipeline.html.generate import path_scorer
 from pipeline.html.prune import Pruned, PruneOptions, prune
 from pipeline.sheet import Sheet
 from pipeline.sources import Loaded, load_sources
@@ -22,6 +24,8 @@ from tools.context import ToolContext, answer, reporter, services_of
 
 FETCH_SHARE = 0.6
 """Part of the call's time that pages may take to arrive."""
+LEAST = 100
+"""Tokens below which the frame alone fills an answer."""
 FOOT_TOKENS = 70
 """Kept free for what is left over and how to get it."""
 
@@ -42,6 +46,7 @@ class PrunedPageInfo(BaseModel):
     kept_tokens: int
     kept_blocks: int
     blocks: int
+    citations: list[str] = Field(description="One URL with a text fragment for each kept block, on request")
     notes: list[str]
 
 
@@ -51,6 +56,7 @@ class FetchAndPruneResult(BaseModel):
     pages: list[PrunedPageInfo]
     next_cursor: str = Field(description="Pass it as cursor for the next part; empty when nothing is left")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
+    scored_by: str = Field(default="", description="A generator that scored, empty for rules")
     tokens: int = Field(description="Tokens of the text part")
 
 
@@ -63,11 +69,20 @@ async def fetch_and_prune_html(
         str, Field(description="What the page should tell; empty reads it from the top.", max_length=2000)
     ] = "",
     max_tokens: Annotated[
-        int, Field(description="Most tokens of the answer, over all pages.", ge=100, le=20000)
-    ] = 2000,
+        int,
+        Field(
+            description="Most tokens of the answer over all pages, 100 or more; 0 takes what the query seems to need.",
+            ge=0,
+            le=20000,
+        ),
+    ] = 0,
     format: Annotated[
         Literal["html", "markdown", "text"], Field(description="How the kept parts are written.")
     ] = "html",
+    references: Annotated[
+        bool,
+        Field(description="List links as numbered references, and give each kept block a URL with a text fragment."),
+    ] = False,
     cursor: Annotated[str, Field(description="next_cursor of an earlier answer to the same call.", max_length=64)] = "",
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
     """Fetch pages (HTML, PDF, DOCX, Markdown, text) and return the parts that bear on query, within max_tokens.
@@ -76,22 +91,30 @@ async def fetch_and_prune_html(
     The answer says what was left out: repeat the call with its cursor for the next part. Not for finding pages: use
     search_web or research.
     """
+    if 0 < max_tokens < LEAST:
+        raise UsageError(
+            f"An answer in {max_tokens} tokens has no room for a source and its text.",
+            hint=f"Set max_tokens to {LEAST} or more, or leave it out.",
+        )
     services, report = services_of(ctx), reporter(ctx)
-    key = _key(urls, query, max_tokens, format)
+    key = _key(list(urls), query, max_tokens, format, references)
     part = _part(cursor, key)
     loaded = await load_sources(urls, services, seconds=services.seconds * FETCH_SHARE, report=report)
     mark = new_mark()
     heads = [_head(number, document) for number, document in enumerate(loaded.documents, start=1)]
     frame = sum(count_tokens(f"{head}\n{framed('.', mark)}") for head in heads) + count_tokens(notice(mark))
-    options = PruneOptions(max_tokens=max(0, max_tokens - frame - FOOT_TOKENS), format=format, part=part)
-    pruned = await prune(loaded.documents, query, options=options, embedder=services.embedder)
+    room = max(0, max_tokens - frame - FOOT_TOKENS) if max_tokens else None
+    options = PruneOptions(max_tokens=room, format=format, links=references, part=part)
+    scorer = path_scorer(services.generator, loaded.documents)
+    pruned = await prune(loaded.documents, query, options=options, embedder=services.embedder, finer=scorer)
     next_cursor = f"{part + 1}.{key}" if pruned.parts_left else ""
-    sheet = _sheet(loaded, pruned, heads, mark, max_tokens, next_cursor)
-    return answer(sheet.text, _data(loaded, pruned, next_cursor, sheet.tokens))
+    most = max_tokens or pruned.budget + frame + FOOT_TOKENS
+    sheet = _sheet(loaded, pruned, heads, mark, most, next_cursor)
+    return answer(sheet.text, _data(loaded, pruned, next_cursor, sheet.tokens, citations=references))
 
 
-def _key(urls: Sequence[str], query: str, max_tokens: int, form: str) -> str:
-    return hashlib.blake2b(repr((list(urls), query, max_tokens, form)).encode(), digest_size=6).hexdigest()
+def _key(*arguments: object) -> str:
+    return hashlib.blake2b(repr(arguments).encode(), digest_size=6).hexdigest()
 
 
 def _part(cursor: str, key: str) -> int:
@@ -126,6 +149,8 @@ def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_
         sheet.add_cut(
             f'{pruned.left_out} parts were left out. For the next ones repeat the call with cursor="{next_cursor}".'
         )
+    if pruned.scored_by:
+        sheet.add_cut(f"Scores: words, embeddings, and {pruned.scored_by}.")
     for document in loaded.documents:
         for note in document.page.notes:
             sheet.add_cut(f"Note on {document.page.final_url}: {note}")
@@ -140,7 +165,11 @@ def _why_nothing(document: Document, pruned: Pruned) -> str:
     return "no part of this page fitted" if pruned.parts_left else "nothing is left of this page"
 
 
-def _data(loaded: Loaded, pruned: Pruned, next_cursor: str, tokens: int) -> FetchAndPruneResult:
+def _citations(document: Document, kept: Sequence[int]) -> list[str]:
+    return [cite(document, document.blocks[number].start, document.blocks[number].end) for number in kept]
+
+
+def _data(loaded: Loaded, pruned: Pruned, next_cursor: str, tokens: int, *, citations: bool) -> FetchAndPruneResult:
     kept = {page.document: page for page in pruned.pages}
     pages = []
     for place, document in enumerate(loaded.documents):
@@ -158,6 +187,7 @@ def _data(loaded: Loaded, pruned: Pruned, next_cursor: str, tokens: int) -> Fetc
                 kept_tokens=kept[place].tokens if place in kept else 0,
                 kept_blocks=len(kept[place].kept) if place in kept else 0,
                 blocks=len(document.blocks),
+                citations=_citations(document, kept[place].kept) if citations and place in kept else [],
                 notes=list(page.notes),
             )
         )
@@ -165,5 +195,6 @@ def _data(loaded: Loaded, pruned: Pruned, next_cursor: str, tokens: int) -> Fetc
         pages=pages,
         next_cursor=next_cursor,
         failures=[f"{f.source}: {f.reason}" for f in loaded.failures],
+        scored_by=pruned.scored_by,
         tokens=tokens,
     )

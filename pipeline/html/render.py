@@ -1,24 +1,24 @@
-"""Writing a selection of content units as compact HTML, Markdown or plain text.
+"""A selection of content units as lines: in document order, with what makes each readable.
 
-Kept units stand in document order under their headings, rows under their header row, items under their lead-in, each
-written once; gaps are marked by an ellipsis line. Not for: choosing (`prune.py`), HTML of whole trees (`tree.to_html`).
+Headings above stand on one line, as far as they are not shown yet; rows stand under their header row, items under their
+lead-in, each written once; gaps are marked by an ellipsis. Not for: choosing (`prune.py`), how lines are written
+(`forms.py`), HTML of whole trees (`tree.to_html`).
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
-from typing import Final, Literal
+from typing import Final
 
 from pipeline.documents import Block, Document
+from pipeline.html.forms import GAP, Form, Line, Place, write
+from pipeline.html.links import References
 
-Form = Literal["html", "markdown", "text"]
-GAP: Final = "…"
-_ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)")
-
-
+_ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 IMPRINT: Final = -1
 """Stands for a block's index where the page's author and date are meant."""
+JOINT: Final = " › "
+"""Between headings that share a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,21 @@ class Kept:
     """-1 for the end of the text."""
 
 
-def render(document: Document, kept: Sequence[Kept], form: Form) -> str:
-    """Return the chosen units in the form asked for."""
-    return _Writer(document, form).write(kept)
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a selection is written."""
+
+    form: Form = "markdown"
+    wide: bool = True
+    """Whether HTML tables are written cell by cell."""
+    links: bool = False
+    """Whether links become numbered references, listed below."""
+
+
+def render(document: Document, kept: Sequence[Kept], style: Style) -> str:
+    """Return the chosen units, written in the style asked for."""
+    writer = _Writer(document, References(document, style.form) if style.links else None)
+    return write(writer.collect(kept), style.form, wide=style.wide)
 
 
 def imprint(document: Document) -> str:
@@ -95,78 +107,96 @@ class _Writer:
     """Collects the lines of one page."""
 
     document: Document
-    form: Form
-    lines: list[str] = field(default_factory=list)
+    references: References | None
+    lines: list[Line] = field(default_factory=list)
     printed: set[str] = field(default_factory=set)
-    """Lead-ins, captions and headings that stand there already."""
+    """Lead-ins and captions that stand there already."""
+    chain: tuple[int, ...] = ()
+    """The headings that what is written now stands under."""
 
-    def write(self, kept: Sequence[Kept]) -> str:
+    def collect(self, kept: Sequence[Kept]) -> list[Line]:
         blocks = self.document.blocks
         if any(piece.block == IMPRINT for piece in kept):
-            kept = [piece for piece in kept if piece.block != IMPRINT]
-            line = imprint(self.document)
-            self._add(line, {"html": f"<p>{escape(line, quote=False)}"})
+            self.lines.append(Line("paragraph", imprint(self.document)))
         above = headings_above(blocks)
         spans: dict[int, list[tuple[int, int]]] = {}
         for piece in sorted(kept, key=lambda piece: (piece.block, piece.start)):
-            end = piece.end if piece.end >= 0 else len(blocks[piece.block].text)
-            spans.setdefault(piece.block, []).append((piece.start, end))
-        wanted = sorted(set(spans) | {heading for number in spans for heading in above[number]})
+            if piece.block != IMPRINT:
+                end = piece.end if piece.end >= 0 else len(blocks[piece.block].text)
+                spans.setdefault(piece.block, []).append((piece.start, end))
+        wanted = sorted(spans)
+        shown = set(wanted).union(*(above[number] for number in wanted))
         last = -1
         position = 0
         while position < len(wanted):
             number = wanted[position]
-            block = blocks[number]
-            if block.kind == "row" and number in spans:
-                count = self._table(wanted[position:], spans)
-                last = wanted[position + count - 1]
-                position += count
-                continue
-            if block.kind != "heading" and last >= 0 and number > last + 1 and blocks[last].kind != "heading":
-                self.lines.append(self._gap())
-            self._block(block, spans.get(number, [(0, len(block.text))]))
-            last = number
+            # A gap is marked between units under the same heading; a new heading says as much.
+            fresh = self._heading((*above[number], number) if blocks[number].kind == "heading" else above[number])
+            if blocks[number].kind != "heading":
+                if last >= 0 and not fresh and any(self._left_out(n, number, shown) for n in range(last + 1, number)):
+                    self._gap(last, number)
+                if blocks[number].kind == "row":
+                    count = self._table(wanted[position:], spans)
+                    position += count - 1
+                else:
+                    self._block(number, spans[number])
+            last = wanted[position]
             position += 1
-        return "\n".join(self.lines)
+        return self.lines if self.references is None else [*self.lines, *self.references.lines()]
 
-    def _gap(self) -> str:
-        return f"<p>{GAP}" if self.form == "html" else GAP
+    def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
+        """Whether a unit before `number` is missing; what stands with its row as caption or header is not."""
+        block, following = self.document.blocks[skipped], self.document.blocks[skipped + 1]
+        if skipped in shown or is_header_row(block, following):
+            return False
+        return block.kind != "caption" or block.text not in self.document.blocks[number].lead.split("\n")
 
-    def _block(self, block: Block, spans: Sequence[tuple[int, int]]) -> None:
+    def _gap(self, last: int, number: int) -> None:
+        """Mark a gap; within a list as an item, in a numbered one not at all, since its numbers say so."""
+        block = self.document.blocks[number]
+        if block.kind == "item" and block.lead and not self._stands(block.lead):
+            return  # its lead-in begins anew
+        before, after = places_of(self.document.blocks[last]), places_of(block)
+        if not after or not {place.list for place in before} & {place.list for place in after}:
+            self.lines.append(Line("gap"))
+        elif not after[-1].ordered:
+            self.lines.append(Line("item", GAP, places=after))
+
+    def _heading(self, chain: tuple[int, ...]) -> bool:
+        """Write on one line the headings of `chain` that what stands there is not under yet; whether there are any."""
+        blocks = self.document.blocks
+        same = 0
+        while same < min(len(chain), len(self.chain)) and chain[same] == self.chain[same]:
+            same += 1
+        if same == len(chain):
+            return False
+        self.chain = chain
+        texts = [blocks[number].text for number in chain[same:]]
+        level = min(6, len(blocks[chain[-1]].heading_path) + 1)
+        self.lines.append(Line("heading", JOINT.join(texts), level))
+        return True
+
+    def _block(self, number: int, spans: Sequence[tuple[int, int]]) -> None:
+        block = self.document.blocks[number]
         text = _joined(block.text, spans)
-        if block.kind == "heading":
-            level = min(6, len(block.heading_path) + 1)
-            self._add(
-                text, {"html": f"<h{level}>{escape(text, quote=False)}</h{level}>", "markdown": f"{'#' * level} {text}"}
-            )
-        elif block.kind == "code":
-            self._add(
-                text,
-                {
-                    "html": f"<pre>{escape(text, quote=False)}</pre>",
-                    "markdown": f"{_fence(text)}\n{text}\n{_fence(text)}",
-                },
-            )
-        elif block.kind == "item":
-            if block.lead and block.lead not in self.printed and not self._stands(block.lead):
-                self.printed.add(block.lead)
-                self._add(block.lead, {"html": f"<p>{escape(block.lead, quote=False)}"})
-            marks = _ITEM.findall(block.path)
-            sign = f"{marks[-1][1] or 1}." if marks and marks[-1][0] == "ol" else "-"
-            indent = "  " * (len(marks) - 1)
-            self._add(f"{indent}{sign} {text}", {"html": f"<li>{escape(text, quote=False)}"})
+        places = places_of(block)
+        if block.kind == "code":
+            self.lines.append(Line("code", text, places=places))
+            return
+        if block.kind == "item" and block.lead and not self._stands(block.lead):
+            self.printed.add(block.lead)
+            self.lines.append(Line("paragraph", block.lead, places=places[:-1]))
+        if self.references is not None:
+            text = self.references.marked(number, text)
+        if block.kind == "item" and places:
+            self.lines.append(Line("item", text, places=places))
         elif block.kind == "definition" and ": " in text:
-            term, _, rest = text.partition(": ")
-            self._add(text, {"html": f"<dt>{escape(term, quote=False)}<dd>{escape(rest, quote=False)}"})
+            self.lines.append(Line("definition", text))
         else:
-            self._add(text, {"html": f"<p>{escape(text, quote=False)}"})
-        self.printed.add(block.text)
+            self.lines.append(Line("paragraph", text, places=places))
 
     def _stands(self, lead: str) -> bool:
-        return any(line.endswith(lead) for line in self.lines[-40:])
-
-    def _add(self, plain: str, forms: dict[str, str]) -> None:
-        self.lines.append(forms.get(self.form, plain))
+        return lead in self.printed or any(line.text.endswith(lead) for line in self.lines[-40:])
 
     def _table(self, wanted: Sequence[int], spans: dict[int, list[tuple[int, int]]]) -> int:
         """Write the rows of one table that begin `wanted`; return how many of `wanted` that took."""
@@ -174,47 +204,42 @@ class _Writer:
         table = table_of(blocks[wanted[0]])
         rows: list[int] = []
         for number in wanted:
-            if blocks[number].kind != "row" or number not in spans or table_of(blocks[number]) != table:
+            if blocks[number].kind != "row" or table_of(blocks[number]) != table:
                 break
             rows.append(number)
         header = next((found for number in rows if (found := header_of(blocks[number]))), "")
         body = [
             n for n in rows if not (header and is_header_row(blocks[n], blocks[n + 1] if n + 1 < len(blocks) else None))
         ]
-        self._leads(blocks[rows[0]], body_lead=blocks[body[0]].lead if body else "")
-        if len(body) == 1 and blocks[body[0]].text != " | ".join(blocks[body[0]].cells):
-            text = blocks[body[0]].text  # `header: value` is shorter than a header row for one row
-            self._add(text, {"html": f"<p>{escape(text, quote=False)}"})
+        self.lines.extend(Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]]))
+        # `header: value` is shorter than a header row for one row.
+        if len(body) == 1 and (len(blocks[body[0]].cells) < 2 or header or ": " in blocks[body[0]].text):
+            text = _joined(blocks[body[0]].text, spans[body[0]])
+            marked = text if self.references is None else self.references.marked(body[0], text)
+            self.lines.append(Line("paragraph", marked))
             return len(rows)
-        if self.form == "html":
-            cells = "".join(f"<th>{escape(cell, quote=False)}" for cell in header.split(" | ")) if header else ""
-            lines = [f"<tr>{cells}"] if header else []
-            for number in body:
-                data = "".join(f"<td>{escape(cell, quote=False)}" for cell in blocks[number].cells)
-                lines.append(f"<tr>{data}")
-            self.lines.append("<table>" + "".join(lines) + "</table>")
-            return len(rows)
-        if header:
-            self.lines.append(header)
-            if self.form == "markdown":
-                self.lines.append("|".join("-" * (header.count(" | ") + 1)))
+        written: list[tuple[str, ...]] = []
         for number in body:
-            cells_ = [cell.replace("|", "\\|") if self.form == "markdown" else cell for cell in blocks[number].cells]
-            self.lines.append(
-                " | ".join(cells_) if header or self.form == "text" or len(cells_) > 1 else blocks[number].text
-            )
+            written.extend((line,) for line in self._leads(blocks[number]))
+            cells = blocks[number].cells or (blocks[number].text,)
+            written.append(cells if self.references is None else self.references.marked_cells(number, cells))
+            self.printed.add(blocks[number].text)
+        self.lines.append(Line("table", header=tuple(header.split(" | ")) if header else (), rows=tuple(written)))
         return len(rows)
 
-    def _leads(self, row: Block, *, body_lead: str) -> None:
-        for line in (body_lead or row.lead).split("\n"):
-            if line and not line.startswith("| ") and line not in self.printed:
-                self.printed.add(line)
-                self._add(line, {"html": f"<p>{escape(line, quote=False)}"})
+    def _leads(self, row: Block) -> list[str]:
+        """Return the caption and group of a row that do not stand there yet."""
+        leads = [line for line in row.lead.split("\n") if line and not line.startswith("| ")]
+        fresh = [line for line in leads if not self._stands(line)]
+        self.printed.update(fresh)
+        return fresh
 
 
-def _fence(text: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    return "`" * (longest + 1)
+def places_of(block: Block) -> tuple[Place, ...]:
+    """Return the list items that a unit stands in, outermost first."""
+    return tuple(
+        Place(block.path[: found.end()], found[1] == "ol", int(found[2] or 1)) for found in _ITEM.finditer(block.path)
+    )
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:

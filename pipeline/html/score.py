@@ -10,6 +10,7 @@ import numpy as np
 
 from models.protocols import Embedder
 from pipeline.documents import Document
+from pipeline.html.byline import byline
 from pipeline.html.compare import compare_rows, spread
 from pipeline.html.pieces import Piece
 from pipeline.rank.bm25 import BM25
@@ -26,6 +27,8 @@ NEIGHBOUR_SHARE: Final = 0.7
 """Part of a row's score that its neighbours get where the question asks for the row before or after."""
 STANDING_WEIGHT: Final = 1.0
 """Weight of being the first, last or extreme row where the question asks for that, in standard deviations."""
+BYLINE_WEIGHT: Final = 3.0
+"""Weight of reading like a byline where the question asks who wrote the page: its words are in no question."""
 HEAD_UNITS: Final = 6
 HEAD_WEIGHT: Final = 0.5
 """The first units of the content say what the page is, who wrote it and when; falls to zero over `HEAD_UNITS`."""
@@ -70,6 +73,7 @@ async def score(
     standing, spreading = await in_thread(compare_rows, pieces, documents, query)
     total = standardise(spread(words, spreading, share=NEIGHBOUR_SHARE))
     before = prior(pieces) + np.float32(STANDING_WEIGHT) * standing
+    before += np.float32(BYLINE_WEIGHT) * byline(pieces, query)
     if embedder is not None and embedder.reads(query):
         best = np.argsort(-(total + before), kind="stable")[:EMBEDDED]
         texts = [f"{pieces[i].context} {pieces[i].text}"[:LONGEST_EMBEDDED] for i in best]

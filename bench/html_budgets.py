@@ -1,0 +1,126 @@
+"""Real pages, mutated: pruning must neither crash nor go over its budget, nor write HTML that does not nest.
+
+    PYTHONPATH=. python -m bench.html --fuzz 20000
+
+Not for: cleaning (`bench/html_fuzz.py`), quality (`bench/html.py`), or shapes made to be slow.
+"""
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from bench.html_questions import pages
+from pipeline.documents import Document, Page
+from pipeline.html.forms import Form
+from pipeline.html.prune import Method, Pruned, PruneOptions, prune
+from pipeline.html.read import read_document
+from pipeline.tokens import count_tokens
+
+LONGEST: Final = 6000
+"""Characters of a page that is mutated: a window of a real page, so that thousands of cases take minutes."""
+BITS: Final = (
+    "<table><tr><th>a<th>b<tr><td rowspan=9999 colspan=9999>x<td>y|z",
+    "<ul><li>one<ul><li>two<ol start=7><li>three",
+    "</div></div></table></p>",
+    "<pre>```\n~~~\n<b>&lt;p&gt;</pre>",
+    "<h1></h1><h6>deep",
+    "&amp;&#0;&#xfffff;&bogus;\x00\uffff",
+    "<dl><dt>t<dd>d<dd>e",
+    "<a href='javascript:x'>l</a><a href='//h/p?q=1#f'>m</a>",
+    "天地玄黄宇宙洪荒" * 9,
+    "e\u0301\u202e\u200b",
+    "a" * 700,
+    "<p>" * 40,
+    "<!--",
+    "<script>",
+    "|",
+)
+QUERIES: Final = ("", "which one was the first", "who is the author", "price in 2025 after it", "天地", "\ud800 |")
+FORMS: Final[tuple[Form, ...]] = ("html", "markdown", "text")
+_TAG: Final = re.compile(r"<(/?)([a-z]+\d?)(?: value=\d+)?>")
+_CLOSED: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "pre", "table"})
+_IMPLIED: Final = frozenset({"p", "li", "dt", "dd", "tr", "td", "th"})
+
+
+def mutated(html: str, draw: random.Random) -> str:
+    """Return a window of a page with a few cuts, copies and hostile bits."""
+    begin = draw.randrange(max(1, len(html) - LONGEST))
+    text = html[begin : begin + draw.randrange(1, LONGEST)]
+    for _ in range(draw.randrange(6)):
+        a, b = sorted((draw.randrange(len(text) + 1), draw.randrange(len(text) + 1)))
+        b = min(b, a + 800)
+        kind = draw.randrange(4)
+        if kind == 0:
+            text = text[:a] + text[b:]
+        elif kind == 1:
+            text = text[:b] + text[a:b] + text[b:]
+        elif kind == 2:
+            text = text[:a] + draw.choice(BITS) + text[a:]
+        else:
+            text = text[:a] + text[a:b][::-1] + text[b:]
+    return text
+
+
+def nests(html: str) -> bool:
+    """Whether the elements that need closing are closed in order, and no other tag than ours stands there."""
+    opened: list[str] = []
+    for closing, tag in _TAG.findall(html):
+        if not closing:
+            if tag in _CLOSED:
+                opened.append(tag)
+            elif tag not in _IMPLIED:
+                return False
+        elif not opened or opened.pop() != tag:
+            return False
+    return not opened and "<" not in _TAG.sub("", html)
+
+
+def complaint(documents: Sequence[Document], options: PruneOptions, result: Pruned) -> str:
+    """Return what is wrong with a result, empty where nothing is."""
+    text = "\n".join(page.text for page in result.pages)
+    if result.tokens != count_tokens(text):
+        return f"{count_tokens(text)} tokens, said to be {result.tokens}"
+    if result.tokens > result.budget or (options.max_tokens is not None and result.budget != options.max_tokens):
+        return f"{result.tokens} tokens in a budget of {options.max_tokens} ({result.budget})"
+    if any(list(page.kept) != sorted(set(page.kept)) for page in result.pages):
+        return "not in document order"
+    if not result.pages and result.budget >= 20 and options.part == 1 and any(one.blocks for one in documents):
+        return "empty, though there is text"
+    if options.format == "html" and options.method == "winnow":
+        return next((f"does not nest: {page.text[:200]}" for page in result.pages if not nests(page.text)), "")
+    return ""
+
+
+def one_case(sources: Sequence[str], draw: random.Random) -> str:
+    """Prune one to three mutated pages in a drawn way; return what is wrong, empty where nothing is."""
+    texts = [mutated(draw.choice(sources), draw) for _ in range(draw.choice((1, 1, 1, 2, 3)))]
+    documents = [
+        read_document(Page("http://a/b", "http://a/b", "", text, "application/octet-stream")) for text in texts
+    ]
+    method: Method = draw.choice(("winnow", "winnow", "winnow", "paper"))
+    budget = draw.choice((None, 0, 1, 5, draw.randrange(300), draw.randrange(3000)))
+    part = draw.choice((1, 1, 2))
+    options = PruneOptions(budget, draw.choice(FORMS), links=draw.random() < 0.3, method=method, part=part)
+    query = draw.choice(QUERIES)
+    wrong = complaint(documents, options, asyncio.run(prune(documents, query, options=options, embedder=None)))
+    return f"{wrong} ({options}, query {query!r})" if wrong else ""
+
+
+def fuzz(cases: int, *, seed: int = 0) -> int:
+    """Run `cases` cases; print what is wrong; return the exit status."""
+    sources = list(pages(5).values())
+    begin, wrong = time.monotonic(), 0
+    for number in range(cases):
+        draw = random.Random(f"{seed}:{number}")
+        try:
+            found = one_case(sources, draw)
+        except Exception as error:  # noqa: BLE001  any crash is a finding; its case is named and the run goes on
+            found = f"{type(error).__name__}: {error}"
+        if found:
+            wrong += 1
+            print(f"case {seed}:{number}: {found[:400]}", flush=True)
+    print(f"{cases} cases from seed {seed}, {wrong} wrong, {time.monotonic() - begin:.0f} s")
+    return 1 if wrong else 0

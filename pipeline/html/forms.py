@@ -1,0 +1,193 @@
+"""Lines of a page as compact HTML, Markdown or plain text.
+
+HTML has no attributes and leaves out the closing tags that HTML implies; in a narrow budget its tables are pipe rows
+in one `pre`, since a cell's markup costs three tokens and a pipe one. Markdown is GFM: tables with a delimiter row,
+fences longer than any inside, items indented under those they are nested in. Not for: which lines there are
+(`render.py`).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final, Literal
+
+Form = Literal["html", "markdown", "text"]
+LineKind = Literal["heading", "paragraph", "item", "definition", "code", "table", "gap"]
+GAP: Final = "…"
+_TICKS: Final = re.compile(r"`{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A list item that a line is or stands in."""
+
+    path: str
+    """Path of its `li`."""
+    ordered: bool
+    number: int
+
+    @property
+    def list(self) -> str:
+        """Path of its list."""
+        return self.path.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, listing or table."""
+
+    kind: LineKind
+    text: str = ""
+    level: int = 1
+    """Of a heading, 1..6."""
+    places: tuple[Place, ...] = ()
+    """The items around it, outermost first; the last is its own for an item."""
+    header: tuple[str, ...] = ()
+    """Column headers of a table, empty for none."""
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def write(lines: Sequence[Line], form: Form, *, wide: bool) -> str:
+    """Return the lines in a form; `wide` writes HTML tables cell by cell, else as pipe rows."""
+    if form == "html":
+        return _html(lines, wide=wide)
+    return _markdown(lines) if form == "markdown" else _text(lines)
+
+
+# HTML
+
+
+def _html(lines: Sequence[Line], *, wide: bool) -> str:
+    out: list[str] = []
+    opened: list[Place] = []
+    defining = False
+    for line in lines:
+        if line.kind == "item":
+            _open_item(out, opened, line)
+        else:
+            _close_lists(out, opened, line)
+        if defining and line.kind != "definition":
+            out.append("</dl>")
+        if line.kind == "definition" and not defining:
+            out.append("<dl>")
+        defining = line.kind == "definition"
+        out.append(_element(line, wide=wide))
+    if defining:
+        out.append("</dl>")
+    out.extend(f"</{_tag(place)}>" for place in reversed(opened))
+    return "".join(out)
+
+
+def _tag(place: Place) -> str:
+    return "ol" if place.ordered else "ul"
+
+
+def _open_item(out: list[str], opened: list[Place], line: Line) -> None:
+    """Close the lists that an item does not stand in, open its own where it is not open, and begin the item."""
+    own = line.places[-1]
+    while opened and opened[-1].list != own.list and not own.path.startswith(f"{opened[-1].path}/"):
+        out.append(f"</{_tag(opened.pop())}>")
+    following = 1
+    if opened and opened[-1].list == own.list:
+        following = opened.pop().number + 1
+    else:
+        out.append(f"<{_tag(own)}>")
+    out.append(f"<li value={own.number}>" if own.ordered and own.number != following else "<li>")
+    opened.append(own)
+
+
+def _close_lists(out: list[str], opened: list[Place], line: Line) -> None:
+    inside = {place.path for place in line.places}
+    while opened and opened[-1].path not in inside:
+        out.append(f"</{_tag(opened.pop())}>")
+
+
+def _element(line: Line, *, wide: bool) -> str:
+    text = escape(line.text, quote=False)
+    if line.kind == "item":
+        return text
+    if line.kind == "heading":
+        return f"<h{line.level}>{text}</h{line.level}>"
+    if line.kind == "code":
+        return f"<pre>{text}</pre>"
+    if line.kind == "table":
+        return _html_table(line, wide=wide)
+    if line.kind == "definition":
+        term, _, rest = text.partition(": ")
+        return f"<dt>{term}<dd>{rest}"
+    return f"<p>{text or GAP}"
+
+
+def _html_table(line: Line, *, wide: bool) -> str:
+    if not wide:
+        rows = [line.header, *line.rows] if line.header else line.rows
+        return f"<pre>{escape(_pipes(rows), quote=False)}</pre>"
+    head = "<tr>" + "".join(f"<th>{escape(cell, quote=False)}" for cell in line.header) if line.header else ""
+    body = ("<tr>" + "".join(f"<td>{escape(cell, quote=False)}" for cell in row) for row in line.rows)
+    return f"<table>{head}{''.join(body)}</table>"
+
+
+def _pipes(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(" | ".join(row) for row in rows)
+
+
+# Markdown and text
+
+
+def _markdown(lines: Sequence[Line]) -> str:
+    return _indented(lines, _markdown_line, apart="\n\n")
+
+
+def _text(lines: Sequence[Line]) -> str:
+    return _indented(lines, _text_line, apart="\n")
+
+
+def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) -> str:
+    """Return the lines, items and what stands in them indented by the marks of the items around that are shown."""
+    out: list[str] = []
+    opened: list[tuple[Place, int]] = []
+    last = ""
+    for line in lines:
+        around = {place.path for place in (line.places[:-1] if line.kind == "item" else line.places)}
+        while opened and opened[-1][0].path not in around:
+            opened.pop()
+        indent = " " * sum(width for _, width in opened)
+        mark = ""
+        if line.kind == "item":
+            own = line.places[-1]
+            mark = f"{own.number}. " if own.ordered else "- "
+            opened.append((own, len(mark)))
+        text = mark + one(line)
+        if indent:
+            text = "\n".join(indent + row if row else row for row in text.split("\n"))
+        if out:
+            out.append("\n" if line.kind == "item" and last == "item" else apart)
+        out.append(text)
+        last = line.kind
+    return "".join(out)
+
+
+def _markdown_line(line: Line) -> str:
+    if line.kind == "heading":
+        return f"{'#' * line.level} {line.text}"
+    if line.kind == "code":
+        fence = "`" * (max((len(run) for run in _TICKS.findall(line.text)), default=2) + 1)
+        return f"{fence}\n{line.text}\n{fence}"
+    if line.kind == "table":
+        width = max(len(line.header), *(len(row) for row in line.rows))
+        header = (*line.header, *[""] * (width - len(line.header)))
+        return "\n".join([_gfm_row(header), "|".join("-" * width) if width > 1 else "|-|", *map(_gfm_row, line.rows)])
+    return line.text or GAP
+
+
+def _gfm_row(cells: Sequence[str]) -> str:
+    """Return a row; the pipes at its ends are left out where GFM does not need them."""
+    row = " | ".join(cell.replace("|", "\\|") for cell in cells)
+    return row if len(cells) > 1 and cells[0] and cells[-1] else f"| {row} |"
+
+
+def _text_line(line: Line) -> str:
+    if line.kind == "table":
+        return _pipes([line.header, *line.rows] if line.header else line.rows)
+    return line.text or GAP

@@ -1,0 +1,107 @@
+"""Budgets: never over, never empty, whatever the pages; and how many tokens are taken when nobody says."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.html_budgets import mutated, nests, one_case
+from bench.html_questions import pages
+from pipeline.documents import Document, Page
+from pipeline.html.budget import LEAST, UNASKED
+from pipeline.html.prune import PruneOptions, prune
+from pipeline.html.read import read_document
+from tests.support import Connect, Site, text_of
+
+pytestmark = pytest.mark.anyio
+CASES = 120
+
+
+def document(html: str) -> Document:
+    return read_document(Page("http://a/", "http://a/", "", html, "text/html"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mutated_real_pages_stay_within_every_budget(shared: Path, seed: int) -> None:
+    sources = list(pages(25).values())
+    assert shared.is_dir()
+    for number in range(CASES):
+        assert one_case(sources, random.Random(f"test {seed}:{number}")) == ""
+
+
+TAGS = ("p", "h1", "h3", "ul", "ol", "li", "table", "tr", "th", "td", "pre", "dl", "dt", "dd", "div", "b", "details")
+MARKUP = st.lists(
+    st.one_of(
+        st.sampled_from([f"<{tag}>" for tag in TAGS] + [f"</{tag}>" for tag in TAGS]),
+        st.sampled_from(["river", "1871", "a | b", "&lt;", "\n\n", "```", "天地", "x" * 90, "first of all "]),
+    ),
+    max_size=60,
+).map("".join)
+
+
+@given(MARKUP, st.integers(0, 200), st.sampled_from(["", "the first river", "who wrote it"]))
+@settings(max_examples=100, deadline=None)
+async def test_html_nests_and_fits_for_any_soup_of_tags(html: str, budget: int, query: str) -> None:
+    one = document(html)
+    result = await prune([one], query, options=PruneOptions(budget, "html"), embedder=None)
+    assert result.tokens <= budget
+    assert all(nests(page.text) for page in result.pages)
+    if budget >= 20 and one.blocks:
+        assert result.pages
+
+
+def test_mutation_depends_on_its_seed_alone() -> None:
+    html = "<p>one</p><p>two</p>" * 50
+    assert mutated(html, random.Random(7)) == mutated(html, random.Random(7))
+    assert mutated(html, random.Random(7)) != mutated(html, random.Random(8))
+
+
+FILLER = "".join(f"<p>Paragraph {i} tells of birds and trees and weather of that day at length.</p>" for i in range(90))
+
+
+async def test_without_a_budget_one_clear_answer_takes_few_tokens_and_many_near_ones_more() -> None:
+    clear = document(f"<h1>Diary</h1>{FILLER}<p>The zeppelin landed at Orvane in 1931.</p>")
+    flights = (f"<p>Zeppelin number {i} landed at Orvane after {i} hours in the air.</p>" for i in range(90))
+    many = document(f"<h1>Log</h1>{''.join(flights)}")
+    options = PruneOptions(None, "html")
+    one = await prune([clear], "When did the zeppelin land at Orvane?", options=options, embedder=None)
+    more = await prune([many], "When did the zeppelin land at Orvane?", options=options, embedder=None)
+    assert "1931" in one.pages[0].text
+    assert one.tokens <= one.budget == LEAST
+    assert more.budget > 2 * LEAST
+    assert more.tokens <= more.budget
+
+
+async def test_without_query_and_budget_the_page_is_read_up_to_a_fixed_length() -> None:
+    result = await prune([document(FILLER)], "", options=PruneOptions(None), embedder=None)
+    assert result.budget == UNASKED
+
+
+async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(connect: Connect, site: Site) -> None:
+    url = site.put("/diary", f"<title>Diary</title><h1>Diary</h1>{FILLER}<p>The zeppelin landed in <b>1931</b>.</p>")
+    arguments = {"urls": [url], "query": "When did the zeppelin land?"}
+    async with connect(allow_loopback="true", embedder="none") as client:
+        chosen = await client.call_tool("fetch_and_prune_html", arguments)
+        named = await client.call_tool("fetch_and_prune_html", {**arguments, "max_tokens": 150})
+        small = await client.call_tool("fetch_and_prune_html", {**arguments, "max_tokens": 50})
+    assert chosen.structured_content is not None and named.structured_content is not None
+    assert "1931" in text_of(chosen) and "1931" in text_of(named)
+    assert chosen.structured_content["tokens"] < 600
+    assert named.structured_content["tokens"] <= 150
+    assert small.is_error and "100 or more" in text_of(small)
+
+
+async def test_the_tool_lists_links_and_cites_each_kept_block_on_request(connect: Connect, site: Site) -> None:
+    url = site.put("/p", "<h1>Orvane</h1><p>The keeper wrote <a href='/logs'>the logs</a> in 1871.</p><p>It rains.</p>")
+    arguments = {"urls": [url], "query": "Who wrote the logs?", "format": "markdown"}
+    async with connect(allow_loopback="true", embedder="none") as client:
+        plain = await client.call_tool("fetch_and_prune_html", arguments)
+        cited = await client.call_tool("fetch_and_prune_html", {**arguments, "references": True})
+    assert plain.structured_content is not None and cited.structured_content is not None
+    assert plain.structured_content["pages"][0]["citations"] == []
+    page = cited.structured_content["pages"][0]
+    assert len(page["citations"]) == page["kept_blocks"] == 3
+    assert f"{url}#:~:text=It%20rains" in page["citations"]
+    assert "[the logs][1]" in text_of(cited) and f"[1]: {site.url('/logs')}" in text_of(cited)

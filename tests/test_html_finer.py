@@ -1,0 +1,68 @@
+"""The second step of the paper's pruning: a scorer of finer blocks plugs in, whatever stands behind it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from pipeline.documents import Document, Page
+from pipeline.html.blocks import resolve
+from pipeline.html.paper import PaperBlocks, finer_blocks, paper_blocks
+from pipeline.html.prune import PruneOptions, prune
+from pipeline.html.read import read_document
+from pipeline.html.tree import text_of
+from pipeline.rank.fuse import Floats
+from pipeline.tokens import count_tokens
+
+pytestmark = pytest.mark.anyio
+WORDS = "of many words " * 12
+SECTIONS = "".join(
+    f"<section><h2>Part {i}</h2>{''.join(f'<p>Sentence {i}.{j} {WORDS}</p>' for j in range(6))}</section>"
+    for i in range(8)
+)
+
+
+def document(html: str) -> Document:
+    return read_document(Page("http://a/", "http://a/", "", html, "text/html"))
+
+
+class Wanting:
+    """A scorer that wants one phrase, and remembers what it was shown."""
+
+    max_tokens = 900
+    name = "wanting"
+    weight = 1.0
+
+    def __init__(self, phrase: str) -> None:
+        self.phrase = phrase
+        self.pages: dict[int, str] = {}
+        self.sizes: list[int] = []
+
+    async def score(self, query: str, pages: Mapping[int, str], found: PaperBlocks) -> Floats:
+        """Return 1 for blocks that hold the phrase."""
+        self.pages = dict(pages)
+        self.sizes = [len(block.text.split()) for block in found.blocks]
+        return np.array([self.phrase in block.text for block in found.blocks], dtype=np.float32)
+
+
+async def test_the_second_step_scores_finer_blocks_of_the_survivors_only() -> None:
+    one, scorer = document(SECTIONS), Wanting("3.4")
+    options = PruneOptions(150, "html", method="paper")
+    result = await prune([one], "Part 3 Sentence", options=options, embedder=None, finer=scorer)
+    assert count_tokens(scorer.pages[0]) <= scorer.max_tokens
+    assert scorer.sizes and max(scorer.sizes) < 128
+    assert "Sentence 3.4" in result.pages[0].text
+    assert result.tokens <= 150
+
+
+def test_finer_blocks_split_the_kept_ones_without_loss_and_their_paths_resolve() -> None:
+    one = document(f"<div>loose words here {SECTIONS}</div>")
+    found = paper_blocks([one], max_words=256)
+    for kept in ([0], [2, 5], list(range(len(found.blocks)))):
+        finer = finer_blocks([one], found, kept, max_words=40)
+        words = sorted(" ".join(found.blocks[number].text for number in kept).split())
+        assert sorted(" ".join(block.text for block in finer.blocks).split()) == words
+        for block in finer.blocks:
+            node = resolve(one.root, block.path)
+            assert node is not None
+            assert block.text in text_of(node) or block.path in finer.split[0]

@@ -1,0 +1,125 @@
+"""How a selection of units is written: HTML that nests, Markdown that a parser reads as meant, links as references."""
+
+from collections import Counter
+
+import pytest
+from markdown_it import MarkdownIt
+
+from bench.html_budgets import nests
+from pipeline.documents import Document, Page
+from pipeline.html.forms import Form
+from pipeline.html.read import read_document
+from pipeline.html.render import Kept, Style, render
+
+FORMS: tuple[Form, ...] = ("html", "markdown", "text")
+
+
+def document(html: str) -> Document:
+    return read_document(Page("http://a/dir/page", "http://a/dir/page", "", html, "text/html"))
+
+
+def written(html: str, texts: tuple[str, ...], style: Style) -> str:
+    one = document(html)
+    found = [number for number, block in enumerate(one.blocks) if any(text in block.text for text in texts)]
+    return render(one, [Kept(number) for number in found], style)
+
+
+LISTS = (
+    "<h1>Bread</h1><p>You need:</p><ul><li>flour<li>water<ol><li>cold<li>filtered<li>still</ol><li>salt</ul>"
+    "<p>Wait.</p>"
+)
+TABLE = (
+    "<h2>Rivers</h2><table><caption>Longest</caption><tr><th><th>km|mi<th>Sea<tr><td colspan=3>Europe"
+    "<tr><td>Volga<td>3531<td>Caspian<tr><td>Ural<td>2428<td>Caspian"
+    "<tr><td colspan=3>Asia<tr><td>Yangtze<td>6300<td>Pacific<tr><td>Mekong<td>4350<td></table><p>After.</p>"
+)
+
+
+def test_nested_lists_keep_their_nesting_and_numbers() -> None:
+    texts = ("flour", "water", "cold", "still", "salt", "Wait")
+    assert written(LISTS, texts, Style("markdown")) == (
+        "# Bread\n\nYou need:\n\n- flour\n- water\n  1. cold\n  3. still\n- salt\n\nWait."
+    )
+    assert written(LISTS, texts, Style("html")) == (
+        "<h1>Bread</h1><p>You need:<ul><li>flour<li>water<ol><li>cold<li value=3>still</ol><li>salt</ul><p>Wait."
+    )
+
+
+def test_a_nested_item_without_the_item_around_it_stands_at_the_margin() -> None:
+    text = written(LISTS, ("filtered", "salt"), Style("markdown"))
+    assert "\n2. filtered\n" in text
+    assert text.splitlines()[-2:] == ["", "- salt"]
+    assert nests(written(LISTS, ("filtered", "salt"), Style("html")))
+
+
+def test_rows_stand_under_header_caption_and_group_and_pipes_in_cells_are_escaped() -> None:
+    text = written(TABLE, ("Ural", "Yangtze", "Mekong", "After"), Style("markdown"))
+    assert text == (
+        "# Rivers\n\nLongest\n\nEurope\n\n|  | km\\|mi | Sea |\n-|-|-\nUral | 2428 | Caspian\n| Asia |\n"
+        "Yangtze | 6300 | Pacific\nMekong | 4350\n\nAfter."
+    )
+
+
+def test_a_narrow_budget_writes_html_tables_as_pipe_rows_and_a_wide_one_cell_by_cell() -> None:
+    rows = ("Volga", "Ural")
+    assert "<pre> | km|mi | Sea\nVolga | 3531 | Caspian\nUral | 2428 | Caspian</pre>" in written(
+        TABLE, rows, Style("html", wide=False)
+    )
+    wide = written(TABLE, rows, Style("html"))
+    assert "<table><tr><th><th>km|mi<th>Sea<tr><td>Volga<td>3531<td>Caspian<tr><td>Ural" in wide
+
+
+def test_headings_above_share_a_line_and_are_written_once() -> None:
+    html = "<h1>A</h1><h2>B</h2><h3>C</h3><p>one</p><h3>D</h3><p>two</p><h2>E</h2><p>three</p>"
+    texts = ("one", "two", "three")
+    assert written(html, texts, Style("text")) == "A › B › C\none\nD\ntwo\nE\nthree"
+    assert written(html, texts, Style("markdown")) == "### A › B › C\n\none\n\n### D\n\ntwo\n\n## E\n\nthree"
+
+
+def test_a_fence_is_longer_than_any_in_the_listing() -> None:
+    text = written("<pre>a\n````\nb</pre>", ("a",), Style("markdown"))
+    assert text == "`````\na\n````\nb\n`````"
+
+
+def test_markup_in_text_is_escaped_in_html_and_verbatim_elsewhere() -> None:
+    html = "<p>Use &lt;b&gt; &amp; go</p>"
+    assert written(html, ("Use",), Style("html")) == "<p>Use &lt;b&gt; &amp; go"
+    assert written(html, ("Use",), Style("markdown")) == "Use <b> & go"
+
+
+def test_definitions_stand_in_a_list_of_their_own() -> None:
+    text = written("<dl><dt>Ebb<dd>falling tide<dt>Flow<dd>rising tide</dl><p>Sea.</p>", ("tide", "Sea"), Style("html"))
+    assert text == "<dl><dt>Ebb<dd>falling tide<dt>Flow<dd>rising tide</dl><p>Sea."
+
+
+def test_links_become_numbered_references_each_address_once() -> None:
+    html = (
+        "<p>See <a href='../maps'>the maps</a>, <a href='#top'>the top</a>, <a href='javascript:x()'>run</a> and "
+        "<a href='http://a/maps'>maps again</a>.</p><table><tr><th>k<th>v<tr><td>1<td>2<tr><td><a href='/x'>3</a><td>4"
+        "</table>"
+    )
+    texts = ("See", "1", "3")
+    assert written(html, texts, Style("markdown", links=True)) == (
+        "See [the maps][1], the top, run and [maps again][1].\n\nk | v\n-|-\n1 | 2\n[3][2] | 4\n\n"
+        "[1]: http://a/maps\n\n[2]: http://a/x"
+    )
+    assert "See the maps [1], the top, run and maps again [1]." in written(html, texts, Style("text", links=True))
+    assert "http" not in written(html, texts, Style("text"))
+
+
+def test_a_markdown_reader_finds_the_tables_lists_and_listings_that_were_written() -> None:
+    html = f"{LISTS}{TABLE}<pre>x = 1\n```\n</pre><table><tr><th>one<td>2<tr><th>three<td>4</table><p>End.</p>"
+    texts = ("need", "flour", "water", "cold", "salt", "Wait", "Volga", "Ural", "After", "x = 1", "one", "three", "End")
+    tokens = MarkdownIt("commonmark").enable("table").parse(written(html, texts, Style("markdown")))
+    kinds = Counter(token.type for token in tokens)
+    assert (kinds["table_open"], kinds["fence"], kinds["bullet_list_open"], kinds["ordered_list_open"]) == (2, 1, 1, 1)
+    assert [token.content for token in tokens if token.content in {"Wait.", "After.", "End."}] == [
+        "Wait.",
+        "After.",
+        "End.",
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_kept_is_nothing_written(form: Form) -> None:
+    assert render(document(LISTS), [], Style(form)) == ""
