@@ -30,3 +30,38 @@ def test_no_date_is_taken_out_of_a_text_file(tmp_path: Path) -> None:
     note = tmp_path / "note.txt"
     note.write_text("Meeting notes\n\nPublished: 4 May 2021, the boat was repaired.\n", encoding="utf-8")
     assert read_document(read_file(note, roots=[tmp_path])).page.published == ""
+
+
+def test_an_author_and_a_title_are_found_where_the_page_names_them_only_in_print() -> None:
+    head = '<div class="post-author">By <span class="author vcard">Maud Ferrier</span></div>'
+    page = read_document(
+        Page("http://a/", "http://a/", "", f"<body>{head}<article>{PROSE}</article></body>", "text/html")
+    )
+    assert page.page.author == "Maud Ferrier"
+
+
+PROSE = "".join(
+    f"<p>In the year {year} the harbour of Skellmouth was dredged again, and the {year - 1600} boats that lay there "
+    f"for the winter had to move to the inner basin, where {year % 7} families kept watch over them.</p>"
+    for year in range(1801, 1813)
+)
+LOOSE = "".join(f"<p>Card {n}: more of this</p>" for n in range(30))
+
+
+def main_of(html: str) -> list[str]:
+    document = read_document(Page("http://a/", "http://a/", "", html, "text/html"))
+    return [block.text for block in document.blocks if block.main]
+
+
+def test_short_lines_far_from_the_main_text_are_furniture() -> None:
+    main = main_of(f"<body><div><article>{PROSE}</article></div><div>{LOOSE}</div></body>")
+    assert sum("harbour" in text for text in main) == 12
+    assert sum("Card" in text for text in main) <= 8
+
+
+def test_a_page_of_short_lines_only_is_left_as_it_is() -> None:
+    assert len(main_of(f"<body>{LOOSE}</body>")) == 30
+
+
+def test_a_page_that_trafilatura_cannot_read_is_read_all_the_same() -> None:
+    assert main_of("<svg><text>nothing</text></svg><p>The boat sails at noon.</p>") == ["The boat sails at noon."]

@@ -61,12 +61,14 @@ _ATTRIBUTES: Final = {
     "time": ("datetime",),
 }
 _FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
-_BOILERPLATE: Final = re.compile(
-    r"(?:^|[\s_-])(?:cookies?|consent|gdpr|newsletter|subscribe|sidebar|breadcrumbs?|share|sharing|social|related|promo|"
-    r"adverts?|ads|menu|navbar|navigation|nav|footer|pagination|pager|toolbar|popup|modal|banner|skip|login|signup|"
-    r"catlinks|navbox|toc|sitesub|noprint|jump|comment-form|tags|widget|recommended|read-more)(?:$|[\s_-])",
-    re.IGNORECASE,
+_BOILERPLATE: Final = tags(
+    "ad ads advert adverts banner breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr jump login menu "
+    "modal nav navbar navbox navigation newsletter noprint pager pagination popup promo recommended related share "
+    "sharing sidebar signup sitesub skip social subscribe toc toolbar tags widget"
 )
+"""Parts of class names and ids, cut at `-`, `_` and blanks, that say furniture."""
+_BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
+_CUT_NAMES: Final = str.maketrans("-_", "  ")
 _DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey"})
 _PERMALINKS: Final = frozenset({"¶", "#", "§", "🔗", "¶ ", "Permalink", "\uf0c1"})
 _INVISIBLE: Final = re.compile(
@@ -79,7 +81,7 @@ _NAMED: Final = tags("aside dialog div fieldset figure form header legend menu o
 """Elements whose class and id are asked for boilerplate names."""
 
 
-MAX_NODES: Final = 200_000
+MAX_NODES: Final = 100_000
 """Elements that are kept as such; of further ones the text is kept. The largest of 495 real pages has 9,000."""
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
@@ -281,9 +283,16 @@ class _Cleaner:
             label = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
             known = self._boilerplate.get(label)
             if known is None:
-                known = self._boilerplate[label] = _BOILERPLATE.search(label) is not None
+                known = self._boilerplate[label] = _says_furniture(label.lower())
             node.furniture = known
         return node
+
+
+def _says_furniture(label: str) -> bool:
+    """Whether a class or id, in lower case, names navigation, a banner or the like."""
+    return (
+        not _BOILERPLATE.isdisjoint(label.translate(_CUT_NAMES).split()) or _BOILERPLATE_PAIRS.search(label) is not None
+    )
 
 
 def _add_text(node: Node, text: str, *, pre: bool) -> None:

@@ -21,14 +21,17 @@ SMALL: Final = 20_000
 MAX_OPEN: Final = 10_000
 """Start tags that are not closed at once; nesting them all takes Lexbor 0.5 s. Real pages: at most 8,700."""
 MAX_ATTRIBUTES: Final = 20_000
-"""Upper bound of attributes in overlong tags; one tag with all of them takes 0.7 s. Two real pages of 495 have more."""
+"""Attributes of one tag, or as much work in several (it grows with their squares); they take 0.7 s."""
 MAX_FORMATTING: Final = 64
 """Different formatting tags (same name and attributes count once); the most on 495 real pages is 63."""
 
 _LEAF: Final = re.compile(r"""<([a-zA-Z][a-zA-Z0-9]*)(?:\s+[\w:-]+(?:=(?:"[^"<>]*"|[^\s"'<>=`]+))?)*+\s*>[^<]*</\1>""")
 _EMPTY: Final = re.compile(r"<(?:br|img|meta|link|input|hr)\b", re.IGNORECASE)
 _LONG_TAG: Final = re.compile(r"<[a-zA-Z][^>]{600,}")
-_QUOTED_END: Final = re.compile(r"""=\s*(?:"[^">]*+>|'[^'>]*+>)""")
+_QUOTED_END: Final = re.compile(r"""=\s*(?:"[^">]*+>|'[^'>]*+>)(?=([^>]*))""")
+"""A `>` that may stand inside a quoted value, where the tag goes on; the group is what it may go on with."""
+_SHORT_TAG: Final = 150
+"""Most attributes of a tag that is not overlong."""
 _FORMATTING: Final = re.compile(r"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b[^>]*>", re.IGNORECASE)
 
 _TOKEN: Final = re.compile(r"""<(?:(/?)([a-zA-Z][^\s/>]*)((?:[^>=]|=\s*"[^"]*"|=\s*'[^']*'|=)*+)>|[!?/][^>]*>)""")
@@ -85,12 +88,24 @@ def _is_harmless(html: str) -> bool:
     opened = html.count("<") - html.count("</")
     if opened > MAX_OPEN:
         # An element that is closed by the very next tag, written in the strictest syntax, adds no depth.
-        opened -= sum(1 for _ in _LEAF.finditer(html)) + sum(1 for _ in _EMPTY.finditer(html))
+        opened -= len(_LEAF.findall(html))
+    if opened > MAX_OPEN:
+        opened -= len(_EMPTY.findall(html))
     if opened > MAX_OPEN:
         return False
-    # A tag cannot hold more attributes than the words of the overlong stretches that it may span.
-    attributes = sum(len(match.split()) for match in _LONG_TAG.findall(html)) + 150 * len(_QUOTED_END.findall(html))
-    return attributes <= MAX_ATTRIBUTES and len(set(_FORMATTING.findall(html))) <= MAX_FORMATTING
+    return _attribute_work(html) <= MAX_ATTRIBUTES**2 and len(set(_FORMATTING.findall(html))) <= MAX_FORMATTING
+
+
+def _attribute_work(html: str) -> int:
+    """Return an upper bound of the sum of the squares of the tags' numbers of attributes, short tags left out.
+
+    A tag cannot hold more attributes than the words of the stretch up to the next `>`. Each `>` that may be quoted
+    joins two stretches at most, so with n of them the longest n + 1 are taken for one tag.
+    """
+    stretches = sorted((len(tag.split()) for tag in _LONG_TAG.findall(html)), reverse=True)
+    going_on = [len(rest.split()) + _SHORT_TAG for rest in _QUOTED_END.findall(html)]
+    joined = len(going_on) + 1
+    return (sum(stretches[:joined]) + sum(going_on)) ** 2 + sum(count**2 for count in stretches[joined:])
 
 
 def rebuild(html: str) -> str:

@@ -9,10 +9,10 @@ from typing import Final
 from pipeline.documents import Document, Page
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean_parsed
-from pipeline.html.dates import find_date
 from pipeline.html.embedded import recover
 from pipeline.html.guard import parse
 from pipeline.html.metadata import read_metadata
+from pipeline.html.opinion import Opinion, ask, overrule
 from pipeline.html.tree import Node, count_words, to_html
 
 EMPTY_WORDS: Final = 60
@@ -39,20 +39,18 @@ def read_document(page: Page) -> Document:
         if count_words(drawn_text) > GAIN * words:
             root, text, blocks = drawn, drawn_text, drawn_blocks
             notes = ("the text was read from the page's embedded data, since its markup is empty without scripts",)
-    # 3. What the page says of itself.
+    # 3. What the page says of itself; then a second opinion, on that and on what is its main text.
     if top is not None:
         known = read_metadata(page.html, top)
+        # In a text file or PDF any date of the text would be taken for its own.
+        other = ask(page.html, page.final_url) if "html" in page.media_type else Opinion()
         page = replace(
             page,
-            title=page.title or known.title,
-            author=page.author or known.author,
-            published=page.published or known.published or _found_date(page),
-            language=page.language or known.language,
+            title=page.title or known.title or other.title,
+            author=page.author or known.author or other.author,
+            published=page.published or known.published or other.published,
+            language=page.language or known.language or other.language,
         )
+        blocks = overrule(blocks, other.main_text)
     page = replace(page, notes=(*page.notes, *notes))
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
-
-
-def _found_date(page: Page) -> str:
-    """Ask for a date only where a page was HTML to begin with: in a text file any date of the text would be taken."""
-    return find_date(page.html, page.final_url) if "html" in page.media_type else ""

@@ -1,0 +1,218 @@
+"""Cleaning, hostile shapes and the query-less form of a page, measured.
+
+    PYTHONPATH=. python -m bench.html_clean            all tables; a few minutes
+    PYTHONPATH=. python -m bench.html_clean --check    hostile shapes and a tenth of the pages against pinned floors
+
+Reference of the query-less form. Prose: runs of four words of the main text of wcxb.jsonl that stand in the raw page.
+Rows and listings: those of the page's own DOM (tables of two rows and two columns or more; `pre`) in its main region,
+or all outside furniture where it marks none. Furniture: runs of four words in nav, footer, aside and their roles that
+are not in the main text; Wikipedia pages have no main text and count for rows, listings and furniture only. Pages whose
+name's MD5 ends in 6..9 are held aside. Not for: questions and budgets (`bench/html.py`).
+"""
+
+import argparse
+import asyncio
+import gzip
+import hashlib
+import importlib
+import json
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from pipeline.documents import Page
+from pipeline.html.clean import clean
+from pipeline.html.prune import PruneOptions, prune
+from pipeline.html.read import read_document
+from pipeline.tokens import count_tokens
+
+DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
+RUN: Final = 4
+"""Words of a run that is looked for."""
+UNBOUNDED: Final = 10_000_000
+SECONDS: Final = 2.0
+"""Most seconds of processor time for cleaning a hostile page."""
+_WORD: Final = re.compile(r"\w+")
+_MAIN: Final = "main, article, [role=main], #mw-content-text, #content"
+_AROUND: Final = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary], .navbox, .catlinks"
+FLOORS: Final = {"prose": 0.85, "rows": 0.75, "code": 0.80}
+"""Of `--check`: a few points below what was measured, so that only a real loss fails."""
+
+Runs = set[tuple[str, ...]]
+HOSTILE: Final[dict[str, Callable[[], str]]] = {
+    "200,000 nested": lambda: "<div>" * 200_000 + "x",
+    "a million siblings": lambda: "<p>x</p>" * 1_000_000,
+    "fake end tags in comments": lambda: "<div><!--</div>-->" * 100_000 + "x",
+    "nested definition lists": lambda: "<dl><dd>" * 60_000 + "x",
+    "a tag with 200,000 attributes": lambda: "<div " + " ".join(f"a{i}=1" for i in range(200_000)) + ">x",
+    "the same after a quoted bracket": lambda: '<div a=">" ' + " ".join(f"a{i}=1" for i in range(200_000)) + ">x",
+    "40,000 open formatting elements": lambda: "".join(f"<p><b a={i}>x" for i in range(40_000)),
+    "unclosed quotes": lambda: '<a title="' * 200_000,
+    "500,000 brackets": lambda: "<" * 500_000,
+}
+
+
+def is_held(page: str) -> bool:
+    """Whether a page is held aside."""
+    return int(hashlib.md5(page.encode(), usedforsecurity=False).hexdigest(), 16) % 10 >= 6
+
+
+def runs(text: str) -> Runs:
+    """Return the runs of `RUN` words of a text, in lower case."""
+    words = _WORD.findall(text.lower())
+    return {tuple(words[i : i + RUN]) for i in range(len(words) - RUN + 1)}
+
+
+def main_texts() -> dict[str, str]:
+    """Return the main text of the pages that have one."""
+    found: dict[str, str] = {}
+    for line in (DATA / "wcxb.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        found[row["page"]] = row["ground_truth"].get("main_content") or ""
+    return found
+
+
+def plain_form(html: str) -> tuple[str, int]:
+    """Return the query-less form of a page as Markdown, and its tokens."""
+    document = read_document(Page("u", "u", "", html, "text/html"))
+    options = PruneOptions(max_tokens=UNBOUNDED, format="markdown")
+    result = asyncio.run(prune([document], "", options=options, embedder=None))
+    return "\n".join(page.text for page in result.pages), result.tokens
+
+
+def measure(html: str, main: str) -> dict[str, float]:
+    """Return the shares of one page: prose, rows, code, furniture (nan where it has none), tokens against raw."""
+    text, tokens = plain_form(html)
+    have, wanted = runs(text), runs(main)
+    parser = LexborHTMLParser(html, scripting=True)
+    parser.strip_tags(["script", "style", "noscript", "template", "svg"], recursive=True)
+    raw = runs(parser.root.text(separator=" ")) if parser.root else set()
+    regions = parser.css(_MAIN)
+    around = parser.css(_AROUND)
+    beside: Runs = set()
+    for node in around:
+        beside |= runs(node.text(separator=" "))
+    beside = beside - wanted
+    for node in around:
+        node.decompose()
+    rest = runs(parser.root.text(separator=" ")) if parser.root else set()
+    beside -= rest
+    inner = parser.css_first(_MAIN) if regions else None
+    region = inner or parser.root
+    rows, listings = (_rows(region), _code_lines(region)) if region else ([], [])
+    lines = text.split("\n")
+    cells = {_folded(line) for line in lines}
+    kept_lines = {line.rstrip() for line in lines}
+    return {
+        "prose": _share(len(wanted & raw & have), len(wanted & raw)),
+        "rows": _share(sum(any(row in line for line in (cells if row else ())) for row in rows), len(rows)),
+        "code": _share(sum(line in kept_lines for line in listings), len(listings)),
+        "furniture": _share(len(beside & have), len(beside)),
+        "tokens": tokens / max(1, count_tokens(html)),
+    }
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")
+
+
+def _folded(text: str) -> str:
+    return " ".join(_WORD.findall(text.lower()))
+
+
+def _rows(region: LexborNode) -> list[str]:
+    """Return the first 60 data rows of each table of the region, as words."""
+    found: list[str] = []
+    for table in region.css("table"):
+        if table.css_first("table table") or len(table.css("tr")) < 2:
+            continue
+        for row in table.css("tr")[:60]:
+            parts = [_folded(cell.text(separator=" ")) for cell in row.css("td")]
+            if len([part for part in parts if part]) >= 2:
+                found.append(" ".join(part for part in parts if part))
+    return found
+
+
+def _code_lines(region: LexborNode) -> list[str]:
+    lines = [line.rstrip() for node in region.css("pre") for line in node.text(deep=True).split("\n")]
+    return [line for line in lines if line]
+
+
+def print_plain(every: int) -> dict[str, float]:
+    """Print the query-less form on the pages tuned on and those held aside; return the means of all."""
+    texts = main_texts()
+    paths = sorted(DATA.glob("*.html.gz"))[::every]
+    table: list[tuple[str, dict[str, float]]] = []
+    for path in paths:
+        name = path.name.removesuffix(".html.gz")
+        html = gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
+        table.append((name, measure(html, texts.get(name, ""))))
+    for held in (False, True):
+        part = [(name, row) for name, row in table if is_held(name) == held]
+        print(f"Without a query, {'held aside' if held else 'tuned on'}: {len(part)} pages")
+        for key in ("prose", "rows", "code", "furniture", "tokens"):
+            values = [(row[key], name) for name, row in part if row[key] == row[key]]
+            if values:
+                ends = sorted(values, reverse=key in {"furniture", "tokens"})[:6]
+                worst = ", ".join(f"{name} {value:.2f}" for value, name in ends)
+                print(f"  {key:10} mean {np.mean([v for v, _ in values]):.3f} of {len(values)} pages; worst {worst}")
+    return {key: float(np.nanmean([row[key] for _, row in table])) for key in FLOORS}
+
+
+def print_speed(every: int) -> None:
+    """Print megabytes a second of cleaning, the bare parse and htmlrag where it is installed."""
+    found: dict[str, Callable[[str], object]] = {"bare parse": LexborHTMLParser, "ours: clean": clean}
+    try:
+        found["htmlrag.clean_html"] = importlib.import_module("htmlrag").clean_html
+    except ImportError:
+        print("htmlrag is not installed")
+    sources = [gzip.decompress(p.read_bytes()).decode("utf-8", "replace") for p in sorted(DATA.glob("*.gz"))[::every]]
+    size = sum(len(html.encode("utf-8", "replace")) for html in sources) / 1e6
+    for name, work in found.items():
+        begin = time.process_time()
+        for html in sources:
+            work(html)
+        print(f"  {name:20} {size / (time.process_time() - begin):7.1f} MB/s")
+
+
+def print_hostile() -> int:
+    """Print seconds of cleaning hostile shapes; return how many are over the bar."""
+    over = 0
+    for name, make in HOSTILE.items():
+        html = make()
+        begin = time.process_time()
+        clean(html)
+        seconds = time.process_time() - begin
+        over += seconds > SECONDS
+        print(f"  {name:34} {seconds:5.2f} s{'  SHORT' if seconds > SECONDS else ''}")
+    return over
+
+
+def main() -> int:
+    """Run."""
+    parser = argparse.ArgumentParser(description="Cleaning and the query-less form.")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--every", type=int, default=4, help="take every n-th page")
+    given = parser.parse_args()
+    if not DATA.is_dir():
+        print("not measured: ../shared/data is not beside this checkout")
+        return 0
+    short = print_hostile()
+    if not given.check:
+        print_speed(given.every)
+    means = print_plain(10 if given.check else given.every)
+    for name, floor in FLOORS.items():
+        if means[name] < floor:
+            short += 1
+            print(f"SHORT {name}: {means[name]:.3f} (floor {floor})")
+    return 1 if short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

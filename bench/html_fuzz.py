@@ -1,0 +1,172 @@
+"""Mutated pages and what must hold of each: no crash, no lost word, no budget overrun.
+
+PYTHONPATH=. python -m bench.html_fuzz 20000
+
+Real pages are read from ../shared/data/pages where they are; otherwise only the fragments below are mutated. Not for:
+timing (`bench/html_clean.py`).
+"""
+
+import asyncio
+import gzip
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from pipeline.documents import Page
+from pipeline.html.blocks import block_tree, resolve
+from pipeline.html.clean import clean
+from pipeline.html.forms import Form
+from pipeline.html.prune import Method, PruneOptions, prune
+from pipeline.html.read import read_document
+from pipeline.html.tree import text_of, walk
+from pipeline.tokens import count_tokens
+
+PAGES: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
+LONGEST: Final = 4_000
+"""Characters of a case before mutation."""
+FRAGMENTS: Final = (
+    "<table><caption>c</caption><tr><th>Year<th>Title<tr><td rowspan=3>1999<td>One<tr><td>Two</table>",
+    "<dl><dt>term<dd>meaning <p>more</dl>",
+    "<ul><li>one<ul><li>two</ul><li>three</ul>",
+    "<pre><code>def f():\n    return 1\n\n\nx = 2</code></pre>",
+    "<h2>Head</h2><p>Text with <a href=/x>link</a> and <b>bold.</b> 天地玄黄 宇宙洪荒。",
+    "<table><tr><td><table><tr><td>in<td>ner</table><td>x</table>",
+    "<select><option>a<option>b</select><button>go</button><details><summary>s</summary>d</details>",
+)
+SPLINTERS: Final = (
+    "<",
+    ">",
+    "</",
+    "<!--",
+    "-->",
+    "<!",
+    "<?",
+    '"',
+    "'",
+    "=",
+    "&",
+    "&lt",
+    "&#x110000;",
+    "\0",
+    "\ufeff",
+    "\u202e",
+    "\ud800",
+    "<div>" * 300,
+    "</div>" * 50,
+    "<table>",
+    "</table>",
+    "<tr>",
+    "<td colspan=99999 rowspan=-1>",
+    "<p>",
+    "<b a=1>",
+    "<script>",
+    "</script>",
+    "<style>.x{display:none}",
+    "</style>",
+    "<textarea>",
+    "<title>",
+    "<svg>",
+    "<math>",
+    "<template>",
+    "<plaintext>",
+    "<frameset>",
+    "<select>",
+    "<li>",
+    "<pre>\n\n",
+    "<br><br>",
+    "|",
+    "```",
+    "<h1>",
+    "<dt>",
+    "<dd>",
+    "<caption>",
+)
+
+
+def seeds() -> list[str]:
+    """Return the fragments and, where the data is, every eighth real page."""
+    paths = sorted(PAGES.glob("*.html.gz"))[::8]
+    return [*FRAGMENTS, *(gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in paths)]
+
+
+def cases(count: int, sources: Sequence[str], *, seed: int = 0) -> Iterator[str]:
+    """Yield `count` mutated pieces of `sources`; the same seed gives the same cases."""
+    chance = random.Random(seed)
+    for _ in range(count):
+        source = chance.choice(sources)
+        begin = chance.randrange(max(1, len(source) - LONGEST // 2))
+        html = source[begin : begin + chance.randrange(1, LONGEST)]
+        for _ in range(chance.randrange(6)):
+            html = _mutated(html, chance)
+        yield html
+
+
+def _mutated(html: str, chance: random.Random) -> str:
+    left, right = sorted((chance.randrange(len(html) + 1), chance.randrange(len(html) + 1)))
+    part = html[left:right]
+    kind = chance.randrange(5)
+    if kind == 0:
+        return html[:left] + html[right:]
+    if kind == 1:
+        return html[:right] + part[:500] + html[right:]
+    if kind == 2:
+        return html[right:] + part + html[:left]
+    if kind == 3:
+        return html[:left] + chance.choice(FRAGMENTS) + html[left:]
+    return html[:left] + chance.choice(SPLINTERS) + html[left:]
+
+
+def examine(html: str, *, seed: int) -> None:
+    """Read, cut and prune one page.
+
+    Raises:
+        AssertionError: A word is lost, a path leads nowhere, or a budget is overrun.
+    """
+    chance = random.Random(seed)
+    root = clean(html)
+    every = _signs(text_of(root))
+    blocks = block_tree(root, max_words=chance.choice([1, 5, 40, 256]))
+    assert sum((_signs(block.text) for block in blocks), Counter()) == every, "a block tree that is no partition"
+    assert len({block.path for block in blocks}) == len(blocks), "two blocks under one path"
+    assert all(resolve(root, block.path) is not None for block in blocks), "a path that leads nowhere"
+    document = read_document(Page("u", "u", "", html, "text/html"))
+    if document.root is not None and not document.page.notes:
+        titles = sum((_signs(text_of(node)) for node in walk(document.root) if node.tag == "title"), Counter())
+        have = _signs(document.text)
+        assert not (every - titles) - have, "a content unit that lost text"
+        assert not (have - every) - titles, "a content unit that doubled text"
+    budget = chance.choice([0, 1, 7, 30, 120, 1000])
+    form: Form = chance.choice(["html", "markdown", "text"])
+    method: Method = chance.choice(["winnow", "winnow", "winnow", "paper"])
+    options = PruneOptions(max_tokens=budget, format=form, method=method)
+    result = asyncio.run(prune([document], chance.choice(["", "one title", "year"]), options=options, embedder=None))
+    tokens = count_tokens("\n".join(page.text for page in result.pages))
+    assert tokens <= budget, f"{tokens} tokens in a budget of {budget} ({form}, {method})"
+
+
+def _signs(text: str) -> Counter[str]:
+    return Counter(filter(str.isalnum, text))
+
+
+def main() -> int:
+    """Examine as many cases as the command line says; name those that fail."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    failed = 0
+    for number, html in enumerate(cases(count, seeds(), seed=seed)):
+        try:
+            examine(html, seed=number)
+        except Exception as error:  # noqa: BLE001  every failure of any kind is what is looked for
+            failed += 1
+            print(f"case {number}: {type(error).__name__}: {error}", flush=True)
+            if failed <= 3:
+                print(repr(html[:1500]))
+    print(f"{count} cases, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
