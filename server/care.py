@@ -6,6 +6,8 @@ Not for: answering questions.
 import json
 import sys
 
+from server.checkup import check_up
+from server.clients import places_here
 from server.model_report import report_roles
 from server.settings import Settings
 from server.status import cache_trouble, status_text
@@ -34,5 +36,8 @@ async def doctor(settings: Settings, as_json: bool) -> int:
         healthy = not cache_trouble(services.stores.stats()) and all(role.healthy for role in roles)
         if not services.chain.names:
             report["search"] = "no provider: set WINNOW_FOLDERS to document folders, or WINNOW_SEARXNG to an instance"
+    for check in await check_up(settings, places_here()):
+        report[check.name] = check.line
+        healthy = healthy and check.healthy
     _show(report, as_json)
     return 0 if healthy else 1

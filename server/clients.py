@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from platformdirs import user_config_path
+
 from errors import UsageError
 
 Json = dict[str, object]
@@ -105,6 +107,17 @@ def without_entry(config: Json, key: str, earlier: Json) -> Json:
     if not servers and key not in earlier:
         return {name: value for name, value in config.items() if name != key}
     return {**config, key: servers}
+
+
+def entry_in(config: Json, key: str) -> Mapping[str, object] | None:
+    """Return Winnow's entry in a configuration, None where there is none."""
+    entry = _servers(config, key).get(NAME)
+    return entry if isinstance(entry, Mapping) else None
+
+
+def places_here() -> Places:
+    """Return the places of the person who runs this process."""
+    return Places(Path.home(), user_config_path(appname=None, roaming=True), Path.cwd())
 
 
 def _servers(config: Json, key: str) -> Mapping[str, object]:

@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from platformdirs import user_config_path
-
 from server import clients
-from server.clients import CLIENTS, Json, Places
+from server.clients import CLIENTS, Json
 from server.version import VERSION
 
 DONE, FAILED, REFUSED = 0, 1, 2
@@ -33,7 +31,7 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     """
     # 1. Which file, and what stands there.
     client = CLIENTS[args.client]
-    path = clients.file_of(args.client, args.scope, _places())
+    path = clients.file_of(args.client, args.scope, clients.places_here())
     before = clients.read_config(path)
     # 2. What it would be.
     if args.undo:
@@ -90,11 +88,6 @@ def _launcher() -> tuple[str, list[str]]:
 
 def _is_installed() -> bool:
     return HERE.name == "_app"
-
-
-def _places() -> Places:
-    applications = user_config_path(roaming=True, appname=None)
-    return Places(home=Path.home(), applications=applications, project=Path.cwd())
 
 
 def _difference(path: Path, before: Json, after: Json) -> str:

@@ -144,3 +144,36 @@ def test_a_project_gets_its_own_file_where_the_client_has_one(install: Run, tmp_
     refused = install("windsurf", "--scope", "project", "--yes")
     assert refused.returncode == 2
     assert "--scope" in refused.stderr
+
+
+def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an_entry(
+    install: Run, home: Path, doctor: Callable[..., str]
+) -> None:
+    assert "winnow install CLIENT" in doctor()
+    install("cursor", "--yes")
+    install("windsurf", "--yes")
+    path = home / FILES["windsurf"]
+    path.write_text(path.read_text(encoding="utf-8").replace(sys.executable, "/nowhere/python"), encoding="utf-8")
+    told = doctor()
+    assert "cursor (ready)" in told
+    assert "run winnow install windsurf again" in told
+
+
+def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[..., str]) -> None:
+    told = doctor("--set", "searxng=http://127.0.0.1:9", code=1)
+    assert "does not answer" in told
+
+
+@pytest.fixture
+def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
+    """Return a function that runs `winnow doctor` in that home and returns what it says."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("WINNOW_", "XDG_"))}
+    environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT), "WINNOW_CACHE": str(tmp_path / "cache")}
+
+    def run(*arguments: str, code: int = 0) -> str:
+        command = [sys.executable, "-m", "server", "doctor", *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    return run
