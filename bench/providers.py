@@ -6,6 +6,7 @@ the live services, which are never asked, nor the quality of results.
 
 import argparse
 import json
+import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ from pipeline.search.wikipedia import Wikipedia
 
 KEY: Final = "sk-never-show-this-0123456789"
 SLOW: Final = "slow"
+AWAY: Final = "refused"
+"""Nothing listens at the address."""
 PATIENCE: Final = 0.3
 """Seconds that a provider waits for the slow answer."""
 
@@ -246,6 +249,13 @@ async def _asked(provider: str, address: str, seconds: float) -> SearchOutcome:
         return await MAKERS[provider](client, address, seconds).search(SearchQuery("lake orvane"), limit=10)
 
 
+def free_place() -> str:
+    """Return a host and port of this machine at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
 def fault_table() -> list[Row]:
     """Return what every provider makes of every failure."""
     rows = []
@@ -257,6 +267,9 @@ def fault_table() -> list[Row]:
                 outcome = anyio.run(_asked, provider, server.address, PATIENCE if fault == SLOW else 5.0)
             told = outcome.reason.replace(server.address.removeprefix("http://"), "HOST")
             rows.append(Row(provider, fault, outcome.status, outcome.retry_after, told))
+        place = free_place()
+        away = anyio.run(_asked, provider, f"http://{place}", 5.0)
+        rows.append(Row(provider, AWAY, away.status, away.retry_after, away.reason.replace(place, "HOST")))
     return rows
 
 

@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
 Freshness = Literal["any", "day", "week", "month", "year"]
 SafeSearch = Literal["", "off", "moderate", "strict"]
-SearchStatus = Literal["ok", "empty", "blocked", "rate_limited", "unauthorized", "quota", "timeout", "bad_response"]
+SearchStatus = Literal[
+    "ok",
+    "empty",
+    "blocked",
+    "rate_limited",
+    "unauthorized",
+    "quota",
+    "timeout",
+    "unreachable",
+    "unsupported",
+    "bad_response",
+]
 BlockKind = Literal["heading", "paragraph", "item", "row", "code", "definition", "caption", "block"]
 Verdict = Literal["answered", "unsure", "none"]
 ScoreMaker = Literal["bm25", "embedding", "blend", "rerank", "path", "tag", "engine", "snippet", "content", "guided"]
@@ -62,6 +73,8 @@ class ParsedRequest:
     """The request made self-contained; equals `request` where nothing was missing."""
     made_by: Literal["rules", "model"] = "rules"
     """Which parser produced it."""
+    fallback: str = ""
+    """Why a generator that is set did not produce it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +251,8 @@ class Evidence:
     """True for text that was written or selected by a summariser; its `sources` name what it stands on."""
     sources: tuple[str, ...] = ()
     """Citations of the leaves under a summary."""
+    also: tuple[str, ...] = ()
+    """Citations of other pages that hold the same words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,16 @@ def test_the_engines_order_decides_where_nothing_else_does() -> None:
     assert order(rank(same)) == [result.url for result in same]
 
 
+@pytest.mark.parametrize(("place", "first"), [(3, "https://good.org"), (6, "https://0.org")])
+def test_one_place_by_text_weighs_as_much_as_about_three_of_the_engine(place: int, first: str) -> None:
+    near = SearchResult("Lake", "https://0.org", "Lake Orvane has an island.", rank=1)
+    rest = [SearchResult("T", f"https://{i}.org", "Nothing of the kind.", rank=i) for i in range(2, place)]
+    good = SearchResult("Lake", "https://good.org", "Lake Orvane is 213 metres deep.", rank=place)
+    pages = rank([near, *rest, good])
+    assert order(pages)[0] == first
+    assert pages[0].won_by == ("snippet" if first == good.url else "engine")
+
+
 def test_the_engine_form_keeps_the_engines_order() -> None:
     pages = rank([A, B, C], PAGES, form="engine", embedder=ByWord("213"))
     assert order(pages) == [A.url, B.url, C.url]

@@ -86,7 +86,10 @@ def test_the_first_provider_that_answers_wins_and_the_next_is_not_asked() -> Non
     assert second.asked == []
 
 
-@pytest.mark.parametrize("status", ["blocked", "rate_limited", "unauthorized", "quota", "timeout", "bad_response"])
+@pytest.mark.parametrize(
+    "status",
+    ["blocked", "rate_limited", "unauthorized", "quota", "timeout", "unreachable", "unsupported", "bad_response"],
+)
 def test_every_failure_moves_on_to_the_next_provider(status: SearchStatus) -> None:
     found = search(Chain([fails("first", status, "why"), finds("second", "https://b.org/1")], None, Clock()))
     assert urls(found) == ["https://b.org/1"]

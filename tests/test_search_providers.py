@@ -13,13 +13,14 @@ import anyio
 import httpx2
 import pytest
 
-from bench.providers import KEY, MAKERS, OWN, SHARED, Loopback, Reply, Row, fault_table, loopback
+from bench.providers import AWAY, KEY, MAKERS, OWN, SHARED, Loopback, Reply, Row, fault_table, loopback
 from cache.store import Store
 from errors import SearchFailed, UsageError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.chain import Chain
 from pipeline.search.exchange import retry_after
 from pipeline.search.metasearch import Metasearch
+from pipeline.search.wikipedia import Wikipedia
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, text_of
 
@@ -159,6 +160,7 @@ EXPECTED: dict[str, SearchStatus] = {
     "504": "timeout",
     "empty": "empty",
     "slow": "timeout",
+    "refused": "unreachable",
     "redirect": "bad_response",
     "HTML": "bad_response",
     "cut JSON": "bad_response",
@@ -179,12 +181,11 @@ EXPECTED: dict[str, SearchStatus] = {
 OTHERWISE: dict[tuple[str, str], SearchStatus] = {
     ("searxng", "403"): "blocked",
     ("wikipedia", "403"): "blocked",
-    ("searxng", "504"): "bad_response",
 }
 
 
 @pytest.mark.parametrize(
-    ("provider", "fault"), [(provider, fault) for provider, own in OWN.items() for fault in {**own, **SHARED}]
+    ("provider", "fault"), [(provider, fault) for provider, own in OWN.items() for fault in [*own, *SHARED, AWAY]]
 )
 def test_every_failure_has_its_status_and_says_why(
     table: dict[tuple[str, str], Row], provider: str, fault: str
@@ -200,6 +201,15 @@ def test_every_failure_has_its_status_and_says_why(
 def test_a_service_that_repeats_the_key_does_not_make_us_tell_it(table: dict[tuple[str, str], Row]) -> None:
     repeated = [row for row in table.values() if "[key]" in row.reason]
     assert {row.provider for row in repeated} == {"brave", "tavily", "exa", "serper"}
+
+
+@pytest.mark.parametrize(("provider", "keyless"), [("tavily-keyless", True), ("tavily", False)])
+def test_a_refusal_speaks_of_a_key_only_where_one_was_sent(
+    table: dict[tuple[str, str], Row], provider: str, keyless: bool
+) -> None:
+    reason = table[provider, "401"].reason
+    assert ("none is set" in reason) == keyless
+    assert ("the key was not accepted" in reason) != keyless
 
 
 def test_of_several_rate_windows_the_used_up_one_counts(table: dict[tuple[str, str], Row]) -> None:
@@ -311,6 +321,43 @@ def test_wikipedia_is_asked_politely_and_says_what_it_cannot_do(api: Loopback) -
     assert "https://" in api.asked[0][2]["user-agent"]
     assert sent(api)["sroffset"] == "20"
     assert outcome.results[0].language == "de"
+
+
+def test_wikipedia_says_that_it_cannot_search_another_site_and_asks_nobody(api: Loopback) -> None:
+    serve(api, WIKIPEDIA)
+    outcome = ask("wikipedia", api, SearchQuery("lake", site="e.org"))
+    assert (outcome.status, outcome.results, api.asked) == ("unsupported", (), [])
+    assert "e.org" in outcome.reason
+
+    async def main() -> str:
+        async with httpx2.AsyncClient() as client:
+            with pytest.raises(SearchFailed) as caught:
+                chain = Chain([MAKERS["wikipedia"](client, api.address, 5.0)], None, Clock())
+                await chain.search([SearchQuery("lake", site="e.org")], limit=5)
+            return str(caught.value)
+
+    assert "leave that condition out" in anyio.run(main)
+
+
+@pytest.mark.parametrize(
+    ("site", "language", "host"),
+    [
+        ("fr.wikipedia.org", "en", "fr.wikipedia.org"),
+        ("wikipedia.org", "de", "de.wikipedia.org"),
+        ("www.wikipedia.org", "", "en.wikipedia.org"),
+    ],
+)
+def test_wikipedia_asked_for_a_wikipedia_searches_that_one(api: Loopback, site: str, language: str, host: str) -> None:
+    serve(api, WIKIPEDIA)
+
+    async def main() -> SearchOutcome:
+        async with httpx2.AsyncClient(proxy=api.address) as client:
+            provider = Wikipedia(client, base_url="http://{language}.wikipedia.org")
+            return await provider.search(SearchQuery("lake", language, site=site), limit=5)
+
+    outcome = anyio.run(main)
+    assert [result.url for result in outcome.results] == [f"http://{host}/wiki/Lake_Orvane"]
+    assert urlsplit(api.asked[0][1]).netloc == host
 
 
 def test_searxng_gets_the_vocabulary_and_says_that_it_has_no_dates(api: Loopback) -> None:

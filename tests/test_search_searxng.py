@@ -213,6 +213,7 @@ def test_retry_after_may_be_a_date(instance: Instance) -> None:
         (404, b"not here", "bad_response", "404"),
         (500, b"<h1>Internal Server Error</h1>", "bad_response", "500"),
         (502, b"", "bad_response", "502"),
+        (504, b"", "timeout", "504"),
     ],
 )
 def test_other_refusals_have_their_status_and_their_words(
@@ -289,12 +290,12 @@ def test_a_slow_instance_times_out_without_an_exception(instance: Instance) -> N
     assert instance.address in outcome.reason
 
 
-def test_an_instance_that_is_not_there_is_named() -> None:
+def test_an_instance_that_is_away_is_unreachable_and_named() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{probe.getsockname()[1]}"
     outcome = ask(address)
-    assert outcome.status == "bad_response"
+    assert outcome.status == "unreachable"
     assert address in outcome.reason
 
 

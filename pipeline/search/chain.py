@@ -41,6 +41,8 @@ _NEXT_STEP: Final = {
     "unauthorized": "check the key or the access rules of the provider",
     "quota": "the plan is used up: wait for the next period or add another provider",
     "timeout": "the provider was too slow: try again, or raise its time limit",
+    "unreachable": "check that it runs and that its address is right, or add another provider",
+    "unsupported": "leave that condition out, or add a provider that knows it",
     "bad_response": "check that the address is that of the provider's API",
 }
 

@@ -7,24 +7,39 @@ set of digests serves queries in any language. Not for: reading files (`pipeline
 import json
 import math
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.rank.bm25 import K1, B
-from pipeline.rank.words import fold, index_terms
+from pipeline.rank.words import index_terms
+from pipeline.search.light import REMEMBERED, words_in
 from pipeline.search.listing import FileStamp
+from pipeline.search.spellings import Counted, Ints
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Part of the stored form; raise it when counting changes."""
 MAX_DISTINCT: Final = 20_000
 """Different words counted of one file; the commonest stay."""
-_LONGEST_WORD: Final = 40
 _PREFIX: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
+_LAST: Final = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Light:
+    """A file as it is taken in: all but its words."""
+
+    stamp: FileStamp
+    title: str = ""
+    mark: str = ""
+    """Hash of its bytes."""
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,47 +52,49 @@ class Digest:
     """Numbers of its words in the vocabulary; one may stand twice where two spellings fold to it."""
     counts: NDArray[np.uint16]
     """How often each occurs, title words weighted."""
+    mark: str = ""
+    """Hash of its bytes: a file that was only touched is not counted again."""
     failure: str = ""
     """Why it could not be read; such a file has no words and is not tried again until it changes."""
 
 
-class _Vocabulary(dict[bytes, int]):
-    """Spelling to number; a spelling not met before is folded and numbered as it is looked up."""
+class _Vocabulary:
+    """The words of all files, numbered as they come."""
 
-    def __init__(self, listed: Iterable[str] = ()) -> None:
-        super().__init__()
-        self.listed: list[str] = []
-        self._prefixes: dict[str, list[int]] = {}
-        for word in listed:
-            self._enter(word)
+    def __init__(self, listed: Sequence[str] = ()) -> None:
+        self.listed = list(listed)
+        self._number_of = dict(zip(self.listed, range(len(self.listed)), strict=True))
+        self._spelled: dict[int, tuple[int, ...]] = {}
+        self._sorted: list[str] = []
 
-    def __missing__(self, spelling: bytes) -> int:
-        if spelling.isascii() and len(spelling) <= _LONGEST_WORD:
-            return self._enter(spelling.decode("ascii"))
-        folded = fold(spelling.decode("utf-8", "replace").partition("'")[0].partition("’")[0])[:_LONGEST_WORD]
-        number = self.get(folded.encode("utf-8", "surrogatepass"), -1)
-        if number < 0:
-            number = self._enter(folded)
-        self[spelling] = number
-        return number
+    def of(self, counted: Counted) -> list[tuple[int, ...]]:
+        """Number the words of every spelling: one, save in scripts that `count_spellings` does not cut."""
+        known = self._spelled.get
+        return [known(number) or self._learn(number, counted.spelling(i)) for i, number in enumerate(counted.numbers)]
 
-    def _enter(self, word: str) -> int:
-        number = len(self.listed)
-        self.listed.append(word)
-        self[word.encode("utf-8", "surrogatepass")] = number
-        self._prefixes.setdefault(word[:_PREFIX], []).append(number)
+    def _learn(self, number: int, spelling: bytes) -> tuple[int, ...]:
+        words = (spelling.decode("ascii"),) if spelling.isascii() else words_in(spelling)
+        numbers = tuple(map(self._number, words))
+        if len(spelling) <= REMEMBERED:
+            self._spelled[number] = numbers
+        return numbers
+
+    def _number(self, word: str) -> int:
+        number = self._number_of.setdefault(word, len(self.listed))
+        if number == len(self.listed):
+            self.listed.append(word)
         return number
 
     def with_term(self, term: str, language: str) -> list[int]:
         """Return the numbers of the words that have this index term in `language`."""
-        near: Iterable[int] = self._prefixes.get(term[:_PREFIX], [])
-        if len(term) < _PREFIX:  # a stem may be shorter than the part that its words share
-            near = [n for prefix, numbers in self._prefixes.items() if prefix.startswith(term) for n in numbers]
+        if len(self._sorted) != len(self.listed):
+            self._sorted = sorted(self.listed)
+        prefix = term[:_PREFIX]
+        near = self._sorted[bisect_left(self._sorted, prefix) : bisect_right(self._sorted, prefix + _LAST)]
         return [
-            number
-            for number in near
-            if (word := self.listed[number]) == term
-            or index_terms(word, language=language, keep_stop_words=True) == [term]
+            self._number_of[word]
+            for word in near
+            if word == term or index_terms(word, language=language, keep_stop_words=True) == [term]
         ]
 
 
@@ -98,17 +115,32 @@ class Digests:
         digest = self._files.get(stamp.path)
         return digest is not None and digest.stamp == stamp
 
-    def add(self, stamp: FileStamp, *, title: str, counts: Mapping[bytes, int], failure: str = "") -> None:
-        """Take in one file, in place of an older state of it; `counts` as `count_words` gives them."""
-        if len(counts) > MAX_DISTINCT:
-            counts = dict(sorted(counts.items(), key=lambda item: -item[1])[:MAX_DISTINCT])
-        self._files[stamp.path] = Digest(
-            stamp,
-            title,
-            np.fromiter(map(self._words.__getitem__, counts), dtype=np.uint32, count=len(counts)),
-            np.minimum(np.fromiter(counts.values(), dtype=np.int64, count=len(counts)), 65_535).astype(np.uint16),
-            failure,
-        )
+    def unchanged(self, stamp: FileStamp, mark: str) -> bool:
+        """Whether the file has the bytes that it had when last counted; it then keeps its words under the new stamp.
+
+        Safe beside `add` in another thread: one entry is put in the place of itself.
+        """
+        digest = self._files.get(stamp.path)
+        if digest is None or digest.failure or digest.mark != mark:
+            return False
+        self._files[stamp.path] = replace(digest, stamp=stamp)
+        self._flat = None
+        return True
+
+    def add(self, files: Sequence[Light], counted: Counted) -> None:
+        """Take in files, each in place of an older state of it; `counted` are the words of each, in the same order."""
+        file_of, words, counts = _spread(counted, self._words.of(counted))
+        ends = np.cumsum(np.bincount(file_of, minlength=len(files)))
+        numbers, often = words.astype(np.uint32), np.minimum(counts, 65_535).astype(np.uint16)
+        start = 0
+        for file, end in zip(files, ends.tolist(), strict=True):
+            own: slice | NDArray[np.int64] = slice(start, end)
+            if end - start > MAX_DISTINCT:
+                own = start + np.argsort(-counts[start:end], kind="stable")[:MAX_DISTINCT]
+            start = end
+            self._files[file.stamp.path] = Digest(
+                file.stamp, file.title, numbers[own], often[own], file.mark, file.failure
+            )
         self._flat = None
 
     def keep_only(self, paths: Iterable[str]) -> int:
@@ -159,7 +191,9 @@ class Digests:
         head = {
             "version": VERSION,
             "vocabulary": self._words.listed,
-            "files": [[d.stamp.path, d.stamp.mtime_ns, d.stamp.size, d.title, d.failure, len(d.words)] for d in files],
+            "files": [
+                [d.stamp.path, d.stamp.mtime_ns, d.stamp.size, d.title, d.mark, d.failure, len(d.words)] for d in files
+            ],
         }
         text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
         body = len(text).to_bytes(8, "little") + text + flat.words.tobytes() + flat.counts.astype(np.uint16).tobytes()
@@ -175,16 +209,30 @@ class Digests:
         head = json.loads(data[12 : 12 + length].decode("utf-8", "surrogatepass"))
         if head.get("version") != VERSION:
             return digests
-        total = sum(row[5] for row in head["files"])
+        total = sum(row[-1] for row in head["files"])
         words = np.frombuffer(data, dtype=np.uint32, count=total, offset=12 + length)
         counts = np.frombuffer(data, dtype=np.uint16, count=total, offset=12 + length + 4 * total)
         digests._words = _Vocabulary(head["vocabulary"])
         at = 0
-        for path, mtime_ns, size, title, failure, n in head["files"]:
+        for path, mtime_ns, size, title, mark, failure, n in head["files"]:
             stamp = FileStamp(path, mtime_ns, size)
-            digests._files[path] = Digest(stamp, title, words[at : at + n], counts[at : at + n], failure)
+            digests._files[path] = Digest(stamp, title, words[at : at + n], counts[at : at + n], mark, failure)
             at += n
         return digests
+
+
+def _spread(counted: Counted, numbers: Sequence[tuple[int, ...]]) -> tuple[Ints, Ints, Ints]:
+    """File, word and count [n] of the counted spellings, by file; each word once a file where any holds several."""
+    sizes = np.fromiter(map(len, numbers), dtype=np.int64, count=len(numbers))
+    flat = np.fromiter(chain.from_iterable(numbers), dtype=np.int64, count=int(sizes.sum()))
+    if (sizes == 1).all():
+        return counted.text_of, flat[counted.spelling_of], counted.counts
+    times = sizes[counted.spelling_of]
+    behind = np.cumsum(times) - times
+    places = np.arange(int(times.sum())) + np.repeat((np.cumsum(sizes) - sizes)[counted.spelling_of] - behind, times)
+    keys, index = np.unique(np.repeat(counted.text_of, times) << 32 | flat[places], return_inverse=True)
+    counts = np.bincount(index, weights=np.repeat(counted.counts, times), minlength=len(keys))
+    return keys >> 32, keys & 0xFFFF_FFFF, counts.astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class Api:
         except httpx2.TimeoutException:
             return self.failed("timeout", f"No answer from {place} within {self.timeout:g} s.")
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-            return self.failed("bad_response", f"No answer from {place}: {error or type(error).__name__}.")
+            return self.failed(*no_answer(place, error))
         except (UnicodeError, ValueError):
             return self.failed("unauthorized", "The key cannot be sent: it holds characters that no header may hold.")
         answer = read_json(body)
@@ -102,6 +102,8 @@ class Api:
         status = judged or _STATUS.get(code, "bad_response")
         said = plain_text(error_text(answer), longest=200).rstrip(".")
         meaning = _MEANING.get(status, "the service failed" if code >= 500 else "the request was not accepted")
+        if status == "unauthorized" and not self.secret:
+            meaning = "a key or a login is asked for, and none is set"
         wait = retry_after(response.headers)
         return self.failed(status, f"HTTP {code}: {meaning}{f' ({said})' if said else ''}.", wait=wait)
 
@@ -125,6 +127,13 @@ class Api:
     def strange(self, wanted: str) -> SearchOutcome:
         """Return the failure of an answer that is JSON of another form."""
         return self.failed("bad_response", f"The answer has no list {wanted!r}; the API may have changed.")
+
+
+def no_answer(place: str, error: Exception) -> tuple[SearchStatus, str]:
+    """Return status and sentence for a request that `error` ended: `unreachable` where no connection came about."""
+    if isinstance(error, httpx2.ConnectError):
+        return "unreachable", f"No connection to {place}: {error or type(error).__name__}."
+    return "bad_response", f"No answer from {place}: {error or type(error).__name__}."
 
 
 def hit(provider: str, row: Mapping[str, object], *, url: str, title: str, snippet: object) -> SearchResult | None:

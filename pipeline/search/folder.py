@@ -1,7 +1,8 @@
 """Searching a person's own documents below the allowed folders, nothing indexed beforehand.
 
-The first call counts the words of every file (light, without parsing); later calls look only at files whose time or
-size changed. The few best files are then read properly for their best passage. Not for: reading a named file
+The first call counts the words of every file (light, without parsing, two batches of files at a time); later calls
+look only at files whose time or size changed, and count again only those whose bytes did. The few best files are then
+read properly for their best passage. Not for: reading a named file
 (`pipeline/fetch/files.py`) or judging relevance across providers (`pipeline/rank/mixed.py`).
 """
 
@@ -10,8 +11,9 @@ import json
 import os
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -26,10 +28,11 @@ from pipeline.html.read import read_document
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.language import guess_language
 from pipeline.rank.passages import Passage, cut_passages
-from pipeline.search.digests import VERSION, Digest, Digests
-from pipeline.search.light import as_utf8, count_words, light_text, name_of
+from pipeline.search.digests import VERSION, Digest, Digests, Light
+from pipeline.search.light import as_utf8, light_text, name_of
 from pipeline.search.listing import MAX_BYTES, FileStamp, Listing, list_files
 from pipeline.search.snippet import snippet_around
+from pipeline.search.spellings import Counted, count_spellings
 from pipeline.work import check_cancelled, in_thread
 
 TITLE_WEIGHT: Final = 3
@@ -43,6 +46,13 @@ KEPT_FILES: Final = 512
 """Files whose passages stay in memory: about 20 kB each."""
 MAX_STORED: Final = 64_000_000
 """Bytes of digests that are kept on disk; beyond, they live as long as the process."""
+BATCH_BYTES: Final = 4_000_000
+"""Bytes of files that are counted in one go: 0.2 s and about 60 MB of arrays."""
+BATCH_FILES: Final = 1_000
+BATCH_PARSED: Final = 8
+"""The same for files that must be parsed to be counted, 1 ms to seconds each: the clock is looked at after them."""
+COUNTERS: Final = 2
+"""Threads that count: reading, blanking and sorting leave the interpreter to each other."""
 _PARSED: Final = frozenset({".pdf", ".docx"})
 _HTML: Final = frozenset({".html", ".htm", ".xhtml"})
 
@@ -98,7 +108,7 @@ class FolderProvider:
         read: dict[str, _Read] = {}
 
         async def read_one(digest: Digest) -> None:
-            document = await in_thread(self._passages, digest.stamp)
+            document = await in_thread(self._passages, digest)
             if document is not None:
                 read[digest.stamp.path] = document
 
@@ -112,7 +122,7 @@ class FolderProvider:
             return SearchOutcome(results, self._name, "ok", reason)
         nothing = f"None of {state.searched} files below {', '.join(map(str, self._roots))} has a word of the query."
         if state.missing and not state.searched:
-            return SearchOutcome((), self._name, "bad_response", reason)
+            return SearchOutcome((), self._name, "unreachable", reason)
         return SearchOutcome((), self._name, "empty", f"{nothing} {reason}".strip())
 
     def _find(self, text: str, language: str, limit: int, came: float) -> tuple[list[tuple[Digest, float]], "_State"]:
@@ -139,15 +149,11 @@ class FolderProvider:
         listing = list_files(self._roots, max_bytes=self._max_bytes)
         changed = digests.keep_only(stamp.path for stamp in listing.files)
         new = [stamp for stamp in listing.files if not digests.known(stamp)]
-        new.sort(key=lambda stamp: _suffix(stamp.path) in _PARSED)  # what is quick comes first
         ends = time.monotonic() + self._cold_seconds
         done = 0
-        for stamp in new:
-            check_cancelled()
-            if time.monotonic() > ends:
-                break
-            self._add(digests, stamp)
-            done += 1
+        for batch in self._counted(_batches(new), digests, ends):
+            digests.add(batch.files, batch.counted)
+            done += batch.size
         self._digests = digests
         if (changed or done) and self._store is not None:
             data = digests.to_bytes()
@@ -155,29 +161,52 @@ class FolderProvider:
                 self._store.set_bytes(self.key, data)
         return _State(searched=len(digests), later=len(new) - done, failures=tuple(digests.failures()), listing=listing)
 
-    def _add(self, digests: Digests, stamp: FileStamp) -> None:
-        suffix = _suffix(stamp.path)
-        try:
-            if suffix in _PARSED:
-                page = read_file(Path(stamp.path), roots=self._roots, max_bytes=self._max_bytes)
-                data = page.html.encode("utf-8", "surrogatepass")
-            else:
-                with open(stamp.path, "rb", buffering=0, opener=_open) as file:
-                    data = as_utf8(file.read(self._max_bytes))
-        except (SourceError, OSError) as error:
-            digests.add(stamp, title="", counts={}, failure=str(error))
+    def _counted(self, batches: Sequence[Sequence[FileStamp]], digests: Digests, ends: float) -> "Iterator[_Batch]":
+        """Yield the batches as they are counted, until the time `ends`."""
+        if len(batches) < 2:
+            yield from (self._count(batch, digests) for batch in batches if time.monotonic() <= ends)
             return
-        title, text = light_text(data, is_html=suffix in _HTML or suffix in _PARSED)
-        counts = count_words(text)
-        for word, n in count_words(f"{title} {name_of(stamp.path)}".encode("utf-8", "surrogatepass")).items():
-            counts[word] += TITLE_WEIGHT * n
-        digests.add(stamp, title=title, counts=counts)
+        with ThreadPoolExecutor(COUNTERS) as pool:
+            running: deque[Future[_Batch]] = deque()
+            for batch in batches:
+                check_cancelled()
+                if time.monotonic() > ends:
+                    break
+                running.append(pool.submit(self._count, batch, digests))
+                if len(running) > COUNTERS:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
 
-    def _passages(self, stamp: FileStamp) -> _Read | None:
+    def _count(self, stamps: Sequence[FileStamp], digests: Digests) -> "_Batch":
+        files, texts = [], []
+        for stamp in stamps:
+            try:
+                with open(stamp.path, "rb", buffering=0, opener=_open) as file:
+                    data = file.read(self._max_bytes)
+                mark = hashlib.blake2b(data, digest_size=16).hexdigest()
+                if digests.unchanged(stamp, mark):
+                    continue
+                suffix = _suffix(stamp.path)
+                if suffix in _PARSED:
+                    page = read_file(Path(stamp.path), roots=self._roots, max_bytes=self._max_bytes)
+                    data = page.html.encode("utf-8", "surrogatepass")
+            except (SourceError, OSError) as error:
+                files.append(Light(stamp, failure=str(error)))
+                texts.append(b"")
+                continue
+            title, text = light_text(as_utf8(data), is_html=suffix in _HTML or suffix in _PARSED)
+            named = f"{title} {name_of(stamp.path)} ".encode("utf-8", "surrogatepass")
+            files.append(Light(stamp, title, mark))
+            texts.append(text + b" " + TITLE_WEIGHT * named)
+        return _Batch(len(stamps), files, count_spellings(texts))
+
+    def _passages(self, digest: Digest) -> _Read | None:
         """The passages of a file, from memory, from the store, or by reading it; None where it cannot be read."""
+        stamp = digest.stamp
         if (known := self._read.get(stamp)) is not None:
             return known
-        key = f"passages:{VERSION}:{stamp.path}:{stamp.mtime_ns}:{stamp.size}"
+        key = f"passages:{VERSION}:{digest.mark}:{name_of(stamp.path)}"  # the name may stand for a title
         store = self._store if _suffix(stamp.path) in _PARSED else None  # others are read as fast as a store is
         kept = store.get_json(key) if store is not None else None
         read = _from_json(kept) if isinstance(kept, dict) else None
@@ -187,7 +216,7 @@ class FolderProvider:
             except SourceError:
                 return None
             read = _of(document)
-            if store is not None:
+            if store is not None and _still(stamp):
                 store.set_json(key, _to_json(read))
         self._read[stamp] = read
         while len(self._read) > KEPT_FILES:
@@ -233,6 +262,16 @@ class FolderProvider:
 
 
 @dataclass(frozen=True, slots=True)
+class _Batch:
+    """Files that were counted together."""
+
+    size: int
+    """Files looked at, those included whose bytes had not changed."""
+    files: list[Light]
+    counted: Counted
+
+
+@dataclass(frozen=True, slots=True)
 class _State:
     """What the last look around saw, for the outcome's reason."""
 
@@ -259,6 +298,31 @@ class _State:
             parts.append(f"{len(self.failures)} files could not be read ({Path(path).name}: {why}).")
         parts.extend(f"The folder {folder} cannot be read." for folder in self.missing)
         return " ".join(parts)
+
+
+def _batches(stamps: Sequence[FileStamp]) -> list[list[FileStamp]]:
+    """Cut files into batches to be counted in one go; what is quick comes first."""
+    batches: list[list[FileStamp]] = []
+    for parsed, most in ((False, BATCH_FILES), (True, BATCH_PARSED)):
+        size = BATCH_BYTES
+        for stamp in stamps:
+            if (_suffix(stamp.path) in _PARSED) != parsed:
+                continue
+            if size >= BATCH_BYTES or len(batches[-1]) >= most:
+                batches.append([])
+                size = 0
+            batches[-1].append(stamp)
+            size += stamp.size
+    return batches
+
+
+def _still(stamp: FileStamp) -> bool:
+    """Whether a file is as it was listed: else what was read is not what was counted."""
+    try:
+        now = os.stat(stamp.path, follow_symlinks=False)
+    except OSError:
+        return False
+    return (now.st_mtime_ns, now.st_size) == (stamp.mtime_ns, stamp.size)
 
 
 def _open(path: str, flags: int) -> int:

@@ -1,20 +1,20 @@
 """The words of a local file, as fast as Python can have them: enough to find the file, not to show it.
 
-Works on bytes: markup is blanked by one regular expression, one translation table lowers ASCII letters and turns the
-rest of ASCII into blanks, and only words with other characters are decoded. Nothing is parsed, which is some twenty
-times faster than reading the document properly; only the few best files are then read so. Not for: text that anyone
-sees (`pipeline/fetch/files.py`, `pipeline/html/read.py`).
+Works on bytes: markup is blanked by one regular expression, and only words with other characters than ASCII are
+decoded. Nothing is parsed, which is some twenty times faster than reading the document properly; only the few best
+files are then read so. Not for: counting (`pipeline/search/spellings.py`), nor text that anyone sees
+(`pipeline/fetch/files.py`, `pipeline/html/read.py`).
 """
 
 import html
 import os
 import re
-from collections import Counter
 from functools import lru_cache
 from typing import Final
 
 from pipeline.fetch.charset import decode
-from pipeline.rank.words import bigrams, is_cjk, lower_runs
+from pipeline.rank.words import bigrams, fold, is_cjk, lower_runs
+from pipeline.search.spellings import LONGEST_WORD
 
 MAX_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
@@ -30,16 +30,7 @@ _PLAIN_ENTITY: Final = re.compile(
 _TITLE: Final = re.compile(rb"<title[^>]{0,200}>([^<]{1,500})", re.IGNORECASE)
 _HEADING: Final = re.compile(rb"<h1[^>]{0,500}>(.{1,500}?)</h1", re.IGNORECASE | re.DOTALL)
 _MARKDOWN_TITLE: Final = re.compile(rb"^(?:#[ \t]+|title:[ \t]*)(.{1,300})$", re.MULTILINE | re.IGNORECASE)
-_BLANKS: Final = bytes(
-    code
-    if code >= 0x80 or (chr(code).isalnum() and not chr(code).isupper())
-    else ord(chr(code).lower())
-    if chr(code).isupper()
-    else 0x20
-    for code in range(256)
-)
-"""Upper case ASCII to lower, ASCII that is no letter or digit to blanks, bytes of other characters as they are."""
-_REMEMBERED: Final = 60
+REMEMBERED: Final = 60
 """Bytes up to which a word with other characters than ASCII is remembered; whole CJK sentences are not worth it."""
 
 
@@ -68,16 +59,9 @@ def light_text(data: bytes, *, is_html: bool) -> tuple[str, bytes]:
     return " ".join(title.split()), text
 
 
-def count_words(text: bytes) -> Counter[bytes]:
-    """Return lowercase words and CJK pairs, in UTF-8, with their counts."""
-    counts = Counter(text.translate(_BLANKS).split())
-    if text.isascii():
-        return counts
-    for run in [run for run in counts if not run.isascii()]:
-        n = counts.pop(run)
-        for word in _words_in(run) if len(run) <= _REMEMBERED else _cut(run):
-            counts[word] += n
-    return counts
+def words_in(spelling: bytes) -> tuple[str, ...]:
+    """Return the words and CJK pairs of a stretch between ASCII blanks (`count_spellings`), folded."""
+    return _cut(spelling) if len(spelling) > REMEMBERED else _remembered(spelling)
 
 
 def name_of(path: str) -> str:
@@ -85,12 +69,12 @@ def name_of(path: str) -> str:
     return os.path.splitext(os.path.basename(path))[0].replace("_", " ")
 
 
-def _cut(run: bytes) -> tuple[bytes, ...]:
-    """The words and CJK pairs of a stretch between ASCII blanks."""
+def _cut(spelling: bytes) -> tuple[str, ...]:
     words: list[str] = []
-    for part in lower_runs(run.decode("utf-8", "replace")):
-        words.extend(bigrams(part) if is_cjk(part) else [part])
-    return tuple(word.encode("utf-8", "surrogatepass") for word in words)
+    for run in lower_runs(spelling.decode("utf-8", "replace")):
+        words.extend(bigrams(run) if is_cjk(run) else [run])
+    return tuple(fold(word.partition("'")[0].partition("’")[0])[:LONGEST_WORD] for word in words)
 
 
-_words_in = lru_cache(maxsize=100_000)(_cut)
+_remembered = lru_cache(maxsize=100_000)(_cut)
+"""Spellings with other characters than ASCII, about 20 MB at most."""

@@ -13,7 +13,7 @@ from typing import Final
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
-from pipeline.search.exchange import on_site, read_body, retry_after, told, unmet, with_site
+from pipeline.search.exchange import no_answer, on_site, read_body, retry_after, told, unmet, with_site
 from pipeline.search.plain import LONGEST_TITLE, iso_day, plain_text, web_address
 
 TIMEOUT: Final = 6.0
@@ -64,7 +64,7 @@ class Searxng:
         except httpx2.TimeoutException:
             return self._failed("timeout", f"No answer from {self._address} within {self._timeout:g} s.")
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            return self._failed("bad_response", f"No answer from {self._address}: {error or type(error).__name__}.")
+            return self._failed(*no_answer(self._address, error))
         if response.status_code != 200:
             return self._refused(response, body)
         able = _ABLE | {"region"} if query.language else _ABLE
@@ -79,6 +79,10 @@ class Searxng:
         wait = retry_after(response.headers)
         if code == 429:
             return self._failed("rate_limited", "The instance limits our requests (429).", retry_after=wait)
+        if code in (408, 504):
+            return self._failed(
+                "timeout", f"The instance, or what stands before it, timed out ({code}).", retry_after=wait
+            )
         if code == 401:
             return self._failed("unauthorized", "The instance asks for a login (401).")
         if code == 403:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.exchange import TIMEOUT, Api, Request, error_code, hit, rows_of, told, unmet
+from pipeline.search.exchange import TIMEOUT, Api, Request, error_code, hit, on_site, rows_of, told, unmet
 
 ADDRESS: Final = "https://{language}.wikipedia.org"
 AGENT: Final = "winnow-mcp/0.1 (https://github.com/winnow-mcp/winnow)"
@@ -24,6 +24,7 @@ LONGEST_QUERY: Final = 300
 """Characters; longer searches are refused."""
 FALLBACK: Final = "en"
 _LANGUAGE: Final = re.compile(r"[a-z]{2,12}(?:-[a-z]{2,12})*")
+_SITE: Final = re.compile(r"([a-z-]{2,30})\.wikipedia\.org")
 _ABLE: Final = frozenset({"language", "paging"})
 _JUDGED: Final[Mapping[str, SearchStatus]] = {
     "ratelimited": "rate_limited",
@@ -55,9 +56,19 @@ class Wikipedia:
         return self._api.name
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return articles of the Wikipedia in the query's language, English where it names none."""
-        language = query.language.lower() if _LANGUAGE.fullmatch(query.language.lower()) else FALLBACK
+        """Return articles of the Wikipedia that the query's site or language names, English where it names none.
+
+        Any other site is `unsupported`: an empty answer would say that there is nothing.
+        """
+        # Its site names a Wikipedia, and more exactly than the language does
+        named = _SITE.fullmatch(query.site.lower().removeprefix("www."))
+        wished = named[1] if named else query.language.lower()
+        language = wished if _LANGUAGE.fullmatch(wished) else FALLBACK
         base = self._base_url.replace("{language}", language).rstrip("/")
+        if not on_site(base, query.site):
+            return self._api.failed(
+                "unsupported", f"Wikipedia has its own articles only and cannot search {query.site}."
+            )
         words = query.text[:LONGEST_QUERY]
         parameters = {
             "action": "query",
