@@ -28,6 +28,8 @@ from mcp_types import CallToolResult, TextContent
 from pipeline.documents import Page
 from pipeline.html.read import read_document
 from pipeline.tokens import count_tokens, cut_to_tokens
+from server.app import build_server
+from server.settings import read_settings
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"
@@ -53,12 +55,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="the quick form; exit 1 when a bar falls short")
     parser.add_argument("--pages", type=int, default=0, help="real questions to ask (default 150, quick form 30)")
+    parser.add_argument("--tools", action="store_true", help="only print the list of tools, as a test pins it")
     args = parser.parse_args()
+    if args.tools:
+        anyio.run(_print_tools)
+        return
     failed = anyio.run(_measure, args.pages or (30 if args.check else 150), BUDGETS[1:2] if args.check else BUDGETS)
     for line in failed:
         print(f"BAR MISSED: {line}")
     print("all bars hold" if not failed else f"{len(failed)} bars missed")
     sys.exit(1 if failed and args.check else 0)
+
+
+async def _print_tools() -> None:
+    """Print the list of tools as `tests/tools_list.json` pins it."""
+    with tempfile.TemporaryDirectory() as cache:
+        settings = read_settings({"folders": str(LIBRARY), "cache": cache}, {})
+        async with Client(build_server(settings)) as client:
+            tools = (await client.list_tools()).tools
+    shown = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
+    print(json.dumps(shown, indent=1, ensure_ascii=False))
 
 
 async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:
@@ -75,7 +91,12 @@ async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:
         async with Client(server) as client:
             tools = (await client.list_tools()).tools
             seconds = time.perf_counter() - started
-            listed = count_tokens(json.dumps([tool.model_dump(mode="json", exclude_none=True) for tool in tools]))
+            listed = count_tokens(
+                json.dumps(
+                    [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools],
+                    separators=(",", ":"),
+                )
+            )
             print(f"start to tool list: {seconds:.2f} s; tool list: {listed:,} tokens")
             if seconds > START_BAR:
                 failed.append(f"start took {seconds:.1f} s > {START_BAR} s")

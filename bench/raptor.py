@@ -1,12 +1,12 @@
-"""Trees measured: evidence recall by way of asking, build time against length, chunk boundaries.
+"""Trees measured: evidence recall by way of asking, build time and memory against length.
 
     python -m bench.raptor            all sets of ../shared/data/longdoc, some minutes the first time
     python -m bench.raptor --check    samples and pinned floors, under a minute; exits 1 naming each bar that fell
 
-The segments' price was chosen on the even strung documents; tables use the odd ones. The lifts of guided questions come
-from other sets (notes/raptor §3); larger ones looked better on the even half of the questions (crc32 of the id) and
-fell on the odd half, so tables and floors use the odd half, which spoke against a choice but made none. Gold spans
-exist for covidqa, policyqa and qmsum_s; quality has none.
+The lifts of guided questions come from other sets (notes/raptor §3); larger ones looked better on the even half of the
+questions (crc32 of the id) and fell on the odd half, so tables and floors use the odd half. The doubled lifts for a
+single document were seen on both halves of qmsum_s and held against covidqa with a tree a paper, which chose nothing.
+Gold spans exist for covidqa, policyqa and qmsum_s; quality has none.
 Not for: answers by a reader model.
 """
 
@@ -14,8 +14,8 @@ import argparse
 import hashlib
 import itertools
 import json
-import random
 import re
+import resource
 import sys
 import tempfile
 import time
@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 import anyio
 import numpy as np
@@ -40,22 +40,33 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.fill import fill
 from pipeline.raptor.query import Mode, QueryOptions, TreeAnswer, query_tree
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
-from pipeline.segment.margins import Rule, cut_by_margins
-from pipeline.segment.partition import partition
 from pipeline.tokens import count_tokens
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 SETS: Final = ("policyqa", "qmsum_s", "covidqa")
 SAMPLE: Final = {"policyqa": 8, "qmsum_s": 3, "covidqa": 4}
 """Documents a set for --check: those with the most questions."""
-METHODS: Final = ("leaves, cosine", "leaves, BM25", "leaves, fused", "collapsed", "traversal", "guided")
+METHODS: Final = (
+    "leaves, cosine",
+    "leaves, BM25",
+    "leaves, fused",
+    "paper's collapsed",
+    "paper's traversal",
+    "collapsed",
+    "traversal",
+    "guided",
+)
 MODES: Final[dict[str, Mode]] = {
     "leaves, fused": "flat",
+    "paper's collapsed": "collapsed",
+    "paper's traversal": "traversal",
     "collapsed": "collapsed",
     "traversal": "traversal",
     "guided": "guided",
 }
 FAR: Final = 10**9
+REFERENCE: Final = {5_000: 5.3, 20_000: 17.8, 80_000: 44.5, 200_000: 164.0, 500_000: 161.0}
+"""Processor seconds of the paper's own code without its embedding (notes/raptor §2); above, it was not run."""
 
 Spans = list[tuple[int, int, int]]
 """Document index, start, end."""
@@ -129,7 +140,8 @@ async def asked_trees(name: str, embedder: Embedder, options: TreeOptions, most:
 async def picked(tree: Tree, question: str, method: str, embedder: Embedder, budget: int) -> Spans:
     """Return the spans that `method` puts into `budget` tokens; of a summary, those of its sentences."""
     if method in MODES:
-        options = QueryOptions(mode=MODES[method], max_tokens=budget)
+        scored: Literal["fused", "cosine"] = "cosine" if method.startswith("paper's") else "fused"
+        options = QueryOptions(mode=MODES[method], max_tokens=budget, scores=scored)
         return spans_of(tree, await query_tree(tree, question, options=options, embedder=embedder))
     if method == "leaves, BM25":
         scores = tree.lexical.scores(question)
@@ -199,6 +211,7 @@ async def retrieval(
             gain = np.asarray(rows["guided", budget]) - np.asarray(rows["leaves, fused", budget])
             low, high = interval(gain)
             print(f"  guided over fused at {budget}: {gain.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
+            figures[f"{name}/gain/{budget}"], figures[f"{name}/gain at most/{budget}"] = float(gain.mean()), high
     return figures
 
 
@@ -236,34 +249,58 @@ class Remembered:
         return np.stack([self._seen[text] for text in texts])
 
 
-async def build_times(embedder: Embedder | None, lengths: Sequence[int]) -> float:
-    """Print processor seconds by length; return the exponent of all of it against the length."""
-    corpus = [document_of(str(row["text"]), str(row["id"])) for row in read_lines(DATA / "longdoc/covidqa/docs.jsonl")]
-    print(f"\nbuild, {'with ' + embedder.name if embedder else 'words only'}: processor seconds")
-    print("   tokens  leaves  layers  embedding    rest   ms a query")
+def long_text(length: int) -> list[Document]:
+    """Return documents of all sets, `length` tokens in all; over some 960,000 they come again with other addresses."""
+    documents: list[Document] = []
+    tokens = 0
+    rounds = itertools.count()
+    while True:
+        again = next(rounds)
+        for name in (*reversed(SETS), "quality"):
+            for row in read_lines(DATA / "longdoc" / name / "docs.jsonl"):
+                text = str(row["text"])[: int((length - tokens) * 4.2) + 1]
+                words = text if not again else " ".join(reversed(text.split(" ")))
+                documents.append(document_of(words, f"https://example.org/{name}/{row['id']}/{again}"))
+                tokens += count_tokens(words)
+                if tokens >= 0.999 * length:
+                    return documents
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What building and asking costs."""
+
+    exponent: float
+    query_ms: float
+    """Processor milliseconds of a query on the largest tree, besides its embedding."""
+    nodes: int
+    """Nodes of that tree."""
+
+
+async def build_times(embedder: Embedder | None, lengths: Sequence[int]) -> Cost:
+    """Print processor seconds by length, beside the reference's; the exponent is that of all of it by the length."""
+    print(f"\nbuild, {'with ' + embedder.name if embedder else 'words only'}: processor seconds, peak of the process")
+    print("   tokens  leaves   nodes  embedding    rest  reference     MB   ms a query")
     points: list[tuple[float, float]] = []
+    per_query, nodes = 0.0, 0
     for length in lengths:
-        documents: list[Document] = []
-        tokens = 0
-        for document in corpus:
-            if tokens >= length:
-                break
-            piece = document.text[: int((length - tokens) * 4.2)]
-            documents.append(document_of(piece, document.page.url))
-            tokens += count_tokens(piece)
+        documents = long_text(length)
+        tokens = sum(count_tokens(document.text) for document in documents)
         timed = Remembered(embedder) if embedder else None
         start = time.process_time()
         tree = await build_tree(documents, embedder=timed, options=TreeOptions(), store=None)
         whole = time.process_time() - start
         model = timed.seconds if timed else 0.0
         points.append((float(tokens), whole))
-        per_query = await query_milliseconds(tree, timed)
-        sizes = f"{tokens:9} {len(tree.leaves):7} {len(tree.layers):7}"
-        print(f"{sizes} {model:10.2f} {whole - model:7.2f} {per_query:12.1f}", flush=True)
+        per_query, nodes = await query_milliseconds(tree, timed), len(tree.nodes)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        sizes = f"{tokens:9} {len(tree.leaves):7} {nodes:7}"
+        theirs = REFERENCE.get(length, "-")
+        print(f"{sizes} {model:10.2f} {whole - model:7.2f} {theirs:>10} {peak:6} {per_query:12.1f}", flush=True)
     logs = np.log(np.asarray(points))
     exponent = float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
     print(f"exponent {exponent:.2f}")
-    return exponent
+    return Cost(exponent, per_query, nodes)
 
 
 async def query_milliseconds(tree: Tree, embedder: Embedder | None) -> float:
@@ -277,81 +314,25 @@ async def query_milliseconds(tree: Tree, embedder: Embedder | None) -> float:
     return (time.process_time() - start) * 200
 
 
-def strung_documents() -> list[list[list[str]]]:
-    """Documents of ten paragraphs from foreign articles, a list of sentences each; the odd half."""
-    paragraphs: dict[str, list[str]] = {}
-    for row in read_lines(DATA / "evidence" / "hotpot.texts.jsonl"):
-        text, units = str(row["text"]), row["units"]
-        assert isinstance(units, list)
-        for match in re.finditer(r"(?:^|\n\n)[^\n]+\n([^\n]+(?:\n(?!\n)[^\n]+)*)", text):
-            start, end = match.span(1)
-            sentences = [text[a:b].strip() for a, b in units if a >= start and b <= end]
-            if 3 <= len(sentences) <= 9:
-                paragraphs.setdefault(match.group(1), sentences)
-    shuffled = list(paragraphs.values())
-    random.Random(0).shuffle(shuffled)  # the same documents in every run
-    whole = [shuffled[i : i + 10] for i in range(0, len(shuffled) - 9, 10)]
-    return whole[1::2]
-
-
-def window_error(truth: Sequence[tuple[int, int]], found: Sequence[tuple[int, int]]) -> float:
-    """Pk: share of windows of half a segment whose ends are wrongly taken for one segment, or for two."""
-    n = truth[-1][1]
-    true, guess = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
-    for labels, ranges in ((true, truth), (guess, found)):
-        for number, (start, end) in enumerate(ranges):
-            labels[start:end] = number
-    k = max(1, round(n / len(truth) / 2))
-    return float(np.mean((true[:-k] == true[k:]) != (guess[:-k] == guess[k:])))
-
-
-async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
-    """Print Pk and sentences a chunk of every rule; return Pk by rule."""
-    rules: list[tuple[str, Rule | None, float]] = [
-        ("partition", None, 0),
-        ("fixed 0.1", "fixed", 0.1),
-        ("fixed 0.2", "fixed", 0.2),
-        ("running mean (paper)", "running", 0),
-        ("mean - 1 deviation", "deviation", 0),
-        ("valleys", "valleys", 0),
-    ]
-    errors: dict[str, list[float]] = {}
-    sizes: dict[str, list[float]] = {}
-    for paragraphs in strung_documents()[:documents]:
-        sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
-        vectors = await embedder.embed(sentences, kind="passage")
-        edges = np.cumsum([0, *map(len, paragraphs)]).tolist()
-        truth = list(itertools.pairwise(edges))
-        costs = [count_tokens(sentence) + 1 for sentence in sentences]
-        margins = (vectors[:-1] * vectors[1:]).sum(axis=1)
-        for name, rule, threshold in rules:
-            if rule is None:
-                found = partition(vectors, costs, minimum=0, maximum=FAR)
-            else:
-                found = cut_by_margins(margins, costs, rule=rule, threshold=threshold, minimum=0, maximum=FAR)
-            errors.setdefault(name, []).append(window_error(truth, found))
-            sizes.setdefault(name, []).append(len(sentences) / len(found))
-    print(f"\nchunk boundaries, {documents} documents of ten foreign paragraphs\n      Pk  sentences a chunk")
-    for name, _, _ in rules:
-        print(f"  {np.mean(errors[name]):6.3f} {np.mean(sizes[name]):8.1f}  {name}")
-    return {name: float(np.mean(found)) for name, found in errors.items()}
-
-
-def fallen(figures: dict[str, float], errors: dict[str, float], exponent: float) -> list[str]:
+def fallen(figures: dict[str, float], cost: Cost) -> list[str]:
     """Return one line for every bar that does not hold."""
     bars: list[tuple[str, float, Callable[[float, float], bool], float]] = []
     for name in SETS:
         guided, fused = figures[f"{name}/guided/2000"], figures[f"{name}/leaves, fused/2000"]
         bars.append((f"{name}: guided recall at 2000", guided, float.__ge__, FLOORS[name]))
         bars.append((f"{name}: guided less fused at 2000", guided - fused, float.__ge__, -NOISE))
-    gain = figures["qmsum_s/guided/2000"] - figures["qmsum_s/leaves, fused/2000"]
+        for budget in (500, 2000):
+            most = figures[f"{name}/gain at most/{budget}"]
+            bars.append((f"{name}: upper end of guided less fused at {budget}", most, float.__ge__, 0.0))
+    gain = figures["qmsum_s/gain/2000"]
     bars.append(("qmsum_s: guided less fused at 2000 (meetings)", gain, float.__ge__, 0.05))
-    bars.append(("Pk of the partition", errors["partition"], float.__le__, 0.05))
-    bars.append(("exponent of build time", exponent, float.__le__, 1.15))
+    bars.append(("exponent of build time", cost.exponent, float.__le__, 1.15))
+    bars.append(("nodes of the tree that is asked", float(cost.nodes), float.__ge__, 10_000.0))
+    bars.append(("milliseconds of a query on it", cost.query_ms, float.__le__, 50.0))
     return [f"{what}: {value:.3f}, bar {bar:.3f}" for what, value, holds, bar in bars if not holds(value, bar)]
 
 
-FLOORS: Final = {"policyqa": 0.637, "qmsum_s": 0.513, "covidqa": 0.954}
+FLOORS: Final = {"policyqa": 0.622, "qmsum_s": 0.565, "covidqa": 0.954}
 """Guided recall at 2,000 tokens on the samples of --check, less 0.03 for other rounding on other machines."""
 NOISE: Final = 0.03
 """What guided may lose to fused on a sample of some fifty questions before it counts."""
@@ -365,16 +346,14 @@ async def run(args: argparse.Namespace) -> int:
         cached = CachedEmbedder(embedder, stores.embeddings)
         if args.check:
             figures = await retrieval(cached, sample=True, budgets=(500, 2000), clustering="kmeans")
-            errors = await boundaries(cached, 12)
-            exponent = await build_times(None, (20_000, 80_000, 320_000))
+            cost = await build_times(None, (20_000, 80_000, 320_000, 800_000))
             stores.close()
-            broken = fallen(figures, errors, exponent)
+            broken = fallen(figures, cost)
             print("\n" + ("\n".join(f"FELL  {line}" for line in broken) or "all bars hold"))
             return 1 if broken else 0
         await retrieval(cached, sample=False, budgets=(500, 1000, 2000), clustering=args.clustering)
-        await boundaries(cached, 36)
-        await build_times(None, (20_000, 80_000, 320_000, 550_000))
-        await build_times(embedder, (5_000, 20_000, 80_000, 200_000))
+        await build_times(None, (5_000, 20_000, 80_000, 200_000, 500_000, 1_000_000))
+        await build_times(embedder, (5_000, 20_000, 80_000, 200_000, 500_000, 1_000_000))
         stores.close()
     return 0
 
@@ -383,7 +362,7 @@ def main() -> int:
     """Read the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="samples and pinned floors")
-    parser.add_argument("--clustering", choices=["kmeans", "gmm", "runs"], default="kmeans")
+    parser.add_argument("--clustering", choices=["kmeans", "gmm", "umap", "runs"], default="kmeans")
     parser.add_argument("--cache", help="folder that keeps embeddings between runs")
     args = parser.parse_args()
     if not DATA.is_dir():

@@ -12,13 +12,15 @@ import anyio
 from errors import SourceError
 from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
-from pipeline.search.parse import parse_request
+from pipeline.search.parse_model import Parser, parse
 from pipeline.services import Services
 from pipeline.sources import open_source
 from pipeline.work import Report
 
 FETCH_SHARE: Final = 0.4
 """Part of a call's time that page fetches may use; late pages are ranked by snippet."""
+PARSE_SHARE: Final = 0.25
+"""The same for a generator that parses the request; the rules are what it comes to otherwise."""
 HITS_PER_PAGE: Final = 2
 """Results asked for each page wanted: mixed ranking needs something to choose from."""
 
@@ -56,7 +58,8 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
         SearchFailed: No provider could answer.
     """
     # 1. PARSER: what to ask, in which language, how fresh
-    parsed = parse_request(wanted.question, today=services.today(), context=wanted.context)
+    parser = Parser(services.generator, services.stores.scores, services.seconds * PARSE_SHARE)
+    parsed = await parse(wanted.question, parser, today=services.today(), context=wanted.context)
     queries = [_narrowed(query, wanted) for query in parsed.queries]
     await report(1, 10, f"searching: {queries[0].text}")
     # 2. Search: every query, the provider chain

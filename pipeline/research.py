@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import anyio
+
+from pipeline.answer import Answer, Writing, write_answer
 from pipeline.assemble import Assembled, assemble
 from pipeline.documents import Document, Extraction, Page, SearchResult
 from pipeline.extract.extract import extract
-from pipeline.frame import new_mark, notice, one_line
+from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
 from pipeline.services import Services
@@ -24,6 +27,12 @@ from prompts import load
 
 FOOT_SHARE: Final = 0.1
 """Part of the budget kept for what was searched, what failed and what was left out."""
+ANSWER_ROOM: Final = 350
+"""Tokens kept for a written answer, a third of the budget at most: five sentences with their labels."""
+FRAME_ROOM: Final = 40
+"""Tokens of the marks and the line around it."""
+LEAST_SECONDS: Final = 1.0
+"""Time for writing where the steps before have taken all: an answer that is kept from before needs none."""
 FOOT_MOST: Final = 150
 """The same in tokens, for large budgets."""
 
@@ -38,26 +47,59 @@ class Researched:
     gathered: Gathered
     extraction: Extraction
     assembled: Assembled
+    written: Answer | None = None
+    """The local generator's answer, where it was wanted."""
 
 
-async def research(wanted: Wanted, services: Services, *, max_tokens: int, report: Report) -> Researched:
-    """Answer `wanted.question` with evidence, within `max_tokens`.
+async def research(
+    wanted: Wanted, services: Services, *, max_tokens: int, report: Report, write: bool = False
+) -> Researched:
+    """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also with a written answer.
 
     Raises:
         SearchFailed: No provider could answer.
     """
+    began = anyio.current_time()
     # 1.–4. PARSER, search, fetch, mixed ranking
     gathered = await gather_pages(wanted, services, report=report)
     # 5. Documents, best page first; a page that did not come is represented by its snippet
     documents = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
     # 6. EXTRACTOR: the sentences that answer, or None
     question = gathered.parsed.standalone or wanted.question
-    extraction = await extract(question, documents, embedder=services.embedder, reranker=services.reranker)
+    extraction = await extract(
+        question, documents, embedder=services.embedder, reranker=services.reranker, asking=services.asking
+    )
     await report(9, 10, extraction.reason)
     # 7. Assemble the enriched prompt within the budget
-    text, assembled = await in_thread(_enriched, wanted, gathered, documents, extraction, services, max_tokens)
+    room = max_tokens - (min(ANSWER_ROOM, max_tokens // 3) if write else 0)
+    text, assembled, mark = await in_thread(_enriched, wanted, gathered, documents, extraction, services, room)
+    # 8. Where it is wanted, the local generator's answer, each sentence checked
+    left = services.seconds - (anyio.current_time() - began)
+    written = await _written(question, assembled, services, seconds=left) if write else None
+    if written is not None:
+        text = _above(written, text, mark, max_tokens)
     await report(10, 10, f"{len(assembled.evidence)} passages")
-    return Researched(text, count_tokens(text), gathered, extraction, assembled)
+    return Researched(text, count_tokens(text), gathered, extraction, assembled, written)
+
+
+async def _written(question: str, assembled: Assembled, services: Services, *, seconds: float) -> Answer:
+    if services.generator is None:
+        return Answer((), "", 0, "No answer was written: no generator is set (WINNOW_GENERATOR).")
+    writing = Writing(services.generator, services.stores.scores, max(seconds, LEAST_SECONDS), services.today())
+    return await write_answer(question, assembled.evidence, assembled.shown.labels, writing)
+
+
+def _above(written: Answer, text: str, mark: str, max_tokens: int) -> str:
+    """Return `text` with the written answer above it; what a model wrote from strangers' pages is framed as theirs."""
+    sheet = Sheet(max_tokens)
+    room = max(0, max_tokens - count_tokens(text) - FRAME_ROOM)
+    if written.failure:
+        sheet.add_cut(shortened(one_line(written.failure), room))
+    else:
+        head = f"Answer by {one_line(written.model)} from {written.shown} passages, checked word by word:"
+        sheet.add(f"{head}\n{framed(shortened(written.text, max(0, room - count_tokens(head))), mark)}")
+    sheet.add_cut(text)
+    return sheet.text
 
 
 async def _document(ranked: RankedPage, gathered: Gathered, services: Services) -> Document:
@@ -87,7 +129,7 @@ def _enriched(
     extraction: Extraction,
     services: Services,
     max_tokens: int,
-) -> tuple[str, Assembled]:
+) -> tuple[str, Assembled, str]:
     mark = new_mark()
     foot_room = min(int(max_tokens * FOOT_SHARE), FOOT_MOST)
     prompt = load("enriched")
@@ -106,7 +148,7 @@ def _enriched(
     sheet.add_cut(prompt.fill(**values, evidence=body))
     for line in _foot(wanted, gathered, assembled, extraction, max_tokens):
         sheet.add_cut(line)
-    return sheet.text, assembled
+    return sheet.text, assembled, mark
 
 
 def _foot(
@@ -124,5 +166,7 @@ def _foot(
     told = (f"{o.provider}: {o.status}" + (f" ({one_line(o.reason)})" if o.reason else "") for o in gathered.outcomes)
     answers = ", ".join(dict.fromkeys(told))
     lines.append(f"Searched: {queries} ({answers}).")
+    if gathered.parsed.fallback:
+        lines.append(one_line(gathered.parsed.fallback))
     lines.extend(f"Not read: {one_line(f.source)}: {one_line(f.reason)}" for f in gathered.failures[:5])
     return lines

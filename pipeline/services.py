@@ -13,6 +13,7 @@ from typing import Final
 from cache.stores import Stores
 from models.protocols import Embedder, Generator, Reranker
 from pipeline.documents import Document, Page
+from pipeline.extract.extract import Asking
 from pipeline.fetch.client import Fetcher
 from pipeline.html.read import read_document
 from pipeline.search.chain import Chain
@@ -60,3 +61,7 @@ class Services:
     seconds: float = 25.0
     """What a tool call may take before it answers with what it has."""
     reader: Reader = field(default_factory=Reader)
+    any_pruner: bool = False
+    """Whether block paths are scored by any generator, not only by one trained to prune."""
+    asking: Asking | None = None
+    """A model that writes beside the extractor's rules, and how it is asked."""

@@ -14,6 +14,8 @@ from pipeline.tokens import count_tokens
 
 LINKS_FROM: Final = 1500
 """Smallest budget whose text shows a link a passage; below, the structured part alone has them."""
+ALSO: Final = 2
+"""Other pages with the same words that the text names; the structured part has them all."""
 UNSURE: Final = "No passage clearly answers. These are the nearest; check that they do before you use them:"
 """Stands above evidence that the None gate is not sure of."""
 
@@ -78,7 +80,17 @@ def _page(number: int, letters: Sequence[str], passages: Sequence[Evidence], mar
     if links:
         shown = zip(letters, passages, strict=True)
         lines.append(" ".join(f"({letter}) {link}" for letter, one in shown if (link := _fragment(one.citation))))
+    lines.extend(_also(letter, passage) for letter, passage in zip(letters, passages, strict=True))
     return "\n".join(line for line in lines if line)
+
+
+def _also(letter: str, passage: Evidence) -> str:
+    """Return the line that names other pages with the same words, empty where there are none."""
+    if not passage.also:
+        return ""
+    shown = ", ".join(citation.partition("#")[0] for citation in passage.also[:ALSO])
+    more = len(passage.also) - ALSO
+    return f"({letter}) also: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _letter(place: int) -> str:

@@ -15,6 +15,7 @@ from pipeline.documents import Document, Failure
 from pipeline.fetch.files import path_of_url
 from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
+from pipeline.trace import traced
 from pipeline.work import Report, in_thread
 
 MAX_FILES: Final = 200
@@ -83,6 +84,7 @@ def _raise_failures(errors: dict[int, SourceError], failures: Sequence[Failure])
     raise SourceNotFound(f"None of the {len(failures)} sources could be read:\n{listed}", source=failures[0].source)
 
 
+@traced("read_source")
 async def open_source(name: str, services: Services) -> Document:
     """Fetch one source, keep its page under its handle, and return it cleaned.
 

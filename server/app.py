@@ -125,7 +125,7 @@ def _tool(function: ToolFunction, title: str) -> Tool:
     tool = Tool.from_function(
         _within_time(_errors_for_models(function)),
         title=title,
-        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True),
+        annotations=ToolAnnotations(read_only_hint=True),  # the world is open by default, and each word is paid for,
     )
     tool.description = " ".join(tool.description.split())
     tool.parameters = input_schema(tool.parameters)

@@ -71,10 +71,7 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
 
         return install(args, _given(args))
     if args.command in TOOLS:
-        from server.calls import call_tool  # noqa: PLC0415  heavy imports; `winnow --help` stays quick
-
-        tool = TOOLS[args.command][0]
-        return anyio.run(call_tool, settings, tool, _arguments(args), args.json, args.quiet)
+        return _call(args, settings)
     from server import care  # noqa: PLC0415  as above
 
     if args.command == "models":
@@ -86,6 +83,24 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
 
         return care_for_cache(settings, args.action, as_json=args.json)
     return anyio.run(care.doctor, settings, args.json)
+
+
+def _call(args: argparse.Namespace, settings: Settings) -> int:
+    if args.command == "raptor" and args.question == "tree":
+        return _draw_tree(args, settings)
+    from server.calls import call_tool  # noqa: PLC0415  heavy imports; `winnow --help` stays quick
+
+    tool = TOOLS[args.command][0]
+    return anyio.run(call_tool, settings, tool, _arguments(args), args.json, args.quiet)
+
+
+def _draw_tree(args: argparse.Namespace, settings: Settings) -> int:
+    from pipeline.raptor.tree import TreeOptions  # noqa: PLC0415  as above
+    from server.trees import draw_tree  # noqa: PLC0415  as above
+
+    named = {key: value for key in ("chunking", "clustering") if (value := getattr(args, key))}
+    sources = [_absolute(source) for source in args.sources]
+    return anyio.run(draw_tree, settings, sources, TreeOptions(**named), args.html, args.json)
 
 
 def _given(args: argparse.Namespace) -> dict[str, str]:
@@ -118,7 +133,7 @@ def _folder_of(source: str) -> Path:
 
 
 def _arguments(args: argparse.Namespace) -> dict[str, object]:
-    own = {"command", "set", "folder", "searxng", "json", "quiet"}
+    own = {"command", "set", "folder", "searxng", "json", "quiet", "html", "clustering"}
     return {
         name: [_absolute(v) for v in value] if name in ("sources", "urls") else value
         for name, value in vars(args).items()
@@ -178,6 +193,7 @@ def _add_tools(command: CommandMaker) -> None:
     tools = {name: command(name, text) for name, (_, text) in TOOLS.items()}
     tools["research"].add_argument("question")
     tools["research"].add_argument("--max-pages", type=int)
+    tools["research"].add_argument("--answer", action="store_const", const=True, help="let the generator answer too")
     tools["search"].add_argument("query")
     tools["search"].add_argument("--max-results", type=int)
     tools["search"].add_argument("--language")
@@ -189,9 +205,13 @@ def _add_tools(command: CommandMaker) -> None:
     tools["fetch"].add_argument("--format", choices=["html", "markdown", "text"])
     tools["fetch"].add_argument("--cursor")
     tools["extract"].add_argument("request")
-    tools["raptor"].add_argument("question")
+    tools["raptor"].add_argument("question", help="what to ask; the word `tree` draws the tree instead")
     tools["raptor"].add_argument("--mode", choices=["guided", "collapsed", "traversal"])
     tools["raptor"].add_argument("--chunking", choices=["sentences", "idms"])
+    tools["raptor"].add_argument("--html", default="", metavar="FILE", help="tree: draw it into this HTML file as well")
+    tools["raptor"].add_argument(
+        "--clustering", choices=["kmeans", "gmm", "umap", "runs"], help="tree: how nodes are grouped"
+    )
     for name in ("extract", "raptor"):
         tools[name].add_argument("sources", nargs="+", metavar="SOURCE")
     for parser in tools.values():

@@ -1,22 +1,23 @@
 """The schemas that `tools/list` carries, at the fewest tokens: every client pays them in every conversation.
 
-What goes: titles that pydantic adds, bounds of text lengths (still checked when a tool is called), and in output
-schemas all but the names and types of the fields. What stays: plain keywords that every vendor's client accepts. Not
-for: checking values, which the types of each tool do.
+What goes: titles that pydantic adds, bounds and forms of texts (still checked when a tool is called), empty defaults,
+and in output schemas all but the names and types of the fields. What stays: plain keywords that every vendor's client
+accepts. Not for: checking values, which the types of each tool do.
 """
 
 from typing import Final
 
 Schema = dict[str, object]
 
-_UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+_UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 
 
 def input_schema(schema: Schema) -> Schema:
     """Return a tool's input schema without titles and text bounds; descriptions, defaults and number bounds stay."""
     kept: Schema = {}
     for key, value in schema.items():
-        if key in _UNSAID or (key == "title" and isinstance(value, str)):
+        if key in _UNSAID or (key == "title" and isinstance(value, str)) or (key, value) == ("default", ""):
             continue
         if key == "properties" and isinstance(value, dict):
             kept[key] = {name: input_schema(field) for name, field in value.items()}
@@ -26,13 +27,15 @@ def input_schema(schema: Schema) -> Schema:
 
 
 def output_schema(schema: Schema) -> Schema:
-    """Return the names and types of a result's fields; lists say whether they hold objects, text or numbers.
+    """Return the names and types of a result's fields.
 
-    Every field of our results is always there, so no list of required names is needed to read them.
+    Every field of our results is always there, so no list of required names is needed to read them. Lists of plain
+    texts (queries, failures and the like) are left out: their place is the readable part, which says the same.
     """
     fields = schema.get("properties")
     assert isinstance(fields, dict)  # noqa: S101  a result model always has fields; pydantic wrote this schema
-    return {"type": "object", "properties": {name: _type_of(field) for name, field in fields.items()}}
+    listed = {name: _type_of(field) for name, field in fields.items()}
+    return {"type": "object", "properties": {name: kind for name, kind in listed.items() if kind != _TEXTS}}
 
 
 def _type_of(field: Schema) -> Schema:

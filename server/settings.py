@@ -42,6 +42,8 @@ TABLE: Final = (
     ),
     Setting("reranker", "auto", "auto, none, llama:FILE.gguf, flag:NAME, openai:URL#MODEL."),
     Setting("generator", "auto", "auto, none, llama:FILE.gguf, openai:URL#MODEL."),
+    Setting("pruner", "trained", "Which generator scores block paths: trained (HTML-Pruner models only), or any."),
+    Setting("extractor", "rules", "How a generator helps to extract: rules (not at all), lines, tags or votes."),
     Setting("model_key", "", "API key sent to openai: models; never logged."),
     Setting("models", "", "Folder of downloaded models; the cache of Hugging Face by default."),
     Setting("hub", "", "Address that models are pulled from; Hugging Face by default."),
@@ -64,6 +66,7 @@ TABLE: Final = (
     Setting("log_file", "", "File that gets the log instead of stderr."),
 )
 PROVIDERS: Final = ("searxng", "brave", "tavily", "exa", "serper", "wikipedia", "ddgs", "folder")
+EXTRACTORS: Final = ("rules", "lines", "tags", "votes")
 _NEEDED: Final = {"searxng": "searxng", "brave": "brave_key", "exa": "exa_key", "serper": "serper_key"}
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 NAT64_LENGTHS: Final = (32, 40, 48, 56, 64, 96)
@@ -88,6 +91,8 @@ class Settings:
     embedder: str
     reranker: str
     generator: str
+    pruner: str
+    extractor: str
     model_key: str
     models: Path | None
     hub: str
@@ -145,6 +150,8 @@ def read_settings(given: Mapping[str, str], environment: Mapping[str, str] | Non
         embedder=raw["embedder"],
         reranker=raw["reranker"],
         generator=raw["generator"],
+        pruner=_one_of(raw, "pruner", ("trained", "any")),
+        extractor=_extractor(raw["extractor"]),
         model_key=raw["model_key"],
         models=Path(raw["models"]).expanduser() if raw["models"] else None,
         hub=_address(raw, "hub"),
@@ -195,6 +202,13 @@ def _providers(raw: Mapping[str, str]) -> tuple[str, ...]:
     return names
 
 
+def _extractor(value: str) -> str:
+    way = value.strip().lower()
+    if way not in EXTRACTORS:
+        raise UsageError(f"extractor is {value!r}.", hint=f"Use one of {', '.join(EXTRACTORS)}.")
+    return way
+
+
 def _key(raw: Mapping[str, str], name: str) -> str:
     """Check that a key can stand in a header; no message repeats it."""
     value = raw[name].strip()
@@ -222,6 +236,12 @@ def _prefixes(raw: Mapping[str, str], name: str) -> tuple[IPv6Network, ...]:
     if len(found) != len(_networks(raw, name)) or any(prefix.prefixlen not in NAT64_LENGTHS for prefix in found):
         raise UsageError(f"{name} is {raw[name]!r}.", hint="Use an IPv6 prefix of length 32, 40, 48, 56, 64 or 96.")
     return found
+
+
+def _one_of(raw: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
+    if raw[name] not in allowed:
+        raise UsageError(f"{name} is {raw[name]!r}.", hint=f"Use one of {', '.join(allowed)}.")
+    return raw[name]
 
 
 def _switch(raw: Mapping[str, str], name: str) -> bool:

@@ -15,8 +15,11 @@ import httpx2
 from cache.stores import Stores, open_stores
 from models.choose import Place, choose_embedder, choose_generator, choose_reranker
 from models.memory import MemoryBudget
+from models.protocols import Generator
 from models.pull import Hub
 from pipeline.embedding import CachedEmbedder
+from pipeline.extract.ask import way_for
+from pipeline.extract.extract import Asking
 from pipeline.fetch.browser import Browser, find_browser
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
@@ -37,6 +40,8 @@ from pipeline.work import in_thread
 from server.settings import Settings
 
 MEGABYTE = 1_000_000
+ASKING_SHARE = 0.4
+"""Part of a call's time that the extractor's model may take."""
 
 
 @asynccontextmanager
@@ -90,7 +95,21 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             today=date.today,
             model_reasons={"embedder": embedder.reason, "reranker": reranker.reason, "generator": generator.reason},
             seconds=settings.seconds,
+            any_pruner=settings.pruner == "any",
+            asking=_asking(settings, generator.model),
         )
+
+
+def _asking(settings: Settings, model: Generator | None) -> Asking | None:
+    """How the extractor asks the generator; None where it works by rules alone.
+
+    Raises:
+        UsageError: The setting names a way, and there is no generator, or one whose backend does not have it.
+    """
+    if settings.extractor == "rules":
+        return None
+    way = way_for(settings.extractor, model)
+    return Asking(model, way, settings.seconds * ASKING_SHARE) if model is not None else None
 
 
 def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chain:

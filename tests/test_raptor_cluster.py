@@ -1,10 +1,13 @@
 """Clusters: soft, capped, deterministic, within the window; also the Gaussian mixture."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, neighbour_runs
+from errors import MissingExtra
+from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, join_clusters, neighbour_runs
 from pipeline.raptor.gauss import principal_components, soft_mixture
 from pipeline.raptor.tree import Clustering
 
@@ -107,3 +110,44 @@ def test_runs_cover_a_document_and_break_where_the_theme_changes() -> None:
     rows = np.concatenate([np.tile(one, (6, 1)), np.tile(two, (6, 1))]) + 0.05 * generator.normal(size=(12, 64))
     vectors = np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
     assert neighbour_runs(vectors, [100] * 12) == [(0, 6), (6, 12)]
+
+
+def test_a_newcomer_joins_the_nearest_cluster_and_leaves_the_others_alone() -> None:
+    vectors = themes(6, 6, noise=0.2)
+    before = cluster(layer(vectors[:-1]), "kmeans")
+    after = join_clusters(layer(vectors), before, "kmeans")
+    changed = [group for group in after if group not in before]
+    newcomer = len(vectors) - 1
+    assert all(newcomer in group for group in changed)
+    assert 1 <= len(changed) <= 2
+    assert any({i % 6 for i in group} == {newcomer % 6} for group in changed)
+
+
+def test_a_cluster_that_newcomers_overfill_is_cut_in_two() -> None:
+    vectors = themes(1, 40, noise=0.4)
+    before = [tuple(range(10)), tuple(range(10, 21))]
+    after = join_clusters(layer(vectors), before, "kmeans")
+    assert {i for group in after for i in group} == set(range(40))
+    assert max(map(len, after)) <= MOST_CHILDREN
+
+
+def test_a_crowd_of_newcomers_is_clustered_anew() -> None:
+    vectors = themes(8, 8)
+    assert join_clusters(layer(vectors), [(0, 1, 2)], "kmeans") == cluster(layer(vectors), "kmeans")
+
+
+def test_umap_reduces_for_the_mixture_and_two_runs_agree() -> None:
+    pytest.importorskip("umap", reason="the extra `umap` is not installed")
+    vectors = themes(5, 24, noise=0.3)
+    clusters = cluster(layer(vectors), "umap")
+    assert clusters == cluster(layer(vectors), "umap")
+    assert {i for group in clusters for i in group} == set(range(len(vectors)))
+    pure = sum(len({i % 5 for i in group}) == 1 for group in clusters)
+    assert pure >= 0.8 * len(clusters)
+
+
+def test_without_the_extra_umap_says_what_to_install() -> None:
+    if importlib.util.find_spec("umap"):
+        pytest.skip("the extra `umap` is installed")
+    with pytest.raises(MissingExtra, match="umap"):
+        cluster(layer(themes(4, 10)), "umap")

@@ -40,19 +40,24 @@ async def extract_relevant(
     request: Annotated[str, Field(description="The question, or what to look for.", min_length=1, max_length=2000)],
     sources: Annotated[
         list[str],
-        Field(description="URLs, file or folder paths, or handles from earlier answers.", min_length=1, max_length=50),
+        Field(description="URLs, files, folders, or handles.", min_length=1, max_length=50),
     ],
     ctx: ToolContext,
-    max_tokens: Annotated[int, Field(description="Most tokens of the answer.", ge=100, le=20000)] = 1000,
+    max_tokens: Annotated[int, Field(description="Token budget.", ge=100, le=20000)] = 1000,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
     """Return the sentences of given pages or files that answer a request, word for word and cited, or that none does.
 
-    Use it when you know the sources and need exact words. For a question without known sources use research; for a very
-    long document use raptor_query.
+    Without known sources use research; for a very long document raptor_query.
     """
     services, report = services_of(ctx), reporter(ctx)
     loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
-    extraction = await extract(request, loaded.documents, embedder=services.embedder, reranker=services.reranker)
+    extraction = await extract(
+        request,
+        loaded.documents,
+        embedder=services.embedder,
+        reranker=services.reranker,
+        asking=services.asking,
+    )
     text, tokens, assembled = await in_thread(_text, loaded, extraction, max_tokens)
     pages = behind(assembled.evidence, loaded.documents)
     return answer(text, _data(extraction, assembled, loaded, tokens), pages=pages)

@@ -15,7 +15,7 @@ from pipeline.documents import Document
 from pipeline.extract.cite import cite
 from pipeline.fetch.handles import page_handle
 from pipeline.frame import framed, new_mark, notice, one_line
-from pipeline.html.generate import path_scorer
+from pipeline.html.generate import is_pruner, path_scorer
 from pipeline.html.prune import Pruned, PruneOptions, prune
 from pipeline.sheet import Sheet
 from pipeline.sources import Loaded, load_sources
@@ -24,6 +24,8 @@ from tools.context import ToolContext, answer, reporter, services_of
 
 FETCH_SHARE = 0.6
 """Part of the call's time that pages may take to arrive."""
+SCORE_SHARE = 0.3
+"""The same for a generator's scores; without them the others decide."""
 LEAST = 100
 """Tokens below which the frame alone fills an answer."""
 FOOT_TOKENS = 70
@@ -56,7 +58,7 @@ class FetchAndPruneResult(BaseModel):
     pages: list[PrunedPageInfo]
     next_cursor: str = Field(description="Pass it as cursor for the next part; empty when nothing is left")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
-    scored_by: str = Field(default="", description="A generator that scored, empty for rules")
+    scored_by: str = ""
     tokens: int = Field(description="Tokens of the text part")
 
 
@@ -65,31 +67,26 @@ async def fetch_and_prune_html(
         list[str], Field(description="1 to 20 URLs, file paths or page handles.", min_length=1, max_length=20)
     ],
     ctx: ToolContext,
-    query: Annotated[
-        str, Field(description="What the page should tell; empty reads it from the top.", max_length=2000)
-    ] = "",
+    query: Annotated[str, Field(description="What to look for; empty reads from the top.", max_length=2000)] = "",
     max_tokens: Annotated[
         int,
         Field(
-            description="Most tokens of the answer over all pages, 100 or more; 0 takes what the query seems to need.",
+            description="Token budget over all pages; 0 chooses by the query.",
             ge=0,
             le=20000,
         ),
     ] = 0,
-    format: Annotated[
-        Literal["html", "markdown", "text"], Field(description="How the kept parts are written.")
-    ] = "html",
+    format: Annotated[Literal["html", "markdown", "text"], Field(description="Form of the parts.")] = "html",
     references: Annotated[
         bool,
-        Field(description="List links as numbered references, and give each kept block a URL with a text fragment."),
+        Field(description="Add links and a citation for each part."),
     ] = False,
-    cursor: Annotated[str, Field(description="next_cursor of an earlier answer to the same call.", max_length=64)] = "",
+    cursor: Annotated[str, Field(description="next_cursor of the last answer.", max_length=64)] = "",
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
     """Fetch pages (HTML, PDF, DOCX, Markdown, text) and return the parts that bear on query, within max_tokens.
 
-    Structure is kept: tables with their header rows, parts with their headings; hidden text and furniture are gone.
-    The answer says what was left out: repeat the call with its cursor for the next part. Not for finding pages: use
-    search_web or research.
+    Tables keep their header rows, parts their headings. For more, repeat the call with the cursor of the answer. Not
+    for finding pages: use search_web or research.
     """
     if 0 < max_tokens < LEAST:
         raise UsageError(
@@ -105,7 +102,10 @@ async def fetch_and_prune_html(
     frame = sum(count_tokens(f"{head}\n{framed('.', mark)}") for head in heads) + count_tokens(notice(mark))
     room = max(0, max_tokens - frame - FOOT_TOKENS) if max_tokens else None
     options = PruneOptions(max_tokens=room, format=format, links=references, part=part)
-    scorer = path_scorer(services.generator, loaded.documents)
+    writer = services.generator
+    # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md): only on request.
+    scoring = writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
+    scorer = path_scorer(scoring, loaded.documents, seconds=services.seconds * SCORE_SHARE)
     pruned = await prune(loaded.documents, query, options=options, embedder=services.embedder, finer=scorer)
     next_cursor = f"{part + 1}.{key}" if pruned.parts_left else ""
     most = max_tokens or pruned.budget + frame + FOOT_TOKENS
@@ -150,7 +150,7 @@ def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_
             f'{pruned.left_out} parts were left out. For the next ones repeat the call with cursor="{next_cursor}".'
         )
     if pruned.scored_by:
-        sheet.add_cut(f"Scores: words, embeddings, and {pruned.scored_by}.")
+        sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
     for document in loaded.documents:
         for note in document.page.notes:
             sheet.add_cut(f"Note on {document.page.final_url}: {note}")

@@ -14,6 +14,7 @@ class Passage(BaseModel):
 
     label: str = Field(description="Where the text part shows it, such as 1a")
     citation: str = Field(description="URL that opens the page at these words")
+    also: list[str] = Field(description="Citations of other pages that hold the same words")
     title: str
     published: str = Field(description="ISO date, empty when unknown")
     heading_path: list[str] = Field(description="Headings above, outermost first")
@@ -29,6 +30,7 @@ def passages(assembled: Assembled) -> list[Passage]:
         Passage(
             label=label,
             citation=evidence.citation,
+            also=list(evidence.also),
             title=one_line(evidence.title),
             published=evidence.published,
             heading_path=list(evidence.heading_path),

@@ -3,7 +3,7 @@
 Not for: short pages, where `extract_relevant` is cheaper and says None when nothing answers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from mcp_types import CallToolResult
@@ -17,7 +17,10 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, to_evidence
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import Passage, QueryOptions, query_tree
-from pipeline.raptor.tree import Tree, TreeOptions, find_tree
+from pipeline.raptor.summarise import Writer
+from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
+from pipeline.raptor.write import write_shown
+from pipeline.segment.judge import Judge, judge_of
 from pipeline.services import Services
 from pipeline.sheet import Sheet
 from pipeline.show import LINKS_FROM
@@ -27,6 +30,10 @@ from tools.context import ToolContext, answer, behind, reporter, services_of
 
 FETCH_SHARE = 0.5
 """Part of the call's time that sources may take to arrive; the tree needs the rest."""
+WRITE_SHARE = 0.3
+"""Part of the call's time that a generator may take to write the summaries that are shown."""
+JUDGE_SHARE = 0.2
+"""The same for the boundaries of idms leaves; what is not judged by then is cut by embeddings."""
 OUTLINE_SHARE = 0.15
 """Part of the budget that the outline of the tree may take."""
 
@@ -46,7 +53,7 @@ class TreePassage(BaseModel):
 class RaptorQueryResult(BaseModel):
     """Structured part of the answer."""
 
-    tree: str = Field(description="Handle of the tree; pass it as the only source to ask the same tree again")
+    tree: str = Field(description="Handle of the tree; pass it as source to ask the same tree again")
     mode: str
     layers: int
     leaves: int
@@ -61,7 +68,7 @@ async def raptor_query(
     sources: Annotated[
         list[str],
         Field(
-            description="URLs, file or folder paths, handles; or one winnow://tree/ handle of an earlier answer.",
+            description="URLs, files, folders, handles; an earlier winnow://tree/ handle, alone or with more to add.",
             min_length=1,
             max_length=50,
         ),
@@ -73,7 +80,7 @@ async def raptor_query(
             description="guided finds facts best; collapsed adds summaries, for themes; traversal walks from the top."
         ),
     ] = "guided",
-    max_tokens: Annotated[int, Field(description="Most tokens of the answer.", ge=200, le=20000)] = 2000,
+    max_tokens: Annotated[int, Field(description="Token budget.", ge=200, le=20000)] = 2000,
     chunking: Annotated[
         Literal["sentences", "idms"], Field(description="How leaves are cut: fixed size, or where the subject changes.")
     ] = "sentences",
@@ -83,7 +90,8 @@ async def raptor_query(
     The tree is kept: pass its handle as the source of the next question. For single pages use extract_relevant.
     """
     services, report = services_of(ctx), reporter(ctx)
-    tree, failures = await _tree(sources, chunking, services, report)
+    judge = judge_of(services.generator, store=services.stores.scores, seconds=services.seconds * JUDGE_SHARE)
+    tree, failures = await _tree(sources, chunking, services, report, judge)
     mark = new_mark()
     sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
     sheet.add_cut(notice(mark))
@@ -91,10 +99,14 @@ async def raptor_query(
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
     options = QueryOptions(mode=mode, max_tokens=max(1, sheet.room))
     found = await query_tree(tree, question, options=options, embedder=services.embedder)
-    documents = await _documents(tree, found.passages, services)
+    passages = found.passages
+    if services.generator is not None:
+        writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
+        passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)
+    documents = await _documents(tree, passages, services)
     evidence, shown = await in_thread(
         fit_evidence,
-        to_evidence(tree, found.passages, documents),
+        to_evidence(tree, passages, documents),
         max_tokens=sheet.room,
         mark=mark,
         links=max_tokens >= LINKS_FROM,
@@ -102,8 +114,10 @@ async def raptor_query(
     sheet.add(shown.text)
     sheet.release()
     sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers; ask it again as {tree.id}")
-    if len(evidence) < len(found.passages):
-        sheet.add_cut(f"{len(found.passages) - len(evidence)} passages did not fit; a larger max_tokens shows more.")
+    if len(evidence) < len(passages):
+        sheet.add_cut(f"{len(passages) - len(evidence)} passages did not fit; a larger max_tokens shows more.")
+    if judge is not None and chunking == "idms":
+        sheet.add_cut(one_line(judge.trouble) or f"Boundaries by {judge.name}.")
     for failure in failures[:5]:
         sheet.add_cut(f"Not read: {one_line(failure)}")
     data = _data(tree, mode, evidence, shown.labels, failures, sheet.tokens)
@@ -111,36 +125,56 @@ async def raptor_query(
 
 
 async def _tree(
-    sources: list[str], chunking: Literal["sentences", "idms"], services: Services, report: Report
+    sources: list[str],
+    chunking: Literal["sentences", "idms"],
+    services: Services,
+    report: Report,
+    judge: Judge | None,
 ) -> tuple[Tree, list[str]]:
-    handles = [source for source in sources if source.startswith("winnow://tree/")]
-    if handles:
-        if len(sources) > 1:
-            raise UsageError(
-                "A tree handle stands alone in sources.", hint="Pass one winnow://tree/ handle, or URLs and files."
-            )
-        tree = await in_thread(find_tree, services.stores.trees, handles[0])
-        if tree is None:
-            raise SourceNotFound(
-                f"The tree {handles[0]} is unknown or has expired.", source=handles[0], hint="Pass its sources again."
-            )
-        return tree, []
-    loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
+    """Return the tree of a handle, a tree grown from it by further sources, or a tree of the sources."""
+    handles = [source for source in sources if source.startswith(SCHEME)]
+    if len(handles) > 1:
+        raise UsageError("Two trees cannot be joined.", hint="Pass one winnow://tree/ handle, and URLs and files.")
+    before = await _kept_tree(handles[0], services) if handles else None
+    named = [source for source in sources if source not in handles]
+    if before is not None and not named:
+        return before, []
+    standing = await _pages(before, range(len(before.sources)), services) if before else {}
+    gone = [s.url for place, s in enumerate(before.sources) if place not in standing] if before else []
+    loaded = await load_sources([*gone, *named], services, seconds=services.seconds * FETCH_SHARE, report=report)
+    # A page that was named again stands for its earlier self.
+    fresh = {document.page.final_url for document in loaded.documents}
+    kept = [document for document in standing.values() if document.page.final_url not in fresh]
     tree = await build_tree(
-        loaded.documents,
+        [*kept, *loaded.documents],
         embedder=services.embedder,
-        options=TreeOptions(chunking=chunking),
+        options=before.built_with.options if before else TreeOptions(chunking=chunking),
         store=services.stores.trees,
         report=report,
+        grown_from=before,
+        judge=judge,
     )
     return tree, [f"{f.source}: {f.reason}" for f in loaded.failures]
+
+
+async def _kept_tree(handle: str, services: Services) -> Tree:
+    tree = await in_thread(find_tree, services.stores.trees, handle)
+    if tree is None:
+        raise SourceNotFound(
+            f"The tree {handle} is unknown or has expired.", source=handle, hint="Pass its sources again."
+        )
+    return tree
 
 
 async def _documents(tree: Tree, passages: Sequence[Passage], services: Services) -> dict[int, Document]:
     """Return the pages behind the passages, by index into the tree's sources, as far as they are still kept."""
     needed = {leaf.document for passage in passages for leaf in (tree.leaves[i] for i in passage.leaves)}
+    return await _pages(tree, sorted(needed), services)
+
+
+async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[int, Document]:
     documents: dict[int, Document] = {}
-    for place in sorted(needed):
+    for place in places:
         source = tree.sources[place]
         named = Page(source.url, source.url, source.title, "", "", content_hash=source.content_hash)
         page = await in_thread(find_page, services.stores.pages, page_handle(named))

@@ -11,8 +11,17 @@ from pydantic import BaseModel, Field
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
-from tools.context import ToolContext, answer, behind, reporter, services_of
+from tools.context import ToolContext, behind, reporter, services_of
+from tools.context import answer as reply
 from tools.passages import Passage, passages
+
+
+class Statement(BaseModel):
+    """One sentence of a written answer; its words stand in the text part."""
+
+    labels: list[str]
+    supported: bool
+    reason: str
 
 
 class ResearchResult(BaseModel):
@@ -28,6 +37,8 @@ class ResearchResult(BaseModel):
     providers: list[str] = Field(description="Each provider with its status and reason")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     left_out: int = Field(description="Scored sentences that did not fit")
+    answer: list[Statement] = Field(default=[], description="Check of each sentence of a written answer")
+    parsed_by: str = "rules"
     tokens: int = Field(description="Tokens of the text part")
 
 
@@ -36,11 +47,12 @@ async def research(
         str, Field(description="The question, in full and in any language.", min_length=1, max_length=2000)
     ],
     ctx: ToolContext,
-    max_tokens: Annotated[int, Field(description="Most tokens of the answer.", ge=200, le=20000)] = 3000,
+    max_tokens: Annotated[int, Field(description="Token budget.", ge=200, le=20000)] = 3000,
     max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=20)] = 8,
     freshness: Annotated[
-        Literal["any", "day", "week", "month", "year"], Field(description="Only pages from this last period.")
+        Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
     ] = "any",
+    answer: Annotated[bool, Field(description="Let the local model answer too.")] = False,
 ) -> Annotated[CallToolResult, ResearchResult]:
     """Find evidence for a question on the web (or in the user's folders): searches, reads, returns cited passages.
 
@@ -48,9 +60,9 @@ async def research(
     deeper into one page use fetch_and_prune_html or extract_relevant.
     """
     wanted = Wanted(question, max_pages, freshness)
-    found = await run(wanted, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx))
+    found = await run(wanted, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx), write=answer)
     pages = behind(found.assembled.evidence, found.gathered.documents.values())
-    return answer(found.text, _data(found), pages=pages)
+    return reply(found.text, _data(found), pages=pages)
 
 
 def _data(found: Researched) -> ResearchResult:
@@ -66,5 +78,10 @@ def _data(found: Researched) -> ResearchResult:
         providers=[f"{o.provider}: {o.status} {o.reason}".strip() for o in gathered.outcomes],
         failures=[f"{f.source}: {f.reason}" for f in gathered.failures],
         left_out=found.assembled.left_out,
+        answer=[
+            Statement(labels=list(one.labels), supported=one.supported, reason=one.reason)
+            for one in (found.written.statements if found.written else ())
+        ],
+        parsed_by=gathered.parsed.made_by,
         tokens=found.tokens,
     )

@@ -51,6 +51,7 @@ class SearchWebResult(BaseModel):
     entities: list[str] = Field(description="Names and unknown words, kept whole")
     need_search: bool = Field(description="Whether the request needs a search at all; advice only")
     freshness: str
+    parsed_by: str = "rules"
     hits: list[Hit]
     providers: list[str] = Field(description="Each provider with its status and reason")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
@@ -60,34 +61,30 @@ class SearchWebResult(BaseModel):
 async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its schema
     query: Annotated[
         str,
-        Field(description="What to find, as a question or keywords, in any language.", min_length=1, max_length=2000),
+        Field(description="What to find, in any language.", min_length=1, max_length=2000),
     ],
     ctx: ToolContext,
     max_results: Annotated[int, Field(description="Pages to return.", ge=1, le=20)] = 8,
     freshness: Annotated[
-        Literal["any", "day", "week", "month", "year"], Field(description="Only pages from this last period.")
+        Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
     ] = "any",
-    language: Annotated[
-        str, Field(description="ISO 639-1 code of the pages, e.g. 'de'; empty for any.", max_length=8)
-    ] = "",
-    site: Annotated[str, Field(description="Only pages of this host, e.g. 'python.org'.", max_length=253)] = "",
-    after: Annotated[str, Field(description="First ISO day of publication.", pattern=DAY)] = "",
-    before: Annotated[str, Field(description="Last ISO day of publication.", pattern=DAY)] = "",
-    region: Annotated[str, Field(description="ISO 3166 code of the country, e.g. 'at'.", pattern=REGION)] = "",
-    safe_search: Annotated[
-        Literal["", "off", "moderate", "strict"], Field(description="Adult pages; empty for the provider's default.")
-    ] = "",
+    language: Annotated[str, Field(description="ISO 639-1 code, e.g. 'de'.", max_length=8)] = "",
+    site: Annotated[str, Field(description="One host only.", max_length=253)] = "",
+    after: Annotated[str, Field(description="First ISO day.", pattern=DAY)] = "",
+    before: Annotated[str, Field(description="Last ISO day.", pattern=DAY)] = "",
+    region: Annotated[str, Field(description="Country code, e.g. 'at'.", pattern=REGION)] = "",
+    safe_search: Annotated[Literal["", "off", "moderate", "strict"], Field(description="Filter for adult pages.")] = "",
     page: Annotated[int, Field(description="Page of results.", ge=1, le=10)] = 1,
     rank: Annotated[
         Literal["mixed", "snippet", "engine"],
-        Field(description="mixed reads the pages and is best; snippet is faster; engine keeps the engine's order."),
+        Field(description="mixed reads the pages: best; snippet: faster."),
     ] = "mixed",
-    max_tokens: Annotated[int, Field(description="Most tokens of the answer.", ge=100, le=20000)] = 1500,
+    max_tokens: Annotated[int, Field(description="Token budget.", ge=100, le=20000)] = 1500,
 ) -> Annotated[CallToolResult, SearchWebResult]:
-    """Search the web (or the user's document folders); returns pages ranked by how well they answer.
+    """Search the web (or the user's folders) for pages, ranked by how well they answer.
 
-    Use it to find pages. To get evidence for a question in one call, use research instead; to read a page found here,
-    pass its handle (or URL) to fetch_and_prune_html. Put times into freshness, not into the query.
+    For evidence on a question use research instead. To read a page found here pass its handle to fetch_and_prune_html.
+    Put times into freshness, not into the query.
     """
     filters = SearchQuery(
         "", since=_day(after), until=_day(before), region=region, site=_host(site), safe=safe_search, page=page
@@ -144,6 +141,8 @@ def _text(gathered: Gathered, max_tokens: int) -> tuple[str, int]:
     for outcome in gathered.outcomes:
         if outcome.status != "ok" or outcome.reason:
             sheet.add_cut(f"{outcome.provider}: {outcome.status}. {one_line(outcome.reason)}")
+    if gathered.parsed.fallback:
+        sheet.add_cut(one_line(gathered.parsed.fallback))
     for failure in gathered.failures[:3]:
         sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
     return sheet.text, sheet.tokens
@@ -164,6 +163,7 @@ def _data(gathered: Gathered, tokens: int) -> SearchWebResult:
         entities=list(gathered.parsed.entities),
         need_search=gathered.parsed.need_search,
         freshness=gathered.parsed.queries[0].freshness,
+        parsed_by=gathered.parsed.made_by,
         hits=[
             Hit(
                 place=place,

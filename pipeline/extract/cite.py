@@ -5,6 +5,7 @@ first match whose ends are word boundaries; `start` and `end` must each lie with
 Not for: choosing what to cite.
 """
 
+import html
 import re
 from bisect import bisect_right
 from typing import Final
@@ -31,8 +32,14 @@ _CJK_CUT: Final = 24
 
 _WORD: Final = re.compile(r"\S+")
 _CLAUSE: Final = re.compile(r"[、，,；;：:。！？\s]+")
+_INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
+_PARTING: Final = re.compile(rf"<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>")
+"""A tag that ends a block or a line."""
+_TAG: Final = re.compile(r"<[^>]*>")
 _SEPARATOR: Final = re.compile(r"\n|\s\|\s")
 """What stands between units and between a row's cells in the document's text, and nowhere on the page."""
+_BEFORE: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
+"""The same with the colon that we put between a term and its definition."""
 _EDGE: Final = " \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
 
 
@@ -74,7 +81,9 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
         block = _block_at(document, place)
         stop = end if block is None else min(end, block.end)
         if block is not None and block.kind == "row" and block.cells and place <= block.start:
-            spans += _cells(document.text, block)
+            spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(document.text, block)
+        elif block is not None and (parts := _parts(document.text, block)):
+            spans += [(max(a, place), min(b, stop)) for a, b in parts if a < stop and b > place]
         else:
             for line in re.finditer(r"[^\n\r\v\f\u2028\u2029]+", document.text[place:stop]):
                 spans.append((place + line.start(), place + line.end()))
@@ -89,6 +98,25 @@ def _block_at(document: Document, place: int) -> Block | None:
     if index >= 0 and blocks[index].start <= place < blocks[index].end:
         return blocks[index]
     return None
+
+
+def _parts(text: str, block: Block) -> list[tuple[int, int]]:
+    """Where the pieces of a unit stand that its elements part: a card's title and text, a term and its definition.
+
+    Empty where it is one piece; a browser finds no words across the boundary of a block or a line break.
+    """
+    if block.kind == "code":
+        return []
+    pieces = [_TAG.sub("", piece) for piece in _PARTING.split(block.html)]
+    words = [" ".join(html.unescape(piece).split()) for piece in pieces]
+    spans: list[tuple[int, int]] = []
+    place = block.start
+    for piece in filter(None, words):
+        found = text.find(piece, place, block.end)
+        if found >= 0:
+            spans.append((found, found + len(piece)))
+            place = found + len(piece)
+    return spans if len(spans) > 1 else []
 
 
 def _cells(text: str, block: Block) -> list[tuple[int, int]]:
@@ -181,7 +209,7 @@ def _with_context(text: str, start: int, end: int, head: str, *, tail: str = "")
     if _first_place(text, start, end) == start:
         return middle
     low = max(0, start - _CONTEXT_REACH)
-    before = [piece for piece in _SEPARATOR.split(text[low:start]) if piece.strip()]
+    before = [piece for piece in _BEFORE.split(text[low:start]) if piece.strip()]
     words = before[-1].split()[-_CONTEXT:] if before else []
     if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
         words = words[1:]

@@ -57,9 +57,13 @@ def numbered(sentences: Iterable[Sentence]) -> str:
 def paper_tags(sentences: Iterable[Sentence]) -> str:
     """Return `<TAG-i>…</TAG-i>` a sentence, the paper's form; anything like such a tag in the text is defused."""
     return "\n".join(
-        f"<TAG-{sentence.number}>{_TAG_OPENING.sub(_DEFUSED, one_line(sentence.text))}</TAG-{sentence.number}>"
-        for sentence in sentences
+        f"<TAG-{sentence.number}>{defused(sentence.text)}</TAG-{sentence.number}>" for sentence in sentences
     )
+
+
+def defused(text: str) -> str:
+    """Return `text` on one line with the bracket of anything like one of our tags replaced."""
+    return _TAG_OPENING.sub(_DEFUSED, one_line(text))
 
 
 def _unit_spans(block: Block, text: str) -> list[tuple[int, int]]:

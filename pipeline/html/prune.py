@@ -163,7 +163,7 @@ async def _with_paths(
 
 def _made_by(finer: BlockScorer, ranking: PathRanking) -> str:
     if not ranking.shown:
-        return f"{finer.name} had no room for a block of these pages and scored nothing"
+        return f"no block paths by {finer.name}: {ranking.failure}"
     return f"block paths by {finer.name}, which was shown {ranking.shown} of {ranking.total} blocks"
 
 
@@ -221,7 +221,7 @@ def _paper_parts(documents: Sequence[Document], found: PaperBlocks, order: list[
 
 def reading_order(pieces: Sequence[Piece]) -> Floats:
     """Return scores that fall with the place on the page, content before furniture."""
-    longest = max((piece.block for piece in pieces), default=0) + 1
+    longest = max((piece.block for piece in pieces), default=0) + 2  # an imprint's block is -1
     return np.array(
         [2.0 * piece.main - piece.block / longest - 1e-9 * piece.start for piece in pieces], dtype=np.float32
     )

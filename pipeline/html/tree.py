@@ -30,6 +30,10 @@ BLOCK_TAGS: Final = tags(
 
 VOID_TAGS: Final = frozenset({"br", "hr", "img", "wbr"})
 NO_ATTRS: Final[Mapping[str, str]] = {}
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
+)
+"""Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living scripts and emoji."""
 _CJK_CHARACTER: Final = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f]")
 
 
@@ -53,6 +57,48 @@ class Node:
     def __repr__(self) -> str:
         """Tag and number of children."""
         return f"<Node {self.tag} with {len(self.children)} children>"
+
+
+def add_text(node: Node, text: str, *, pre: bool) -> None:
+    """Append a text, blanks folded (not inside `pre`) and dropped where a line begins."""
+    if not text.isascii():
+        text = _INVISIBLE.sub("", text)
+    children = node.children
+    if pre:
+        if text:
+            children.append(text)
+        return
+    if text.isspace() or not text:
+        if text:
+            add_space(node)
+        return
+    folded = " ".join(text.split())
+    if text[0].isspace():
+        add_space(node)
+    children.append(folded + " " if text[-1].isspace() else folded)
+
+
+def add_space(node: Node) -> None:
+    """Append a space unless the line begins here or ends in a space already."""
+    if not node.children:
+        if node.tag not in BLOCK_TAGS and node.tag != "html":  # inside an inline element the line has begun before
+            node.children.append(" ")
+        return
+    last = node.children[-1]
+    if isinstance(last, str):
+        if not last.endswith((" ", "\n")):
+            node.children.append(" ")
+    elif last.tag not in BLOCK_TAGS and last.tag not in VOID_TAGS:
+        node.children.append(" ")
+
+
+def trim(node: Node) -> None:
+    """Drop the blanks at the end of a line."""
+    children = node.children
+    while children and children[-1] == " ":
+        children.pop()
+    if children and isinstance(last := children[-1], str) and last.endswith(" "):
+        children[-1] = last[:-1]
 
 
 def walk(root: Node) -> Iterator[Node]:

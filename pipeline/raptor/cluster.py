@@ -4,10 +4,12 @@ Three methods with one result, clusters of node numbers in which every node stan
 - `kmeans`: spherical k-means in two steps, some nodes in two clusters. Loses 0 to 0.7 points of collapsed recall
   against UMAP and a Gaussian mixture at a three-hundredth of its time (notes/raptor §2, §3), hence the default.
 - `gmm`: the paper's Gaussian mixture with BIC (`gauss.py`), on principal components instead of UMAP.
+- `umap`: the same on UMAP's points, as in the paper (`manifold.py`, extra `umap`).
 - `runs`: neighbours in the text, cut where the subject changes.
 Deterministic: one seed, ties to the lower number. Not for: summaries, or which nodes make a layer (`build.py`).
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.raptor.gauss import soft_mixture
+from pipeline.raptor.manifold import umap_points
 from pipeline.raptor.tree import Clustering
 from pipeline.segment.partition import partition
 from pipeline.work import check_cancelled
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+Reduction = Callable[[NDArray[np.float64], int], NDArray[np.float64]]
 
 CHILDREN: Final = 7
 """Wished children a cluster (RAPTOR App. B: 6.7 on average)."""
@@ -67,6 +71,7 @@ def cluster(layer: Layer, method: Clustering) -> list[tuple[int, ...]]:
     methods: dict[Clustering, Callable[[Layer], list[list[int]]]] = {
         "kmeans": _soft_kmeans,
         "gmm": _mixture,
+        "umap": _umap_mixture,
         "runs": _runs,
     }
     groups = methods[method](layer)
@@ -85,16 +90,24 @@ def _runs(layer: Layer) -> list[list[int]]:
     return [list(range(*run)) for run in partition(layer.vectors, layer.tokens, minimum=most // 4, maximum=most)]
 
 
-def _mixture(layer: Layer) -> list[list[int]]:
+def _umap_mixture(layer: Layer) -> list[list[int]]:
+    # Neighbours as in the reference: the square root of the nodes for the whole, ten within a part.
+    wide = functools.partial(umap_points, neighbours=math.isqrt(len(layer.vectors) - 1), seed=layer.seed)
+    near = functools.partial(umap_points, neighbours=10, seed=layer.seed)
+    return _mixture(layer, wide, near)
+
+
+def _mixture(layer: Layer, wide: Reduction | None = None, near: Reduction | None = None) -> list[list[int]]:
     """Soft clusters by Gaussian mixture, global then local; those over the window are clustered again."""
+    coarse = soft_mixture(layer.vectors, seed=layer.seed, reduced=wide)
     clusters: list[list[int]] = []
-    for rough in soft_mixture(layer.vectors, seed=layer.seed):
+    for rough in coarse:
         members = np.asarray(rough)
-        local = soft_mixture(layer.vectors[members], seed=layer.seed)
+        local = soft_mixture(layer.vectors[members], seed=layer.seed, reduced=near)
         clusters.extend([int(members[i]) for i in group] for group in local)
     if len(clusters) > len(layer.vectors) * 0.75:
         # The mixture found more themes than a tree can stand on: take the coarse step alone.
-        clusters = [list(rough) for rough in soft_mixture(layer.vectors, seed=layer.seed)]
+        clusters = [list(rough) for rough in coarse]
     return _within_window(layer, clusters)
 
 
@@ -125,13 +138,36 @@ def _soft_kmeans(layer: Layer) -> list[list[int]]:
     return [group for bundle in bundles for group in _spilled(layer, _without_singles(layer, bundle))]
 
 
-def _capped(layer: Layer, group: list[int]) -> list[list[int]]:
-    """Cut `group` in two until every part is within `MOST_CHILDREN` and the window."""
+def join_clusters(layer: Layer, kept: Sequence[Sequence[int]], method: Clustering) -> list[tuple[int, ...]]:
+    """Return the clusters `kept` with the nodes that none of them has let into the nearest; as `cluster` does.
+
+    A cluster that becomes too large is cut in two, and a newcomer between two clusters may join both. Where less than
+    half of the nodes are in `kept`, all are clustered anew.
+    """
+    n = len(layer.vectors)
+    known = {i for group in kept for i in group}
+    if 2 * len(known) < n:
+        return cluster(layer, method)
+    clusters = [list(group) for group in kept]
+    fresh = sorted(set(range(n)) - known)
+    most = max(MOST_CHILDREN, *map(len, clusters))
+    if fresh:
+        nearest = _nearest(layer.vectors[np.asarray(fresh)], _centres(layer.vectors, clusters))
+        for node, to in zip(fresh, nearest.tolist(), strict=True):
+            clusters[to].append(node)
+    clusters = [part for group in clusters for part in _capped(layer, group, most)]
+    clusters = _spilled(layer, _without_singles(layer, clusters), only=frozenset(fresh))
+    done = sorted({tuple(sorted(set(group))) for group in clusters if group})
+    return done if len(done) < n else []
+
+
+def _capped(layer: Layer, group: list[int], most: int = MOST_CHILDREN) -> list[list[int]]:
+    """Cut `group` in two until every part is within `most` members and the window."""
     done: list[list[int]] = []
     waiting = [group]
     while waiting:
         part = waiting.pop()
-        fits = len(part) <= MOST_CHILDREN and sum(layer.tokens[i] for i in part) <= layer.window
+        fits = len(part) <= most and sum(layer.tokens[i] for i in part) <= layer.window
         if fits or len(part) < 2:
             done.append(part)
         else:
@@ -221,15 +257,17 @@ def _without_singles(layer: Layer, clusters: list[list[int]]) -> list[list[int]]
     return [group for group in clusters if group]
 
 
-def _spilled(layer: Layer, clusters: list[list[int]]) -> list[list[int]]:
-    """Let the nodes that stand between two of `clusters` join both, within cap and window."""
+def _spilled(layer: Layer, clusters: list[list[int]], only: frozenset[int] | None = None) -> list[list[int]]:
+    """Let the nodes (of `only`, if given) that stand between two of `clusters` join both, within cap and window."""
     if len(clusters) < 2:
         return clusters
     members = np.concatenate([np.asarray(group) for group in clusters])
     own = np.repeat(np.arange(len(clusters)), [len(group) for group in clusters])
     second, gap = _second_best(layer.vectors[members], own, _centres(layer.vectors, clusters))
     totals = [sum(layer.tokens[i] for i in group) for group in clusters]
-    for place in np.lexsort((members, gap))[: int(SPILL_SHARE * len(members))]:
+    nodes = len(members) if only is None else len(only)
+    order = [i for i in np.lexsort((members, gap)).tolist() if only is None or int(members[i]) in only]
+    for place in order[: int(SPILL_SHARE * nodes)]:
         node, to = int(members[place]), int(second[place])
         fits = totals[to] + layer.tokens[node] <= layer.window and len(clusters[to]) < MOST_CHILDREN
         if gap[place] <= SPILL_GAP and fits:

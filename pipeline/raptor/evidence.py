@@ -65,7 +65,8 @@ def _evidence(tree: Tree, passage: Passage, documents: Mapping[int, Document]) -
 def _sources(tree: Tree, passage: Passage, documents: Mapping[int, Document]) -> tuple[str, ...]:
     """Return the citations of what a summary stands on: its quoted sentences, or the leaves below."""
     node = next(node for node in tree.nodes if node.id == passage.node)
-    spans = [(quote.leaf, quote.start, quote.end) for quote in node.quotes] or [
+    quotes = () if passage.written else node.quotes
+    spans = [(quote.leaf, quote.start, quote.end) for quote in quotes] or [
         (leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in passage.leaves
     ]
     cited = []

@@ -1,10 +1,11 @@
 """A Gaussian mixture with full covariance, its size chosen by BIC: the paper's clustering (RAPTOR §3).
 
-Works on principal components instead of UMAP, whose layout costs 30 ms a leaf and differs from build to build. With
+Works on principal components unless another reduction is passed in (`manifold.py` has UMAP, 30 ms a leaf). With
 components and *diagonal* covariances BIC wants clusters of two or three (notes/raptor §3); full covariances, priced by
 their parameters, do not. Not for: the default clustering (`cluster.py`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,18 +35,21 @@ class _Fit:
     """Probabilities [n, k]."""
 
 
-def soft_mixture(vectors: NDArray[np.float32], *, seed: int) -> list[list[int]]:
+def soft_mixture(
+    vectors: NDArray[np.float32], *, seed: int, reduced: Callable[[Doubles, int], Doubles] | None = None
+) -> list[list[int]]:
     """Return the clusters of the best mixture by BIC, each a list of row numbers; a row may stand in several.
 
     Args:
         vectors: Rows to cluster, [n, d].
         seed: Fixes the start of every fit.
+        reduced: From rows [n, d] and a dimension to points [n, dimension]; None takes principal components.
     """
     n = len(vectors)
     # Fewer points than parameters of one Gaussian in two dimensions: there is nothing to choose by.
     if n <= 6:
         return [list(range(n))]
-    points = principal_components(vectors.astype(np.float64), min(DIMENSIONS, max(2, n // 8)))
+    points = (reduced or principal_components)(vectors.astype(np.float64), min(DIMENSIONS, max(2, n // 8)))
     if float(points.var(axis=0).sum()) < 1e-9:
         return [list(range(n))]
     best: _Fit | None = None

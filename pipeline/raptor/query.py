@@ -8,6 +8,7 @@ whose summaries compete with leaves for the room loses to its own leaves by 1 to
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Final, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from pipeline.rank.words import index_terms
 from pipeline.raptor.fill import fill
 from pipeline.raptor.tree import Tree
 from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.trace import traced
 from pipeline.work import in_thread
 
 Floats = NDArray[np.float32]
@@ -33,6 +35,10 @@ NEIGHBOUR_LIFT: Final = (0.15, 0.3)
 The large ones are the note's (§3, chosen on qasper, chunkeval and fairytale). Mean recall at 2,000 tokens on the two
 halves of the questions of bench/raptor.py: no lift .697, .703; these .725, .743; twice these .742, .743, but covidqa
 falls from .814 to .793 on the second half. At 500: no lift .480, .473; the small ones .485, .473; large .487, .460."""
+ONE_DOCUMENT: Final = 2.0
+"""Factor of both lifts where the tree has one document. Among many it favours whole documents (pooled covidqa at 1,000
+tokens: -.069); within one it finds the place: qmsum_s at 500, 1,000, 2,000 tokens +.045, +.10, +.13 over fused leaves
+against +.031, +.04, +.08 at 1; policyqa, and covidqa with a tree a paper, move within noise."""
 LIFT_BUDGETS: Final = (500, 2000)
 """Tokens up to which the small lifts hold and from which the large ones do; between them they grow evenly."""
 SUMMARY_SHARE: Final = 0.8
@@ -89,6 +95,8 @@ class QueryOptions:
     """For `traversal`: nodes kept a layer."""
     depth: int | None = None
     """For `traversal`: layers walked from the roots; None goes down to the leaves."""
+    scores: Literal["fused", "cosine"] = "fused"
+    """For `collapsed` and `traversal`: words and embedding, nothing said twice; or the paper's cosine alone."""
     broad: bool | None = None
     """Whether summaries may take part of a guided answer; None decides by the question's words."""
 
@@ -129,6 +137,8 @@ class Passage:
     end: int
     cut: bool = False
     """Whether the text was shortened because nothing whole fitted the budget."""
+    written: bool = False
+    """Whether a generator wrote the text; it then stands on all of `leaves`, not on quoted sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +187,7 @@ def _broad_terms(language: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(index_terms(_CUES, language=language)), frozenset(index_terms(_FILLERS, language=language))
 
 
+@traced("query_tree")
 async def query_tree(tree: Tree, question: str, *, options: QueryOptions, embedder: Embedder | None) -> TreeAnswer:
     """Return the passages of `tree` that answer `question` best, within `options.max_tokens`.
 
@@ -244,6 +255,8 @@ def leaf_scores(tree: Tree, question: str, vector: Floats | None, *, lift_for: i
         section = float(np.interp(lift_for, LIFT_BUDGETS, SECTION_LIFT))
         beside = float(np.interp(lift_for, LIFT_BUDGETS, NEIGHBOUR_LIFT))
         documents = _documents(tree)
+        if documents[0] == documents[-1]:
+            section, beside = ONE_DOCUMENT * section, ONE_DOCUMENT * beside
         lists = [lifted(scores, tree.runs, documents, section=section, beside=beside) for scores in lists]
     return np.asarray(blend(lists), dtype=np.float32)
 
@@ -289,24 +302,31 @@ def _overview(tree: Tree, room: int) -> list[int]:
     return chosen
 
 
-def _node_scores(tree: Tree, question: str, vector: Floats | None) -> Floats:
-    """Cosine to every node, as the paper has it; BM25, a summary by its leaves' mean, where there is no vector."""
+def _node_scores(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> Floats:
+    """One score a node: words (a summary's by its leaves' mean) and cosine blended, or the paper's cosine alone."""
     if vector is not None:
-        return np.asarray(tree.vectors.astype(np.float32) @ vector, dtype=np.float32)
+        cosine = np.asarray(tree.vectors.astype(np.float32) @ vector, dtype=np.float32)
+        if options.scores == "cosine":
+            return cosine
     words = tree.lexical.scores(question)
-    above = [words[list(node.leaves)].mean() for node in tree.nodes[len(words) :]]
-    return np.concatenate((words, np.asarray(above, dtype=np.float32)))
+    inner = tree.nodes[len(words) :]
+    if inner:
+        sizes = np.asarray([len(node.leaves) for node in inner])
+        below = np.fromiter(chain.from_iterable(node.leaves for node in inner), dtype=np.int64, count=int(sizes.sum()))
+        means = np.add.reduceat(words[below], np.cumsum(sizes) - sizes) / sizes
+        words = np.concatenate((words, means.astype(np.float32)))
+    return words if vector is None else blend([words, cosine])
 
 
 def _collapsed(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> _Picked:
-    scores = _node_scores(tree, question, vector)
+    scores = _node_scores(tree, question, vector, options)
     order = np.argsort(-scores, kind="stable").tolist()
-    chosen = fill(tree, order, options.max_tokens, distinct=False)
+    chosen = fill(tree, order, options.max_tokens, distinct=options.scores == "fused")
     return _Picked(chosen, scores, len(tree.nodes), "nodes of all layers by likeness to the question (collapsed tree)")
 
 
 def _traversal(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> _Picked:
-    scores = _node_scores(tree, question, vector)
+    scores = _node_scores(tree, question, vector, options)
     level = list(tree.roots)
     walked: list[int] = []
     considered = 0
@@ -321,7 +341,7 @@ def _traversal(tree: Tree, question: str, vector: Floats | None, options: QueryO
         level = [child for node in best for child in tree.nodes[node].children]
     # Root first, the summaries alone would fill the budget of a deep tree; the likeliest of all that was walked go in.
     walked.sort(key=lambda i: (-float(scores[i]), i))
-    chosen = fill(tree, walked, options.max_tokens, distinct=False)
+    chosen = fill(tree, walked, options.max_tokens, distinct=options.scores == "fused")
     reason = f"the {options.top_k} likeliest nodes of each layer from the roots down (tree traversal)"
     return _Picked(chosen, scores, considered, reason)
 
@@ -375,4 +395,5 @@ def _passage(tree: Tree, i: int, score: float, *, text: str | None = None) -> Pa
         start=first.start if one else -1,
         end=last.end if one else -1,
         cut=text is not None,
+        written=node.is_summary and not node.quotes,
     )

@@ -10,16 +10,20 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cache.store import Store
 from models.protocols import Generator
 from pipeline.extract.sentences import split_sentences
-from pipeline.raptor.tree import Quote
+from pipeline.rank.words import index_terms
+from pipeline.raptor.tree import UNUSED_SECONDS, Quote
 from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.work import in_thread
+from prompts import Prompt, load
 
 EXTRACTIVE: Final = "extractive"
 SHORTEST: Final = 6
@@ -32,8 +36,29 @@ FIRST_BONUS: Final = 1.15
 MOST_CANDIDATES: Final = 400
 """Sentences looked at for one summary; a cluster within the window holds about 150."""
 
+READ_SHARE: Final = 0.7
+"""Part of a generator's context that the children may fill, counted by our tokens; its own may be a third more."""
+WORDS_A_TOKEN: Final = 0.6
+"""Words asked for, a token of room: English has 0.75, and models overshoot."""
+SPARE_TOKENS: Final = 40
+"""Tokens a generator may write over the bound, so that its last sentence ends; what is too long is left out."""
+MOST_UNBORNE: Final = 8
+BORNE_SHARE: Final = 0.5
+"""Part of a written sentence's terms that the children must have. SmolLM2-135M writes sentences about "the passage";
+a paraphrase shares more than half of its stems with what it says anew."""
+
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_NAME: Final = re.compile(r"(?<![.!?]\s)(?<!^)\b[^\W\d_a-zß-öø-ÿ][\w’'-]+")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_NAME: Final = re.compile(r"(?<![\w'’])(?![a-zß-öø-ÿ])[^\W\d_][^\W\d_]+(?:['’][^\W\d_]+)?")
+_ENDS: Final = tuple('.!?。！？…"”»)')
+_OPENING_WORDS: Final = (
+    "according additionally also although another based because besides both despite during each finally firstly "
+    "furthermore generally given however including instead key lastly later main many meanwhile moreover most "
+    "notably one other others overall people secondly several similarly since some specifically such summary text "
+    "therefore though through throughout thus together two unlike various when whereas while"
+)
+_OPENINGS: Final = frozenset(_OPENING_WORDS.split())
+"""Words that open a sentence about anything; stop words do so as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +83,8 @@ class Summary:
     text: str
     quotes: tuple[Quote, ...]
     """Where each sentence stands, for an extractive summary; empty for a written one."""
+    unborne: tuple[str, ...] = ()
+    """Numbers and names of a written summary that no child has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +92,13 @@ class Writer:
     """A generator with the prompt that makes it summarise."""
 
     generator: Generator
-    prompt: str
-    """The user's message; `{context}` is replaced by the children's texts."""
-    system: str = ""
+    prompt: Prompt = field(default_factory=lambda: load("tree_summary"))
+    """With places for `words` and `context`."""
 
     @property
     def name(self) -> str:
         """Generator and prompt; part of the key of every summary it wrote."""
-        digest = hashlib.blake2b(f"{self.system}\x00{self.prompt}".encode(), digest_size=6).hexdigest()
-        return f"{self.generator.name}:{digest}"
+        return f"{self.generator.name}:{self.prompt.version}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,33 +171,80 @@ def _value(candidate: Candidate, worth: dict[int, float]) -> float:
     return carried * (0.5 + max(0.0, candidate.likeness)) * (FIRST_BONUS if candidate.opens else 1.0)
 
 
-async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int) -> str:
+async def kept_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int, store: Store | None) -> Summary:
+    """Return the generator's summary of `texts`, kept in `store` by their content: the same texts are written once.
+
+    Raises:
+        ModelError: The generator failed.
+    """
+    digest = hashlib.blake2b("\x00".join(texts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    key = f"summary:{writer.name}:{max_tokens}:{digest}"
+    kept = await in_thread(store.get_json, key) if store else None
+    if isinstance(kept, list) and kept:
+        return Summary(str(kept[0]), (), tuple(map(str, kept[1:])))
+    summary = await write_summary(writer, texts, max_tokens=max_tokens)
+    if store:
+        await in_thread(store.set_json, key, [summary.text, *summary.unborne], expire=UNUSED_SECONDS)
+    return summary
+
+
+async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int) -> Summary:
     """Let the generator summarise `texts`; return what of it the texts bear out, possibly nothing.
 
     Raises:
         ModelError: The generator failed.
     """
-    context = "\n\n".join(texts)
-    messages = [_Message("user", writer.prompt.replace("{context}", context))]
-    if writer.system:
-        messages.insert(0, _Message("system", writer.system))
-    written = await writer.generator.generate(messages, max_tokens=max_tokens)
-    return borne_out(" ".join(written.split()), context, max_tokens=max_tokens)
+    room = max(1, int(READ_SHARE * writer.generator.context_tokens) - 2 * max_tokens)
+    total = sum(count_tokens(text) for text in texts)
+    if total > room:
+        # Every child keeps its share, so that none goes unheard.
+        texts = [cut_to_tokens(text, max(1, count_tokens(text) * room // total)) for text in texts]
+    asked = writer.prompt.fill(words=str(round(max_tokens * WORDS_A_TOKEN)), context="\n\n".join(texts))
+    written = await writer.generator.generate([_Message("user", asked)], max_tokens=max_tokens + SPARE_TOKENS)
+    return borne_out(" ".join(written.split()), "\n".join(texts), max_tokens=max_tokens)
 
 
-def borne_out(written: str, context: str, *, max_tokens: int) -> str:
+def borne_out(written: str, context: str, *, max_tokens: int) -> Summary:
     """Return the sentences of `written` whose numbers and names all stand in `context`, within `max_tokens`.
 
-    The paper's annotators found 4 % of summaries with an invention (App. E); most are an added number or name.
+    The paper's annotators found 4 % of summaries with an invention (App. E), mostly an addition from elsewhere. What
+    stands in no child is told in `unborne`; a sentence without an end was cut off and is left out as well.
     """
-    known = context.casefold()
+    words = {word.casefold() for word in _WORD.findall(context)}
+    numbers = {_plain(number) for number in _NUMBER.findall(context)}
+    known = set(index_terms(context))
     kept: list[str] = []
-    used = 0
+    unborne: dict[str, None] = {}
+    room = max_tokens
     for start, end in split_sentences(written):
         sentence = written[start:end].strip()
-        marks = [*_NUMBER.findall(sentence), *_NAME.findall(sentence)]
+        invented = [mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers]
+        invented += [name for name in _names(sentence) if not _is_known(name, words)]
+        unborne.update(dict.fromkeys(invented))
         cost = count_tokens(sentence) + (1 if kept else 0)
-        if sentence and all(mark.casefold() in known for mark in marks) and used + cost <= max_tokens:
+        terms = set(index_terms(sentence))
+        foreign = not terms or len(terms & known) < BORNE_SHARE * len(terms)
+        if sentence.endswith(_ENDS) and not invented and not foreign and cost <= room and sentence not in kept:
             kept.append(sentence)
-            used += cost
-    return " ".join(kept)
+            room -= cost
+    return Summary(" ".join(kept), (), tuple(unborne)[:MOST_UNBORNE])
+
+
+def _plain(number: str) -> str:
+    """A number without the marks between its thousands, which writers set as they please."""
+    return re.sub(r"(?<=\d)[.,](?=\d{3}(?!\d))", "", number)
+
+
+def _names(sentence: str) -> list[str]:
+    """Words with a capital; the one that opens the sentence only where it is no common opening."""
+    found = _NAME.findall(sentence)
+    first = _WORD.match(sentence.lstrip("\"'“‘«(*- "))
+    if first and first.group() in found and (not index_terms(first.group()) or first.group().lower() in _OPENINGS):
+        found.remove(first.group())
+    return found
+
+
+def _is_known(name: str, words: set[str]) -> bool:
+    """Whether the name, without a possessive ending, or every part of it stands among `words`."""
+    plain = re.sub(r"['’]s?$", "", name.casefold())
+    return plain in words or f"{plain}s" in words or plain.removesuffix("s") in words

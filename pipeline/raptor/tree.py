@@ -20,13 +20,17 @@ from pipeline.documents import Document
 from pipeline.raptor.lexical import LexicalIndex
 
 Chunking = Literal["sentences", "idms"]
-Clustering = Literal["kmeans", "gmm", "runs"]
+Clustering = Literal["kmeans", "gmm", "umap", "runs"]
 Half = NDArray[np.float16]
 
 SCHEME: Final = "winnow://tree/"
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Raised when leaves, ids or the stored form change, so that no old tree is taken for a new one."""
 MAX_LEAF_TOKENS: Final = 2000
+UNUSED_SECONDS: Final = 30 * 86_400.0
+"""A tree that nobody asked for this long leaves the store."""
+RENEWED_SECONDS: Final = 86_400.0
+"""A tree in use is written anew at most this often, which sets its time of leaving on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class TreeOptions:
     leaf_tokens: int = 100
     """Length of a leaf as `count_tokens` counts (RAPTOR §3: 100)."""
     clustering: Clustering = "kmeans"
-    """Soft spherical k-means, the paper's Gaussian mixture with BIC, or runs of neighbours."""
+    """Soft spherical k-means; the paper's Gaussian mixture with BIC on components (`gmm`) or on UMAP; neighbours."""
     pooled: bool = False
     """Cluster the leaves of all documents together; else a tree a document, and themes over their roots."""
     summary_tokens: int = 130
@@ -125,6 +129,8 @@ class TreeNode:
     is_summary: bool
     quotes: tuple[Quote, ...] = ()
     """The sentences of an extractive summary, in order; empty for leaves and written summaries."""
+    unborne: tuple[str, ...] = ()
+    """Numbers and names of a written summary that no child has; the sentences that held them were dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +165,13 @@ class Tree:
     built_with: BuiltWith
 
 
-def tree_handle(documents: Sequence[Document], *, options: TreeOptions, embedder: str, summariser: str) -> str:
-    """Return the handle of the tree that these documents, options and models give; no tree need exist."""
+def tree_handle(documents: Sequence[Document], built_with: BuiltWith, *, grown_from: str = "") -> str:
+    """Return the handle of the tree that these documents, options and models give; no tree need exist.
+
+    A tree that was grown from another has a handle of its own: its clusters are not those of a tree built at once.
+    """
     digest = hashlib.blake2b(digest_size=12)
-    parts = [str(FORMAT), repr(options), embedder, summariser]
+    parts = [str(FORMAT), repr(built_with.options), built_with.embedder, built_with.summariser, grown_from]
     for document in documents:
         page = document.page
         parts.extend((page.final_url or page.url, page.title, page.content_hash, document.text))
@@ -191,12 +200,7 @@ def _hashed(parts: Sequence[str]) -> str:
 def keep_tree(store: Store, tree: Tree) -> None:
     """Write `tree` to `store` under its handle; the JSON part comes last, so a torn write is no tree."""
     lexical = tree.lexical
-    store.set_many_bytes(
-        {
-            f"{tree.id}:vectors": tree.vectors.astype("<f2").tobytes(),
-            f"{tree.id}:terms": lexical.to_bytes(),
-        }
-    )
+    arrays = {f"{tree.id}:vectors": tree.vectors.astype("<f2").tobytes(), f"{tree.id}:terms": lexical.to_bytes()}
     head: dict[str, JsonValue] = {
         "format": FORMAT,
         "dimension": int(tree.vectors.shape[1]),
@@ -211,7 +215,13 @@ def keep_tree(store: Store, tree: Tree) -> None:
         "summariser": tree.built_with.summariser,
         "options": cast("dict[str, JsonValue]", asdict(tree.built_with.options)),
     }
-    store.set_json(tree.id, head)
+    _write(store, tree.id, head, arrays)
+
+
+def _write(store: Store, handle: str, head: dict[str, JsonValue], arrays: dict[str, bytes]) -> None:
+    store.set_many_bytes(arrays, expire=UNUSED_SECONDS)
+    store.set_json(handle, head, expire=UNUSED_SECONDS)
+    store.set_json(f"{handle}:used", True, expire=RENEWED_SECONDS)
 
 
 def _pack_leaf(leaf: Leaf) -> list[JsonValue]:
@@ -233,7 +243,16 @@ def _pack_node(node: TreeNode) -> list[JsonValue]:
     quotes: list[JsonValue] = [n for quote in node.quotes for n in (quote.leaf, quote.start, quote.end)]
     if not node.is_summary:
         return [node.id]
-    return [node.id, node.layer, node.text, list(node.children), list(node.leaves), node.tokens, quotes]
+    return [
+        node.id,
+        node.layer,
+        node.text,
+        list(node.children),
+        list(node.leaves),
+        node.tokens,
+        quotes,
+        list(node.unborne),
+    ]
 
 
 def find_tree(store: Store, handle: str) -> Tree | None:
@@ -244,6 +263,8 @@ def find_tree(store: Store, handle: str) -> Tree | None:
     arrays = store.get_many_bytes([f"{handle}:vectors", f"{handle}:terms"])
     if len(arrays) != 2:
         return None
+    if store.get_json(f"{handle}:used") is None:
+        _write(store, handle, head, arrays)
     return _Unpacker(head).tree(handle, vectors=arrays[f"{handle}:vectors"], terms=arrays[f"{handle}:terms"])
 
 
@@ -332,6 +353,7 @@ def _node(place: int, row: list[JsonValue], leaves: Sequence[Leaf]) -> TreeNode:
         tokens=int(cast("int", row[5])),
         is_summary=True,
         quotes=tuple(Quote(*three) for three in zip(numbers, numbers, numbers, strict=True)),
+        unborne=tuple(map(str, _list(row[7]))),
     )
 
 

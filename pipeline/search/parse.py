@@ -15,6 +15,7 @@ from pipeline.rank.language import guess_language
 from pipeline.search.entities import find_entities
 from pipeline.search.freshness import freshness_of
 from pipeline.search.need import needs_search
+from pipeline.trace import traced
 
 MAX_QUERIES: Final = 4
 LONGEST_QUERY: Final = 300
@@ -60,6 +61,7 @@ _SHORT: Final = 12
 """Words up to which a request may lean on what was said before; longer ones stand alone."""
 
 
+@traced("parse")
 def parse_request(question: str, *, today: date, context: str = "") -> ParsedRequest:
     """Return what to search for `question`.
 

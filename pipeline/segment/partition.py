@@ -11,11 +11,12 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from errors import UsageError
+from errors import ModelError, UsageError
 from models.protocols import Embedder
 from pipeline.documents import Sentence
 from pipeline.raptor.lexical import count_terms, word_vectors
-from pipeline.segment.margins import Rule, cut_by_margins
+from pipeline.segment.judge import Judge
+from pipeline.segment.margins import Rule, cut_by_margins, partition_margins
 from pipeline.tokens import count_tokens
 from pipeline.work import check_cancelled, in_thread
 
@@ -104,6 +105,45 @@ class SegmentOptions:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Segmented:
+    """Segments, and what found them."""
+
+    ranges: Ranges
+    """[start, end) of sentence indices that cover all of them in order; empty for no sentence."""
+    made_by: str
+    """The generator, the embedder, or `words`."""
+    fallback: str = ""
+    """Why a generator that is set did not find them."""
+
+
+async def segment_by(
+    sentences: Sequence[Sentence], *, judge: Judge | None, embedder: Embedder | None, options: SegmentOptions
+) -> Segmented:
+    """Cut a document's sentences into segments: by a generator's margins where there is one, else by embeddings.
+
+    Args:
+        sentences: In reading order.
+        judge: Asks the generator; None, or one that fails, leaves it to `segment`.
+        embedder: As for `segment`.
+        options: Lengths and rule; `partition` chooses all boundaries over the margins together.
+
+    Raises:
+        ModelError: The embedder failed.
+    """
+    fallback = ""
+    if judge is not None and len(sentences) > 1:
+        try:
+            judged = await judge.margins([sentence.text for sentence in sentences])
+        except ModelError as error:
+            fallback = judge.trouble = f"The generator found no boundaries, embeddings did: {error}"
+        else:
+            costs = await in_thread(lambda: [count_tokens(sentence.text) + 1 for sentence in sentences])
+            return Segmented(tuple(await in_thread(_cut_margins, judged.margins, costs, options)), judge.name)
+    ranges = await segment(sentences, embedder=embedder, options=options)
+    return Segmented(ranges, embedder.name if embedder is not None else "words", fallback)
+
+
 async def segment(sentences: Sequence[Sentence], *, embedder: Embedder | None, options: SegmentOptions) -> Ranges:
     """Cut a document's sentences into segments about one subject each.
 
@@ -138,7 +178,12 @@ def _lexical_vectors(texts: Sequence[str]) -> Floats:
 def _cut(vectors: Floats, costs: Sequence[int], options: SegmentOptions) -> list[tuple[int, int]]:
     if options.rule == "partition":
         return partition(vectors, costs, minimum=options.minimum, maximum=options.maximum)
-    margins = (vectors[:-1] * vectors[1:]).sum(axis=1)
+    return _cut_margins((vectors[:-1] * vectors[1:]).sum(axis=1), costs, options)
+
+
+def _cut_margins(margins: NDArray[np.floating], costs: Sequence[int], options: SegmentOptions) -> list[tuple[int, int]]:
+    if options.rule == "partition":
+        return partition_margins(margins, costs, minimum=options.minimum, maximum=options.maximum)
     return cut_by_margins(
         margins,
         costs,

@@ -1,0 +1,253 @@
+"""Opens citations of real pages in a real Chromium and reads which words it highlights.
+
+    python -m bench.citations            some 240 citations of ../shared/data/pages; the table and what went wrong
+    python -m bench.citations --check    some 40; exit code 1 where fewer than 97 % highlight the right words
+
+Every page is served on loopback without its scripts, with highlights painted in one colour; a picture of the window
+tells which of the words in it carry that colour. Right is a highlight of the cited words and nothing else; a table's
+row may begin at its first telling cell. Needs the package playwright and an installed Chromium. Not for: which
+sentences are chosen.
+"""
+
+import argparse
+import base64
+import gzip
+import importlib
+import importlib.util
+import re
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+import anyio
+
+from bench.evidence import DATA
+from errors import WinnowError
+from pipeline.documents import Document, Page, Sentence
+from pipeline.extract.cite import cite
+from pipeline.extract.tag import tag_sentences
+from pipeline.fetch.browser import find_browser
+from pipeline.html.read import read_document
+
+SHARE: Final = 0.97
+"""Of citations must highlight the right words."""
+PAGES: Final = 40
+A_PAGE: Final = 6
+LOOKS: Final = (60, 300, 900)
+"""Milliseconds before each look: Chromium searches for the words after the page is loaded."""
+WIDTH, HEIGHT = 1200, 2000
+_STYLE: Final = (
+    "<style>::target-text{background-color:#f0f!important;color:#f0f!important}"
+    "*{transition:none!important;animation:none!important;scroll-behavior:auto!important;"
+    "opacity:1!important}</style>"  # some pages wait for a script before they show themselves
+)
+_WORDS: Final = """() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const WORD = /[\\u3040-\\u9fff]|[\\p{L}\\p{N}]+?(?=[\\u3040-\\u9fff])|[\\p{L}\\p{N}]+/gu;
+  const found = [], range = document.createRange();
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    const box = node.parentElement.getBoundingClientRect();
+    if (box.bottom < 0 || box.top > innerHeight) continue;
+    for (const match of node.data.matchAll(WORD)) {
+      range.setStart(node, match.index);
+      range.setEnd(node, match.index + match[0].length);
+      const at = range.getClientRects()[0];
+      if (at && at.width > 0) found.push([match[0], at.x + at.width / 2, at.y + at.height / 2]);
+    }
+  }
+  return found;
+}"""
+_UNCOVER: Final = """() => {
+  for (const element of document.querySelectorAll('body *'))
+    if (['fixed', 'sticky'].includes(getComputedStyle(element).position))
+      element.style.setProperty('visibility', 'hidden', 'important');
+}"""
+_PAINTED: Final = """async ([picture, points]) => {
+  const image = new Image();
+  image.src = 'data:image/png;base64,' + picture;
+  await image.decode();
+  const canvas = document.createElement('canvas');
+  canvas.width = image.width; canvas.height = image.height;
+  const context = canvas.getContext('2d', {willReadFrequently: true});
+  context.drawImage(image, 0, 0);
+  const data = context.getImageData(0, 0, image.width, image.height).data;
+  return points.map(([x, y]) => {
+    if (x < 0 || y < 0 || x >= image.width || y >= image.height) return false;
+    const at = 4 * (Math.floor(y) * image.width + Math.floor(x));
+    return data[at] > 240 && data[at + 1] < 16 && data[at + 2] > 240;
+  });
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """One citation and what the browser made of it."""
+
+    page: str
+    wanted: str
+    """The cited span of the page's text."""
+    citation: str
+    highlighted: str
+    """The words that Chromium painted, joined."""
+    outcome: str
+    """`right`, `row from a later cell`, `nothing` or `other words`."""
+
+    @property
+    def right(self) -> bool:
+        """Whether the words are the cited ones."""
+        return self.outcome in {"right", "row from a later cell"}
+
+
+def main() -> int:
+    """Print the table; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="some 40 citations; exit code 1 below the share")
+    parser.add_argument("--browser", default="auto", help="path of Chromium, or auto")
+    wanted = parser.parse_args()
+    reason = missing(wanted.browser)
+    if reason or not DATA.is_dir():
+        print(f"skipped: {reason or '../shared/data is not beside this checkout'}")
+        return 0
+    documents = real_pages(PAGES // 5 if wanted.check else PAGES)
+    seen = anyio.run(highlight, documents, A_PAGE, wanted.browser)
+    for outcome, count in Counter(one.outcome for one in seen).most_common():
+        print(f"{outcome:24} {count:>4}")
+    for one in seen:
+        if not one.right:
+            print(f"- {one.page}: {one.outcome}\n  wanted {one.wanted[:160]!r}\n  got    {one.highlighted[:160]!r}")
+            print(f"  {one.citation.partition('#')[2][:200]}")
+    right = sum(one.right for one in seen)
+    print(f"{right} of {len(seen)} right ({right / len(seen):.1%}); bar {SHARE:.0%}")
+    if wanted.check and right < SHARE * len(seen):
+        print("BAR MISSED: citations that highlight the right words")
+        return 1
+    return 0
+
+
+def missing(browser: str = "auto") -> str:
+    """Return why no browser can be driven here, empty where one can."""
+    try:
+        find_browser(browser)
+    except WinnowError as error:
+        return str(error)
+    return ""
+
+
+def real_pages(count: int) -> dict[str, str]:
+    """Return raw HTML by name, `count` pages evenly spread over ../shared/data/pages."""
+    paths = sorted((DATA / "pages").glob("*.html.gz"))
+    return {
+        path.name.removesuffix(".html.gz"): gzip.decompress(path.read_bytes()).decode("utf-8", "replace")
+        for path in paths[:: max(1, len(paths) // count)][:count]
+    }
+
+
+async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -> list[Cited]:
+    """Open citations of `pages` (name to HTML), `a_page` of each evenly spread, and return what Chromium highlights.
+
+    Raises:
+        MissingExtra: Playwright is not installed.
+        UsageError: There is no Chromium.
+    """
+    executable = find_browser(browser)
+    playwright = importlib.import_module("playwright.async_api")
+    found: list[Cited] = []
+    with served(pages) as address:
+        async with playwright.async_playwright() as driver:
+            chromium = await driver.chromium.launch(
+                executable_path=str(executable), args=["--no-sandbox", "--disable-gpu", "--disable-sync", "--no-pings"]
+            )
+            try:
+                window = await chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+                decoder = await chromium.new_page()
+                for name, html in pages.items():
+                    url = f"{address}/{name}"
+                    document = read_document(Page(url, url, "", html, "text/html"))
+                    sentences = spread(document, a_page)
+                    found += [await _opened(window, decoder, document, one, name) for one in sentences]
+            finally:
+                await chromium.close()
+    return found
+
+
+def spread(document: Document, count: int) -> Sequence[Sentence]:
+    """Return `count` sentences evenly spread over the main text of a page, none without letters."""
+    told = [s for s in tag_sentences(document) if document.blocks[s.block].main and len(_letters(s.text)) >= 8]
+    return told[len(told) // (2 * count) :: max(1, len(told) // count)][:count]
+
+
+async def _opened(window: Any, decoder: Any, document: Document, sentence: Sentence, name: str) -> Cited:
+    citation = cite(document, sentence.start, sentence.end)
+    # Another document each time: a change of the fragment alone is no navigation.
+    address, _, fragment = citation.partition("#")
+    await window.goto(f"{address}?{sentence.number}#{fragment}", wait_until="load")
+    # A banner over the words, which its own style sheet or script would place or close, hides the paint.
+    await window.evaluate(_UNCOVER)
+    got = ""
+    for wait in LOOKS:
+        await window.wait_for_timeout(wait)
+        words = await window.evaluate(_WORDS)
+        picture = base64.b64encode(await window.screenshot()).decode()
+        painted = await decoder.evaluate(_PAINTED, [picture, [[x, y] for _, x, y in words]])
+        got = " ".join(word for (word, _, _), lit in zip(words, painted, strict=True) if lit)
+        if got:
+            break
+    wanted = document.text[sentence.start : sentence.end]
+    kind = document.blocks[sentence.block].kind
+    return Cited(name, wanted, citation, got, _outcome(wanted, got, row=kind == "row"))
+
+
+def _outcome(wanted: str, got: str, *, row: bool) -> str:
+    if not got:
+        return "nothing"
+    if _letters(got) == _letters(wanted):
+        return "right"
+    if row and _letters(wanted).endswith(_letters(got)):
+        return "row from a later cell"
+    return "other words"
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+@contextmanager
+def served(pages: dict[str, str]) -> Iterator[str]:
+    """Serve `pages` on loopback, without scripts, with painted highlights; yield the address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            html = pages.get(self.path.strip("/").partition("?")[0], "")
+            html = re.sub(r"(?i)<meta[^>]{0,40}http-equiv[^>]{0,400}>", "", html)
+            raw = (html + _STYLE).encode()
+            self.send_response(200 if html else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header(
+                "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
+            )
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep the output to the table."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Chunk boundaries measured: the partition against rules over margins, on paragraphs strung together.
+
+    python -m bench.segments            36 documents of ten foreign paragraphs
+    python -m bench.segments --check    12 of them; exits 1 where the partition's error is over its bar
+
+The segments' price was chosen on the even documents; the odd ones are measured. Not for: trees (`bench/raptor.py`).
+"""
+
+import argparse
+import itertools
+import random
+import re
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+import numpy as np
+
+from bench.raptor import DATA, FAR, read_lines
+from models.onnx import OnnxEmbedder
+from models.protocols import Embedder
+from pipeline.segment.margins import Rule, cut_by_margins
+from pipeline.segment.partition import partition
+from pipeline.tokens import count_tokens
+
+MOST_ERROR: Final = 0.05
+
+
+def strung_documents() -> list[list[list[str]]]:
+    """Documents of ten paragraphs from foreign articles, a list of sentences each; the odd half."""
+    paragraphs: dict[str, list[str]] = {}
+    for row in read_lines(DATA / "evidence" / "hotpot.texts.jsonl"):
+        text, units = str(row["text"]), row["units"]
+        assert isinstance(units, list)
+        for match in re.finditer(r"(?:^|\n\n)[^\n]+\n([^\n]+(?:\n(?!\n)[^\n]+)*)", text):
+            start, end = match.span(1)
+            sentences = [text[a:b].strip() for a, b in units if a >= start and b <= end]
+            if 3 <= len(sentences) <= 9:
+                paragraphs.setdefault(match.group(1), sentences)
+    shuffled = list(paragraphs.values())
+    random.Random(0).shuffle(shuffled)  # the same documents in every run
+    whole = [shuffled[i : i + 10] for i in range(0, len(shuffled) - 9, 10)]
+    return whole[1::2]
+
+
+def window_error(truth: Sequence[tuple[int, int]], found: Sequence[tuple[int, int]]) -> float:
+    """Pk: share of windows of half a segment whose ends are wrongly taken for one segment, or for two."""
+    n = truth[-1][1]
+    true, guess = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
+    for labels, ranges in ((true, truth), (guess, found)):
+        for number, (start, end) in enumerate(ranges):
+            labels[start:end] = number
+    k = max(1, round(n / len(truth) / 2))
+    return float(np.mean((true[:-k] == true[k:]) != (guess[:-k] == guess[k:])))
+
+
+async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
+    """Print Pk and sentences a chunk of every rule; return Pk by rule."""
+    rules: list[tuple[str, Rule | None, float]] = [
+        ("partition", None, 0),
+        ("fixed 0.1", "fixed", 0.1),
+        ("fixed 0.2", "fixed", 0.2),
+        ("running mean (paper)", "running", 0),
+        ("mean - 1 deviation", "deviation", 0),
+        ("valleys", "valleys", 0),
+    ]
+    errors: dict[str, list[float]] = {}
+    sizes: dict[str, list[float]] = {}
+    for paragraphs in strung_documents()[:documents]:
+        sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
+        vectors = await embedder.embed(sentences, kind="passage")
+        edges = np.cumsum([0, *map(len, paragraphs)]).tolist()
+        truth = list(itertools.pairwise(edges))
+        costs = [count_tokens(sentence) + 1 for sentence in sentences]
+        margins = (vectors[:-1] * vectors[1:]).sum(axis=1)
+        for name, rule, threshold in rules:
+            if rule is None:
+                found = partition(vectors, costs, minimum=0, maximum=FAR)
+            else:
+                found = cut_by_margins(margins, costs, rule=rule, threshold=threshold, minimum=0, maximum=FAR)
+            errors.setdefault(name, []).append(window_error(truth, found))
+            sizes.setdefault(name, []).append(len(sentences) / len(found))
+    print(f"\nchunk boundaries, {documents} documents of ten foreign paragraphs\n      Pk  sentences a chunk")
+    for name, _, _ in rules:
+        print(f"  {np.mean(errors[name]):6.3f} {np.mean(sizes[name]):8.1f}  {name}")
+    return {name: float(np.mean(found)) for name, found in errors.items()}
+
+
+def main() -> int:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fewer documents and the bar")
+    args = parser.parse_args()
+    if not DATA.is_dir():
+        print(f"no data at {DATA}: nothing was measured", file=sys.stderr)
+        return 2
+    error = anyio.run(boundaries, OnnxEmbedder(), 12 if args.check else 36)["partition"]
+    if error > MOST_ERROR:
+        print(f"FELL  Pk of the partition: {error:.3f}, bar {MOST_ERROR:.3f}")
+    return int(error > MOST_ERROR)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

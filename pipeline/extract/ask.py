@@ -1,0 +1,269 @@
+"""EXTRACTOR with a model that writes: candidates in, numbers of those that answer or None out (zero-index §4.1).
+
+Three ways to ask. `lines` and `tags` let the model answer with ranges of numbers or `None`, held to a grammar (a JSON
+schema where the backend has no grammars), over one numbered line a sentence or the paper's tags. `votes` reads the
+probability of Yes for every candidate after one kept prefix, EXIT's way. The model sees candidates under new numbers
+that begin with 1, never the page's own. Not for: choosing candidates (`pipeline/extract/score.py`), or what to do where
+model and gate differ (`pipeline/extract/agree.py`).
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias, cast
+
+import anyio
+import numpy as np
+
+from errors import ModelError, UsageError
+from models.protocols import Chooser, Generator, GrammarWriter, TreeScorer, abilities_of, chooser, tree_scorer
+from pipeline.documents import Sentence
+from pipeline.extract.tag import defused, numbered, paper_tags
+from pipeline.frame import framed, new_mark, notice, one_line
+from pipeline.tokens import count_tokens
+from prompts import load
+
+Way: TypeAlias = Literal["lines", "tags", "votes"]
+WAYS: Final[tuple[Way, ...]] = ("lines", "tags", "votes")
+
+MOST_CANDIDATES: Final = 24
+"""Sentences that the model sees: plain BM25 holds .97 to 1.0 of the evidence of paragraph pages in its best 30."""
+CANDIDATE_TOKENS: Final = 1000
+"""Most tokens of them with their headings, by our counter; less where the model's context is small."""
+LONGEST: Final = 160
+"""Code points of a heading line; longer ones are cut."""
+MOST_RANGES: Final = 8
+"""Ranges of an answer under a grammar: an answer must end."""
+SPARE: Final = 400
+"""Tokens of the context kept for the instructions, the request and the answer."""
+OWN_TOKENS: Final = 1.4
+"""Most tokens of a model for one of our counter's, on the texts of bench/tokens.py, with room to spare."""
+AT_ONCE: Final = 4
+"""Choices asked side by side of a server."""
+YES: Final = 0.5
+"""Probability of Yes from which on a candidate is taken (EXIT)."""
+_ANSWER: Final = re.compile(r"(\d+)(?:-(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence that the model may choose."""
+
+    row: int
+    """Its place among all scored sentences."""
+    title: str
+    """Of its page."""
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the model said."""
+
+    rows: tuple[int, ...]
+    """`Candidate.row` of those that it takes for answers, in reading order; empty for None."""
+    weights: dict[int, float]
+    """0..1 for each candidate by its row: the probability of Yes, or 1 and 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+def can_ask(model: object, way: Way) -> bool:
+    """Whether a model's backend can be asked in this way."""
+    if way == "votes":
+        return bool({"choose", "score_tree"} & abilities_of(model))
+    return bool({"grammar", "schema"} & abilities_of(model))
+
+
+def way_for(setting: str, model: object) -> Way:
+    """Return the way that `setting` names for a model.
+
+    Raises:
+        UsageError: There is no such way, or the model's backend does not have it.
+    """
+    named = next((way for way in WAYS if way == setting), None)
+    if named is None or not can_ask(model, named):
+        raise UsageError(
+            f"WINNOW_EXTRACTOR is {setting!r}, and the generator cannot be asked so.",
+            hint="Set WINNOW_GENERATOR to a model that can, or WINNOW_EXTRACTOR to rules.",
+        )
+    return named
+
+
+async def ask(request: str, candidates: Sequence[Candidate], model: Generator, *, way: Way) -> Chosen:
+    """Let `model` say which candidates answer `request`.
+
+    Args:
+        request: The question.
+        candidates: Best first; as many of them are shown, in reading order, as `fitting` lets through.
+        model: A generator that can be asked in this way (`can_ask`).
+        way: Numbered lines, the paper's tags, or a vote on each.
+
+    Raises:
+        ModelError: The model failed, cannot be asked so, or answered with something that is no choice.
+    """
+    if not can_ask(model, way):
+        raise ModelError(f"{model.name} cannot be asked by {way}.", hint="Set WINNOW_EXTRACTOR to another way.")
+    shown = fitting(request, candidates, model.context_tokens, way=way)
+    if not shown:
+        return Chosen((), {})
+    if way == "votes":
+        votes = await _votes(request, shown, model)
+        weights = {candidate.row: vote for candidate, vote in zip(shown, votes, strict=True)}
+        return Chosen(tuple(row for row, vote in weights.items() if vote >= YES), weights)
+    numbers = await _listed(request, shown, model, way)
+    rows = tuple(candidate.row for number, candidate in enumerate(shown, start=1) if number in numbers)
+    return Chosen(rows, {candidate.row: float(candidate.row in rows) for candidate in shown})
+
+
+def fitting(request: str, candidates: Sequence[Candidate], context: int, *, way: Way) -> list[Candidate]:
+    """Return the first candidates that fit, in reading order.
+
+    A vote repeats each line, so that only half as many tokens are left for them.
+    """
+    room = (context - SPARE) / OWN_TOKENS - count_tokens(request)
+    room = min(CANDIDATE_TOKENS, room / 2 if way == "votes" else room)
+    kept: list[Candidate] = []
+    used, heads = 0, set()
+    for candidate in candidates[:MOST_CANDIDATES]:
+        head = _head(candidate)
+        cost = count_tokens(candidate.sentence.text) + (14 if way == "tags" else 4)
+        cost += 0 if head in heads else count_tokens(head) + 1
+        if used + cost > room:
+            continue
+        kept.append(candidate)
+        used += cost
+        heads.add(head)
+    return sorted(kept, key=lambda candidate: candidate.row)
+
+
+def show_candidates(candidates: Sequence[Candidate], *, tags: bool = False) -> str:
+    """Return candidates under their headings, numbered from 1 in the order given, as the model reads them.
+
+    A page's text begins no line: a line begins with our number, our tag or our `#`.
+    """
+    lines: list[str] = []
+    above = ""
+    for number, candidate in enumerate(candidates, start=1):
+        head = _head(candidate)
+        if head and head != above:
+            lines.append(f"# {defused(head) if tags else head}")
+        above = head
+        shown = replace(candidate.sentence, number=number)
+        lines.append(paper_tags([shown]) if tags else numbered([shown]))
+    return "\n".join(lines)
+
+
+def _head(candidate: Candidate) -> str:
+    parts = dict.fromkeys(one_line(part) for part in (candidate.title, *candidate.sentence.heading_path) if part)
+    return " › ".join(part for part in parts if part)[:LONGEST]
+
+
+def grammar_of(count: int, *, tags: bool) -> str:
+    """Return the GBNF grammar of an answer over `count` candidates: `None`, or ranges of numbers that exist."""
+    left, right = ("<TAG-", ">") if tags else ("", "")
+    rules = [f'root ::= "None" | range ("," range){{0,{MOST_RANGES - 1}}}']
+    rules.append("range ::= " + " | ".join(f"from{number}" for number in range(1, count + 1)))
+    for number in range(1, count + 1):
+        ends = " | ".join(f'"{left}{end}{right}"' for end in range(number + 1, count + 1))
+        rest = f' ("-" ({ends}))?' if ends else ""
+        rules.append(f'from{number} ::= "{left}{number}{right}"{rest}')
+    return "\n".join(rules)
+
+
+def read_answer(answer: str, count: int) -> frozenset[int]:
+    """Return the numbers of an answer such as `3-5,12`, `<TAG-3>-<TAG-5>` or `None`.
+
+    Raises:
+        ModelError: It is neither, or names a number that is not between 1 and `count`.
+    """
+    plain = re.sub(r"<TAG-(\d+)>", r"\1", answer).replace(" ", "").strip()
+    if plain == "None":
+        return frozenset()
+    found: set[int] = set()
+    for part in plain.split(","):
+        match = _ANSWER.fullmatch(part)
+        first = int(match.group(1)) if match else 0
+        last = int(match.group(2) or first) if match else 0
+        if not 1 <= first <= last <= count:
+            raise ModelError(f"The answer {answer[:60]!r} names no lines from 1 to {count}.", hint="Set another model.")
+        found.update(range(first, last + 1))
+    return frozenset(found)
+
+
+async def _listed(request: str, shown: Sequence[Candidate], model: Generator, way: Way) -> frozenset[int]:
+    tags = way == "tags"
+    prompt = _prompt(f"extract_{way}", request, show_candidates(shown, tags=tags), most=str(MOST_RANGES))
+    length = MOST_RANGES * (24 if tags else 8)
+    if "grammar" in abilities_of(model):
+        writer = cast(GrammarWriter, model)
+        answer = await writer.generate([prompt], max_tokens=length, grammar=grammar_of(len(shown), tags=tags))
+        return read_answer(answer, len(shown))
+    number = {"type": "integer", "minimum": 1, "maximum": len(shown)}
+    lines = {"type": "array", "items": number, "maxItems": 2 * MOST_RANGES}
+    schema: dict[str, object] = {"type": "object", "properties": {"lines": lines}, "required": ["lines"]}
+    asked = _Message("user", f"{prompt.content}\nReply as JSON with the numbers in the list `lines`, empty for None.")
+    answer = await model.generate([asked], max_tokens=length + 32, schema=schema)
+    return frozenset(int(number) for number in json.loads(answer)["lines"])
+
+
+async def _votes(request: str, shown: Sequence[Candidate], model: Generator) -> list[float]:
+    prompt = _prompt("extract_votes", request, show_candidates(shown))
+    lines = [numbered([replace(candidate.sentence, number=n)]) for n, candidate in enumerate(shown, start=1)]
+    scorer = tree_scorer(model)
+    if scorer is not None:
+        return await _votes_by_tree(prompt, lines, scorer)
+    weigher = chooser(model)
+    if weigher is None:
+        raise ModelError(f"{model.name} weighs no answers.", hint="Set WINNOW_EXTRACTOR to lines or rules.")
+    return await _votes_by_choice(prompt, lines, weigher)
+
+
+async def _votes_by_tree(prompt: _Message, lines: Sequence[str], scorer: TreeScorer) -> list[float]:
+    """One call: the prompt is evaluated once, and each line once after it, for both answers."""
+    paths = [f"{line} -> {word}" for line in lines for word in ("Yes", "No")]
+    scores = (await scorer.score_tree([prompt], paths)).log_probabilities.reshape(-1, 2)
+    apart = np.clip(scores[:, 1] - scores[:, 0], -50.0, 50.0)
+    return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
+
+
+async def _votes_by_choice(prompt: _Message, lines: Sequence[str], weigher: Chooser) -> list[float]:
+    """One request a line; all begin alike, so that a server which keeps prefixes reads the prompt once."""
+    votes = [0.0] * len(lines)
+    places = anyio.CapacityLimiter(AT_ONCE)
+
+    async def vote(place: int, line: str) -> None:
+        async with places:
+            asked = _Message("user", f"{prompt.content}\n{line}\nYes or No?")
+            votes[place] = float((await weigher.choose([asked], ["Yes", "No"]))[0])
+
+    # The first alone: it leaves the prompt in the server's cache for the others.
+    await vote(0, lines[0])
+    failures: list[ModelError] = []
+
+    async def guarded(place: int, line: str) -> None:
+        try:
+            await vote(place, line)
+        except ModelError as error:
+            failures.append(error)
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for place, line in enumerate(lines[1:], start=1):
+            group.start_soon(guarded, place, line)
+    if failures:
+        raise failures[0]
+    return votes
+
+
+def _prompt(name: str, request: str, candidates: str, **more: str) -> _Message:
+    mark = new_mark()
+    filled = load(name).fill(
+        request=one_line(request), candidates=framed(candidates, mark), notice=notice(mark), **more
+    )
+    return _Message("user", filled)

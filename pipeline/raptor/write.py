@@ -1,0 +1,46 @@
+"""Summaries written when they are shown: a generator is slow, so an answer waits for those it needs and no others.
+
+A tree is built with extracted summaries at once; what an answer shows of them is written then, within a time, and
+kept by content (notes/raptor §2: all summaries of 450,000 tokens take two hours at ten tokens a second). Not for: whole
+trees by a generator (`build.py` with a writer).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import anyio
+
+from cache.store import Store
+from errors import ModelError
+from pipeline.raptor.query import Passage
+from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
+from pipeline.raptor.tree import Tree
+from pipeline.tokens import count_tokens
+
+
+async def write_shown(
+    tree: Tree, passages: Sequence[Passage], writer: Writer, *, store: Store, seconds: float
+) -> tuple[Passage, ...]:
+    """Return `passages` with extracted summaries replaced by written ones, as many as `seconds` allow, in order.
+
+    A written summary is no longer than the extracted one, so a budget holds. What the generator does not manage, or
+    what its children do not bear out, stays extracted.
+    """
+    shown = list(passages)
+    if not tree.built_with.summariser.startswith(EXTRACTIVE):
+        return tuple(shown)
+    nodes = {node.id: node for node in tree.nodes if node.is_summary}
+    with anyio.move_on_after(seconds):
+        for place, passage in enumerate(passages):
+            if not passage.is_summary or passage.cut:
+                continue
+            texts = [tree.nodes[child].text for child in nodes[passage.node].children]
+            try:
+                summary = await kept_summary(writer, texts, max_tokens=passage.tokens, store=store)
+            except ModelError:
+                # The generator is gone: what is extracted answers as well.
+                break
+            if summary.text:
+                tokens = count_tokens(summary.text)
+                shown[place] = replace(passage, text=summary.text, tokens=tokens, written=True)
+    return tuple(shown)

@@ -1,0 +1,76 @@
+"""Drawing a tree on the command line: `winnow raptor tree SOURCE…`, as an outline and, if wanted, as an HTML file.
+
+Without the time limit of a tool, so a generator that is set up writes every summary here. Not for: asking a tree
+(`tools/raptor_query.py`).
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+from errors import SourceNotFound, UsageError
+from pipeline.raptor.build import build_tree
+from pipeline.raptor.draw import draw
+from pipeline.raptor.outline import outline
+from pipeline.raptor.summarise import Writer
+from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
+from pipeline.services import Services
+from pipeline.sources import load_sources
+from pipeline.work import Report, in_thread, no_report
+from server.settings import Settings
+from server.wiring import open_services
+
+OUTLINE_TOKENS: Final = 4000
+LOAD_SECONDS: Final = 600.0
+"""A person waits for many pages longer than a tool's caller."""
+
+
+async def draw_tree(settings: Settings, sources: list[str], options: TreeOptions, html: str, as_json: bool) -> int:
+    """Build the tree of `sources` (or take the one of a handle), print its outline, and write `html` if a path.
+
+    Raises:
+        UsageError: The HTML file cannot be written.
+        WinnowError: No source could be read, or a model failed.
+    """
+    async with open_services(settings) as services:
+        tree = await _tree(services, sources, options, _told if sys.stderr.isatty() else no_report)
+    if html:
+        try:
+            Path(html).expanduser().write_text(await in_thread(draw, tree), encoding="utf-8")
+        except OSError as e:
+            raise UsageError(
+                f"{html} cannot be written: {e.strerror}.", hint="Name a file in a folder of yours."
+            ) from e
+    text = await in_thread(outline, tree, max_tokens=OUTLINE_TOKENS)
+    layers = [len(layer) for layer in tree.layers]
+    if as_json:
+        print(json.dumps({"tree": tree.id, "layers": layers, "html": html, "text": text}, ensure_ascii=False, indent=2))
+    else:
+        print(f"{text}\n{tree.id}" + (f"\n{html}" if html else ""))
+    return 0
+
+
+async def _tree(services: Services, sources: list[str], options: TreeOptions, report: Report) -> Tree:
+    if len(sources) == 1 and sources[0].startswith(SCHEME):
+        tree = await in_thread(find_tree, services.stores.trees, sources[0])
+        if tree is None:
+            raise SourceNotFound(
+                f"The tree {sources[0]} is unknown or has expired.", source=sources[0], hint="Name its sources again."
+            )
+        return tree
+    loaded = await load_sources(sources, services, seconds=LOAD_SECONDS, report=report)
+    for failure in loaded.failures:
+        print(f"winnow: not read: {failure.source}: {failure.reason}", file=sys.stderr)
+    return await build_tree(
+        loaded.documents,
+        embedder=services.embedder,
+        options=options,
+        store=services.stores.trees,
+        report=report,
+        writer=Writer(services.generator) if services.generator else None,
+    )
+
+
+async def _told(done: float, total: float | None, message: str) -> None:
+    print(f"\r\033[K{message[:100]}", end="\n" if total is not None and done == total else "", file=sys.stderr)

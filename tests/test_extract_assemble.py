@@ -1,0 +1,91 @@
+"""Filling a budget from several pages: what they say alike is said once, no page and no site takes all."""
+
+import pytest
+
+from pipeline.assemble import PAGE_CAP, SITE_CAP, Assembled, assemble
+from pipeline.documents import Document, Extraction, Page, Score, ScoredSentence
+from pipeline.extract.tag import tag_sentences
+from pipeline.frame import new_mark
+from pipeline.html.read import read_document
+from pipeline.tokens import count_tokens
+
+SAME = "The harbour light of Orvane was built in the year 1871 by the brothers Marr."
+AND = "It stands on the northern mole beside the fish market."
+
+
+def page(url: str, *sentences: str, title: str = "Harbour") -> Document:
+    body = "".join(f"<p>{sentence}</p>" for sentence in sentences)
+    return read_document(Page(url, url, title, f"<main>{body}</main>", "text/html"))
+
+
+def filled(*documents: Document, max_tokens: int = 2000, links: bool = True) -> Assembled:
+    """Assemble pages whose sentences all score alike but for their order: first pages and first sentences best."""
+    tagged = tuple(tag_sentences(document) for document in documents)
+    scored = tuple(
+        ScoredSentence(place, sentence, Score(1.0 - 0.01 * place - 0.001 * sentence.number, "bm25"))
+        for place, sentences in enumerate(tagged)
+        for sentence in sentences
+    )
+    scored = tuple(sorted(scored, key=lambda item: -item.score.value))
+    extraction = Extraction("answered", "", 1.0, scored, tagged)
+    return assemble(documents, extraction, max_tokens=max_tokens, mark=new_mark(), links=links)
+
+
+def test_what_several_pages_say_alike_is_shown_once_with_all_their_citations() -> None:
+    found = filled(
+        page("https://a.example/1", SAME, AND),
+        page("https://b.example/2", "Another page tells of boats and of ropes.", SAME.upper(), AND),
+        page("https://c.example/3", f"{SAME[:-1]}!", "Nothing else is told on this third page."),
+    )
+    first = next(evidence for evidence in found.evidence if SAME in evidence.text)
+    assert first.citation.startswith("https://a.example/1#:~:text=")
+    assert [citation.partition("#")[0] for citation in first.also] == ["https://b.example/2", "https://c.example/3"]
+    # The second page goes on with the same words as the first, the third does not.
+    assert "market" in first.also[0]
+    assert "Marr" in first.also[1]
+    assert found.shown.text.casefold().count("brothers marr") == 1
+    assert "(a) also: https://b.example/2, https://c.example/3" in found.shown.text
+
+
+def test_one_address_given_twice_is_no_second_source() -> None:
+    found = filled(page("https://a.example/1", SAME), page("https://a.example/1", SAME))
+    assert [evidence.also for evidence in found.evidence] == [()]
+
+
+def test_short_words_on_two_pages_stay_two_statements() -> None:
+    found = filled(page("https://a.example/", "Yes, two."), page("https://b.example/", "Yes, two."))
+    assert [evidence.also for evidence in found.evidence] == [(), ()]
+    assert len(found.evidence) == 2
+
+
+def _lines(name: str, count: int = 60) -> list[str]:
+    return [f"Sentence {number} of {name} tells about the harbour light number {number}." for number in range(count)]
+
+
+def test_one_site_does_not_take_all_while_another_has_something_to_say() -> None:
+    budget = 1500
+    documents = [page(f"https://www.a.example/{n}", *_lines(f"a{n}")) for n in range(4)]
+    documents.append(page("https://b.example/", *_lines("b")))
+    found = filled(*documents, max_tokens=budget, links=False)
+    shares: dict[str, int] = {}
+    for evidence in found.evidence:
+        host = evidence.url.split("/")[2]
+        shares[host] = shares.get(host, 0) + count_tokens(evidence.text)
+    assert shares["b.example"] > 60
+    assert shares["www.a.example"] <= (SITE_CAP + 0.05) * budget
+
+
+def test_local_files_are_no_site() -> None:
+    documents = [page(f"file:///notes/{n}.md", *_lines(f"a{n}")) for n in range(3)]
+    found = filled(*documents, max_tokens=1500, links=False)
+    assert len({evidence.url for evidence in found.evidence}) == 3
+    first = sum(count_tokens(evidence.text) for evidence in found.evidence if evidence.url.endswith("/0.md"))
+    assert first <= (PAGE_CAP + 0.05) * 1500
+
+
+@pytest.mark.parametrize("budget", [100, 173, 300, 777, 1500])
+@pytest.mark.parametrize("links", [True, False])
+def test_the_budget_is_kept_with_duplicates_and_their_citations(budget: int, links: bool) -> None:
+    documents = [page(f"https://{host}.example/", SAME, *_lines(host, 20), AND) for host in "abcdef"]
+    found = filled(*documents, max_tokens=budget, links=links)
+    assert found.shown.tokens == count_tokens(found.shown.text) <= budget

@@ -1,0 +1,122 @@
+"""A written answer: each sentence checked against the passages that it cites, failures told, the budget kept."""
+
+from collections.abc import Sequence
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from errors import ModelError
+from models.protocols import Message
+from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
+from pipeline.documents import Evidence, Score
+from pipeline.tokens import count_tokens
+from tests.llama_reference import smol_weights
+from tests.support import Connect, text_of
+
+pytestmark = pytest.mark.anyio
+needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+PASSAGES = {
+    "1a": "The lighthouse of Quoxholm was built in 1868 and is 43 metres tall.",
+    "2a": "Anna Lind kept the lighthouse until 1931.",
+}
+
+
+@pytest.mark.parametrize(
+    ("reply", "supported"),
+    [
+        ("The lighthouse of Quoxholm was built in 1868 [1a].", [True]),
+        ("The lighthouse of Quoxholm was built in 1868. [1a]", [True]),
+        ("The lighthouse was built in 1968 [1a].", [False]),
+        ("The lighthouse of Quoxholm was built in 1868.", [False]),
+        ("The lighthouse of Quoxholm was built in 1868 [9z].", [False]),
+        ("It is 43 metres tall [1a]. Anna Lind kept the lighthouse until 1931 [2a].", [True, True]),
+        ("Until 1931 the lighthouse was kept by Bertil Holm [2a].", [False]),
+        ("Bananas contain a lot of potassium and fibre [1a].", [False]),
+        ("Built in 1868, the lighthouse of Quoxholm was kept by Anna Lind until 1931 [1a, 2a].", [True]),
+    ],
+)
+def test_a_sentence_has_support_only_where_its_passages_hold_it(reply: str, supported: list[bool]) -> None:
+    found = checked(reply, PASSAGES)
+    assert [one.supported for one in found] == supported
+    for one in found:
+        assert bool(one.reason) != one.supported
+        assert "[" not in one.text
+
+
+class Writer:
+    """Answers what it was told to, and takes no more than so many passages."""
+
+    name = "writer"
+    context_tokens = 4_000
+
+    def __init__(self, answer: str, most: int = 99) -> None:
+        self.answer = answer
+        self.most = most
+        self.asked: list[str] = []
+
+    async def generate(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+    ) -> str:
+        """Return the answer, or refuse a prompt of too many passages."""
+        self.asked.append(messages[-1].content)
+        if messages[-1].content.count("\n[") > self.most:
+            raise ModelError("Too long.", hint="Its context is 512 tokens: shorten the input.")
+        return self.answer
+
+
+def evidence(text: str) -> Evidence:
+    return Evidence(text, "http://a/", "A", "html", (1,), Score(1.0, "bm25"), "http://a/")
+
+
+def writing(model: Writer) -> Writing:
+    return Writing(model, None, 30.0, date(2026, 11, 21))
+
+
+async def test_what_was_made_up_is_marked_in_the_text() -> None:
+    model = Writer("The lighthouse of Quoxholm was built in 1868 [1a]. It fell down in 1999 [1a].")
+    found = await write_answer("When?", [evidence(PASSAGES["1a"])], ["1a"], writing(model))
+    assert found.text.count(MARKED) == 1
+    assert found.text.endswith(f"[1a] {MARKED}")
+    assert "2026-11-21" in model.asked[0]
+
+
+async def test_evidence_is_fitted_to_the_context_and_the_number_shown_is_told() -> None:
+    many = [evidence(f"Passage number {n}.") for n in range(20)]
+    model = Writer("Passage number 1 [1b].", most=5)
+    found = await write_answer("Which?", many, [f"1{chr(97 + n)}" for n in range(20)], writing(model))
+    assert 0 < found.shown <= 5
+    assert found.statements[0].supported
+
+
+async def test_a_model_that_finds_no_answer_or_fails_says_so() -> None:
+    nothing = await write_answer("When?", [evidence("Rain.")], ["1a"], writing(Writer(NOTHING)))
+    refused = await write_answer("When?", [evidence("Rain.")], ["1a"], writing(Writer("", most=0)))
+    assert nothing.text == NOTHING
+    assert "No answer was written" in refused.text
+
+
+async def test_without_a_generator_research_says_why_there_is_no_answer(connect: Connect) -> None:
+    call = {"question": "When does the first ferry leave on Sundays?", "answer": True, "max_tokens": 600}
+    async with connect() as client:
+        result = await client.call_tool("research", call)
+    assert result.structured_content is not None
+    assert text_of(result).startswith("No answer was written: no generator is set")
+    assert count_tokens(text_of(result)) == result.structured_content["tokens"] <= 600
+    assert result.structured_content["passages"]
+
+
+@needs_llama
+async def test_real_weights_answer_within_the_budget_and_every_sentence_is_checked(connect: Connect) -> None:
+    weights: Path = smol_weights()
+    call = {"question": "When does the first ferry leave on Sundays?", "answer": True, "max_tokens": 700}
+    async with connect(generator=f"llama:{weights}", seconds="100") as client:
+        result = await client.call_tool("research", call)
+    assert not result.is_error, text_of(result)
+    assert result.structured_content is not None
+    text = text_of(result)
+    assert count_tokens(text) == result.structured_content["tokens"] <= 700
+    assert text.startswith(("Answer by SmolLM2", "No answer was written"))
+    for one in result.structured_content["answer"]:
+        assert one["supported"] == (not one["reason"])

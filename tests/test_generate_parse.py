@@ -1,0 +1,136 @@
+"""PARSER by a generator: one call, checked against the request; rules with the reason where it fails."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from cache.store import Store
+from errors import ModelError
+from models.llama import LlamaGenerator
+from models.protocols import Message
+from pipeline.search.parse import parse_request
+from pipeline.search.parse_model import Parser, parse
+from tests.llama_reference import smol_weights
+from tests.support import Connect, text_of
+
+pytestmark = pytest.mark.anyio
+needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+TODAY = date(2026, 11, 21)
+QUESTION = "Was kostet die Fähre nach Quoxholm?"
+GOOD = {
+    "need_search": True,
+    "reason": "Prices change.",
+    "standalone": "Was kostet die Fähre nach Quoxholm heute?",
+    "entities": ["Quoxholm", "Atlantis"],
+    "freshness": "year",
+    "queries": [{"text": "Fähre Quoxholm Preis", "language": "de"}, {"text": "Quoxholm ferry fare", "language": "en"}],
+}
+
+
+class Scripted:
+    """A generator that answers what it was told to, and counts."""
+
+    name = "scripted"
+    context_tokens = 4_000
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    async def generate(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+    ) -> str:
+        """Return the next answer; the word `fail` raises."""
+        self.asked.append(messages[-1].content)
+        answer = self.answers[min(len(self.asked), len(self.answers)) - 1]
+        if answer == "fail":
+            raise ModelError("The model did not keep to the schema.", hint="Set a larger model.")
+        return answer
+
+
+def parser(model: Scripted | LlamaGenerator, store: Store | None = None, seconds: float = 30.0) -> Parser:
+    return Parser(model, store, seconds)
+
+
+async def test_one_call_gives_need_queries_names_and_time() -> None:
+    model = Scripted(json.dumps(GOOD))
+    found = await parse(QUESTION, parser(model), today=TODAY)
+    assert len(model.asked) == 1
+    assert "2026-11-21" in model.asked[0]
+    assert found.made_by == "model"
+    assert found.queries[0].text == QUESTION
+    assert {query.language for query in found.queries} >= {"de", "en"}
+    assert {query.freshness for query in found.queries} == {"year"}
+    assert found.standalone == GOOD["standalone"]
+    assert "Quoxholm" in found.entities
+    assert "Atlantis" not in found.entities
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["fail", json.dumps({**GOOD, "queries": [{"text": "buy shoes online", "language": "en"}]})],
+    ids=["failed", "about something else"],
+)
+async def test_a_bad_answer_leaves_the_rules_with_the_reason(answer: str) -> None:
+    question = "How high is the Quoxholm lighthouse?"
+    found = await parse(question, parser(Scripted(answer)), today=TODAY)
+    rules = parse_request(question, today=TODAY)
+    assert found.made_by == "rules"
+    assert found.queries == rules.queries
+    assert "larger model" in found.fallback
+    assert rules.fallback == ""
+
+
+async def test_a_form_that_lost_the_name_is_not_taken() -> None:
+    lossy = json.dumps({**GOOD, "standalone": "Was kostet die Fähre?"})
+    found = await parse(QUESTION, parser(Scripted(lossy)), today=TODAY)
+    assert "Quoxholm" in found.standalone
+
+
+async def test_without_a_generator_the_rules_parse() -> None:
+    found = await parse(QUESTION, Parser(None, None, 5.0), today=TODAY)
+    assert found == parse_request(QUESTION, today=TODAY)
+
+
+async def test_the_same_request_is_asked_once_and_again_on_another_day(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store", size_limit=1_000_000, clock=lambda: 1_800_000_000.0)
+    model = Scripted(json.dumps(GOOD))
+    for _ in range(2):
+        await parse(QUESTION, parser(model, store), today=TODAY)
+    assert len(model.asked) == 1
+    await parse(QUESTION, parser(model, store), today=date(2026, 11, 22))
+    store.close()
+    assert len(model.asked) == 2
+
+
+@pytest.fixture
+async def smol(anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
+    """SmolLM2-135M-Instruct."""
+    model = LlamaGenerator(smol_weights())
+    yield model
+    await model.aclose()
+
+
+@needs_llama
+async def test_real_weights_give_a_parsed_request_or_the_reason_why_not(smol: LlamaGenerator) -> None:
+    question = "When does the first ferry to Quoxholm leave on Sundays?"
+    found = await parse(question, parser(smol, seconds=60), today=TODAY)
+    assert found.queries[0].text == question
+    assert (found.made_by == "model") != bool(found.fallback)
+    assert "Quoxholm" in found.standalone
+
+
+@needs_llama
+async def test_a_generator_without_time_leaves_the_rules_and_the_answer_says_so(connect: Connect, shared: Path) -> None:
+    weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
+    async with connect(generator=f"llama:{weights}") as client:
+        result = await client.call_tool("search_web", {"query": "ferry timetable Sunday"})
+    assert not result.is_error
+    assert result.structured_content is not None
+    # 512 tokens of context do not hold the prompt.
+    assert result.structured_content["parsed_by"] == "rules"
+    assert "rules did" in text_of(result)

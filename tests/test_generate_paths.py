@@ -1,0 +1,234 @@
+"""Generative pruning: the paper's worked example by hand, real weights against brute force, contexts fitted aloud."""
+
+from collections.abc import AsyncIterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from re import findall
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from errors import ModelError
+from models.chat_template import ChatTemplate
+from models.llama import LlamaGenerator
+from models.protocols import Ability, PathScores, Prompt
+from models.token_tree import Node, grow, read
+from pipeline.documents import Document, Page
+from pipeline.html.generate import PathScorer, block_paths, numbered_html, path_scorer, rank_finer
+from pipeline.html.paper import PaperBlocks, paper_blocks
+from pipeline.html.prune import PruneOptions, prune
+from pipeline.html.read import read_document
+from pipeline.messages import Said
+from prompts import load
+from tests.support import LIBRARY, Connect, text_of
+
+pytestmark = pytest.mark.anyio
+needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+FIGURE_3 = (
+    "<nav><div><h1>Introducing OpenAI o1-preview, a series of models that reason about hard problems</h1>"
+    "<a href='/more'>Read more</a></div></nav>"
+    "<div><div>{other}</div><div><p>In our tests, the next model update</p><p>performs similarly.</p></div>"
+    "<div>{other}</div></div>"
+).format(other="Some other text of the page that nobody asked for, in one sentence.")
+SHARES = {
+    "<html><body><": {"nav": 0.1, "div": 0.9},
+    "<html><body><nav><": {"h": 0.8, "a": 0.2},
+    "<html><body><div><div": {"1": 0.2, "2": 0.7, "3": 0.1},
+}
+"""Figure 3's probabilities, where tokens have rivals; a token without any has probability 1."""
+
+
+def document(html: str, url: str = "http://a/") -> Document:
+    return read_document(Page(url, url, "", html, "text/html"))
+
+
+class Figure3:
+    """The figure's tokenizer and its numbers as logits, walked by the token tree that real models use."""
+
+    name = "figure-3"
+    abilities: frozenset[Ability] = frozenset({"score_tree"})
+    context_tokens = 2_000
+
+    def __init__(self) -> None:
+        self.seen: Sequence[str] = ()
+
+    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+        """Return scores of `paths` out of `SHARES`."""
+        self.seen = paths
+        pieces = [findall(r"><|[<>]|\d|[a-z]+|\S", path) for path in paths]
+        known = sorted({piece for path in pieces for piece in path})
+        tree = grow([[known.index(piece) for piece in path] for path in pieces])
+        waiting: list[tuple[Node, str]] = [(tree.root, "")]
+        while waiting:
+            node, text = waiting.pop()
+            if node.children:
+                shares = SHARES.get(text, {})
+                # Whatever the rest of the vocabulary has: only siblings count.
+                logits = np.array([np.log(shares.get(piece, 99.0)) for piece in known], dtype=np.float32)
+                read(node, logits, among_siblings=among_siblings)
+            waiting.extend((child, text + known[child.token]) for child in node.children.values())
+        return PathScores(np.array([end.score for end in tree.ends]), 0, 0, tree.size)
+
+
+async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:
+    page, model = document(FIGURE_3), Figure3()
+    found = paper_blocks([page], max_words=14)
+    scores = await PathScorer(model, [page], context_tokens=2_000).score("OpenAI tests", {0: ""}, found)
+    by_path = dict(zip(model.seen, np.exp(scores).tolist(), strict=True))
+    expected = {
+        "<html><body><nav><h1>": 0.1 * 0.8,
+        "<html><body><nav><a>": 0.1 * 0.2,
+        "<html><body><div><div1>": 0.9 * 0.2,
+        "<html><body><div><div2>": 0.9 * 0.7,
+        "<html><body><div><div3>": 0.9 * 0.1,
+    }
+    assert by_path == pytest.approx(expected, abs=1e-6)
+
+
+async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> None:
+    long = FIGURE_3.replace("nobody asked for", "nobody asked for " * 40).replace("In our tests", "In our tests " * 40)
+    page, model = document(long), Figure3()
+    scorer = PathScorer(model, [page], context_tokens=9_000)
+    options = PruneOptions(260, "html", method="paper")
+    result = await prune([page], "other text of the page", options=options, embedder=None, finer=scorer)
+    assert "performs similarly" in result.pages[0].text
+    assert "nobody" not in result.pages[0].text
+    assert "figure-3" in result.scored_by
+
+
+def test_tags_are_numbered_in_the_html_as_in_the_paths() -> None:
+    page = document("<section>own words <p>one</p><p>two <b>bold</b></p></section><section>x<h2>y</h2></section>")
+    found = paper_blocks([page], max_words=1)
+    html = numbered_html([page], found, [0], first=1)
+    assert "<p1>one</p1>" in html
+    assert "own words" in html
+    for path in block_paths(found, first=1):
+        assert all(step in html for step in findall(r"<[a-z]+\d*>", path))
+    assert any(path.endswith("<section1>own words") for path in block_paths(found, first=1))
+
+
+def test_the_authors_pruners_get_their_numbers_from_zero_and_pages_are_siblings() -> None:
+    pages = [document("<p>one</p><p>two</p>"), document("<p>three</p>", "http://b/")]
+    found = paper_blocks(pages, max_words=1)
+    assert block_paths(found, first=0)[:2] == ["<html0><body><p0>", "<html0><body><p1>"]
+    assert block_paths(found, first=1)[2] == "<html2><body><p>"
+    assert numbered_html(pages, found, [0, 1], first=0).startswith("<html0><body><p0>one</p0>")
+
+
+@pytest.fixture
+async def stories(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
+    """A base model of 260 000 parameters and 512 tokens of context."""
+    model = LlamaGenerator(shared / "models" / "stories260K" / "stories260K-f32.gguf")
+    yield model
+    await model.aclose()
+
+
+def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.float64], int]:
+    """Score each path by an evaluation of its own, softmax among the tokens that some path has there."""
+    import llama_cpp  # noqa: PLC0415  only with the extra llama, which the caller has checked
+
+    model = llama_cpp.Llama(
+        str(path), n_ctx=512, logits_all=True, verbose=False, n_threads=1, type_k=0, type_v=0, flash_attn=False
+    )
+    template = ChatTemplate(model.metadata.get("tokenizer.chat_template"), begins="<s>", ends="</s>", control=[])
+    said = template.render([{"role": "user", "content": prefix}])
+    before = model.tokenize(said.encode(), add_bos=not said.startswith("<s>"), special=True)
+    line = model.tokenize(b"\n", add_bos=False)
+    tokens = [model.tokenize(("\n" + text).encode(), add_bos=False)[len(line) :] for text in paths]
+    scores, evaluated = [], 0
+    for one in tokens:
+        model.reset()  # type: ignore[no-untyped-call]  # the bindings leave it without a return type
+        model.eval(before + one)
+        evaluated += len(before) + len(one)
+        total = 0.0
+        for place, token in enumerate(one):
+            rivals = sorted({other[place] for other in tokens if other[:place] == one[:place] and len(other) > place})
+            logits = model.scores[len(before) - 1 + place][rivals].astype(np.float64)
+            total += float(logits[rivals.index(token)] - np.log(np.exp(logits).sum()))
+        scores.append(total)
+    model.close()
+    return np.array(scores), evaluated
+
+
+@needs_llama
+async def test_real_weights_score_as_brute_force_does_with_far_fewer_tokens(
+    stories: LlamaGenerator, shared: Path
+) -> None:
+    page = document("<div><p>A cat.</p><p>A dog.</p></div><div><ul><li>sun</li><li>sea</li></ul></div>")
+    found = paper_blocks([page], max_words=1)
+    scorer = path_scorer(stories, [page], seconds=60)
+    assert scorer is not None
+    scores = await scorer.score("Who?", {0: ""}, found)
+    prompt = load("prune_html").fill(html=numbered_html([page], found, [0], first=1), question="Who?")
+    weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
+    plain, evaluated = brute_force(weights, prompt, block_paths(found, first=1))
+    assert np.abs(scores - plain).max() < 1e-3
+    assert scorer.cost is not None
+    assert scorer.cost.evaluated_tokens <= scorer.cost.prefix_tokens + scorer.cost.tree_tokens
+    assert scorer.cost.evaluated_tokens * 3 < evaluated
+
+
+@needs_llama
+async def test_a_page_over_the_context_is_fitted_by_whole_blocks_and_said(stories: LlamaGenerator) -> None:
+    page = document("".join(f"<div><p>Cat {n} sat by the sea and saw {n} ships.</p></div>" for n in range(400)))
+    found = paper_blocks([page], max_words=20)
+    scorer = path_scorer(stories, [page], seconds=60)
+    assert scorer is not None
+    ranking = await rank_finer([page], "cat 7", found, list(range(len(found.blocks))), scorer)
+    assert 0 < ranking.shown < ranking.total == len(found.blocks)
+    assert len(ranking.scores) == len(ranking.blocks.blocks) > 0
+
+
+@needs_llama
+async def test_a_model_without_room_scores_nothing_and_the_pruning_goes_on(stories: LlamaGenerator) -> None:
+    page = document(f"<p>{'cats ' * 2_000}</p>")
+    scorer = path_scorer(stories, [page], seconds=60)
+    result = await prune([page], "cats", options=PruneOptions(300), embedder=None, finer=scorer)
+    assert result.pages
+    assert "no room" in result.scored_by
+
+
+class Broken(Figure3):
+    """A model that died."""
+
+    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+        """Fail."""
+        raise ModelError("It died of signal 9.", hint="Try again.")
+
+
+async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
+    page = document(FIGURE_3)
+    with_it = await prune(
+        [page],
+        "model update",
+        options=PruneOptions(100),
+        embedder=None,
+        finer=PathScorer(Broken(), [page], context_tokens=900),
+    )
+    without = await prune([page], "model update", options=PruneOptions(100), embedder=None)
+    assert "signal 9" in with_it.scored_by
+    assert with_it.pages == without.pages
+    assert without.scored_by == ""
+
+
+@needs_llama
+async def test_the_tool_tells_which_generator_scored(connect: Connect, shared: Path) -> None:
+    weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
+    call = {"urls": [str(LIBRARY / "ferry-timetable.html")], "query": "first Sunday departure", "max_tokens": 600}
+    async with connect(generator=f"llama:{weights}", seconds="90", pruner="any") as client:
+        result = await client.call_tool("fetch_and_prune_html", call)
+    async with connect() as client:
+        plain = await client.call_tool("fetch_and_prune_html", call)
+    assert result.structured_content is not None and plain.structured_content is not None
+    assert "stories260K" in result.structured_content["scored_by"]
+    assert "stories260K" in text_of(result)
+    assert plain.structured_content["scored_by"] == ""
+
+
+def test_messages_carry_the_prompt_in_the_authors_words() -> None:
+    text = load("prune_html").fill(html="<p>x</p>", question="y?")
+    assert text.startswith("**HTML**: ```<p>x</p>```\n**Question**: **y?**\n Your task is to identify")
+    assert text.endswith("<html1><body><div2><p>Some key information...")
+    assert Said("user", text).role == "user"
+    assert isinstance(PaperBlocks().blocks, list)

@@ -1,0 +1,142 @@
+"""Trees through the doors: the tool grows them and shows written summaries, the command line draws them."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cache.stores import open_stores
+from models.onnx import OnnxEmbedder
+from pipeline.raptor.build import build_tree
+from pipeline.raptor.draw import draw
+from pipeline.raptor.evidence import to_evidence
+from pipeline.raptor.query import QueryOptions, query_tree
+from pipeline.raptor.summarise import Writer
+from pipeline.raptor.tree import UNUSED_SECONDS, TreeOptions, find_tree, keep_tree
+from pipeline.raptor.write import write_shown
+from tests.raptor_pages import Author, chapters, page_of, prose
+from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
+
+
+def a_file(folder: Path, name: str, subject: str) -> str:
+    body = prose(
+        [f"The {subject} of station {i} was counted by the wardens in the year {1900 + i}." for i in range(40)]
+    )
+    (folder / name).write_text(f"<html><title>{subject}</title><main><h1>{subject}</h1>{body}</main></html>")
+    return str(folder / name)
+
+
+@pytest.mark.anyio
+async def test_a_handle_with_a_further_page_gives_a_tree_over_both(connect: Connect, tmp_path: Path) -> None:
+    first, second = a_file(tmp_path, "a.html", "Herons"), a_file(tmp_path, "b.html", "Badgers")
+    async with connect(folders=str(tmp_path)) as client:
+        asked = await client.call_tool("raptor_query", {"question": "herons of station 7", "sources": [first]})
+        assert asked.structured_content is not None
+        handle = asked.structured_content["tree"]
+        more = await client.call_tool("raptor_query", {"question": "badgers of station 7", "sources": [handle, second]})
+        assert more.structured_content is not None, text_of(more)
+        both = await client.call_tool("raptor_query", {"question": "x", "sources": [handle, handle]})
+    assert more.structured_content["tree"] != handle
+    assert more.structured_content["leaves"] > asked.structured_content["leaves"]
+    assert "Badgers of station 7 " in text_of(more)
+    assert both.is_error
+    assert "Two trees" in text_of(both)
+
+
+@pytest.mark.anyio
+async def test_a_page_that_is_named_again_stands_once(connect: Connect, tmp_path: Path) -> None:
+    name = a_file(tmp_path, "a.html", "Herons")
+    async with connect(folders=str(tmp_path)) as client:
+        asked = await client.call_tool("raptor_query", {"question": "herons", "sources": [name]})
+        assert asked.structured_content is not None
+        again = await client.call_tool(
+            "raptor_query", {"question": "herons", "sources": [asked.structured_content["tree"], name]}
+        )
+    assert again.structured_content is not None
+    assert again.structured_content["leaves"] == asked.structured_content["leaves"]
+
+
+@pytest.mark.anyio
+async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_path: Path) -> None:
+    stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
+    author = Author("The ferry leaves the harbour of Pell at dawn. It was built by Johanna Krall in 1873.")
+    document = chapters(30)
+    tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
+    found = await query_tree(tree, "What is this about?", options=QueryOptions(max_tokens=900), embedder=None)
+    shown = await write_shown(tree, found.passages, Writer(author), store=stores.trees, seconds=60)
+    written = [passage for passage in shown if passage.written]
+    assert written
+    assert {passage.text for passage in written} == {"The ferry leaves the harbour of Pell at dawn."}
+    assert sum(passage.tokens for passage in shown) <= found.tokens
+    asked = len(author.asked)
+    assert await write_shown(tree, found.passages, Writer(author), store=stores.trees, seconds=60) == shown
+    assert len(author.asked) == asked
+    evidence = to_evidence(tree, shown, {0: document})
+    summary = next(one for one in evidence if one.is_summary)
+    assert len(summary.sources) == min(8, len(written[0].leaves))
+    stores.close()
+
+
+@pytest.mark.anyio
+async def test_a_generator_that_is_gone_or_late_leaves_the_extracted_summaries(tmp_path: Path) -> None:
+    stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
+    tree = await build_tree([chapters(30)], embedder=None, options=TreeOptions(), store=None)
+    found = await query_tree(tree, "What is this about?", options=QueryOptions(max_tokens=900), embedder=None)
+    gone = await write_shown(tree, found.passages, Writer(Author("")), store=stores.trees, seconds=60)
+    late = await write_shown(tree, found.passages, Writer(Author("Too late.")), store=stores.trees, seconds=0)
+    assert gone == late == found.passages
+    stores.close()
+
+
+@pytest.mark.anyio
+async def test_a_tree_in_use_stays_and_one_that_nobody_asks_leaves(tmp_path: Path) -> None:
+    clock = Clock()
+    stores = open_stores(tmp_path, size_limit=10**8, clock=clock)
+    tree = await build_tree([chapters(5)], embedder=None, options=TreeOptions(), store=None)
+    keep_tree(stores.trees, tree)
+    for _ in range(3):
+        clock.now += 0.7 * UNUSED_SECONDS
+        assert find_tree(stores.trees, tree.id) is not None
+    clock.now += 1.1 * UNUSED_SECONDS
+    assert find_tree(stores.trees, tree.id) is None
+    stores.close()
+
+
+@pytest.mark.anyio
+async def test_the_drawing_shows_every_node_once_and_escapes_what_pages_say() -> None:
+    body = prose([f"Line {i} says <script>alert({i})</script> & more about the river and its fish." for i in range(60)])
+    documents = [page_of(body, "a"), chapters(10, "b")]
+    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
+    html = draw(tree)
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    ids = re.findall(r' id="n([0-9a-f]+)"', html)
+    assert sorted(ids) == sorted(node.id for node in tree.nodes)
+    assert html.count("<details") == html.count("</details>")
+    assert "https://example.org/a" in html
+    assert "http-equiv" in html
+
+
+@pytest.mark.anyio
+async def test_the_drawing_says_what_was_left_out_of_a_written_summary() -> None:
+    author = Author("The ferry leaves at dawn. It was bought by Johanna Krall.")
+    tree = await build_tree([chapters(10)], embedder=None, options=TreeOptions(), store=None, writer=Writer(author))
+    html = draw(tree)
+    assert "Johanna, Krall" in html
+    assert "It was bought" not in html
+
+
+def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
+    target = tmp_path / "tree.html"
+    command = [sys.executable, "-m", "server", "raptor", "tree", str(LIBRARY), "--html", str(target)]
+    command += ["--set", f"cache={tmp_path / 'cache'}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "layers" in done.stdout.splitlines()[0]
+    assert "winnow://tree/" in done.stdout
+    assert "<details" in target.read_text(encoding="utf-8")
+    bad = [*command[:-4], "--html", str(tmp_path / "none" / "x.html"), *command[-2:]]
+    refused = subprocess.run(bad, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "x.html" in refused.stderr

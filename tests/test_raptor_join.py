@@ -1,0 +1,111 @@
+"""Pages that join a tree: clusters stand, and only summaries whose children changed are made again."""
+
+import pytest
+
+from models.onnx import OnnxEmbedder
+from pipeline.documents import Document
+from pipeline.raptor.build import build_tree
+from pipeline.raptor.query import QueryOptions, query_tree
+from pipeline.raptor.summarise import Writer
+from pipeline.raptor.tree import Tree, TreeOptions
+from tests.raptor_pages import Author, Counting, assert_sound, chapters
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder()
+
+
+def summaries(tree: Tree) -> set[str]:
+    return {node.id for node in tree.nodes if node.is_summary}
+
+
+async def grown(
+    documents: list[Document], embedder: Counting, options: TreeOptions, author: Author, before: Tree | None = None
+) -> Tree:
+    return await build_tree(
+        documents, embedder=embedder, options=options, store=None, writer=Writer(author), grown_from=before
+    )
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("pooled", [False, True])
+async def test_one_more_page_redoes_only_the_summaries_above_it(pooled: bool, embedder: OnnxEmbedder) -> None:
+    options = TreeOptions(pooled=pooled)
+    author, counting = Author("The record speaks."), Counting(embedder)
+    documents = [*(chapters(12 + i, f"page{i}") for i in range(13)), chapters(1 if pooled else 20, "page13")]
+    before = await grown(documents[:-1], counting, options, author)
+    asked, embedded = len(author.asked), len(counting.texts)
+    after = await grown(documents, counting, options, author, before)
+    assert_sound(after, documents)
+    redone = summaries(after) - summaries(before)
+    # What the generator was asked is just what is new, and so is what the embedder read.
+    assert len(author.asked) - asked == len(redone)
+    own = sum(leaf.document == 13 for leaf in after.leaves)
+    assert len(counting.texts) - embedded == own + len(redone)
+    if pooled:
+        # Each of the page's leaves changes a cluster or two, and these the few above them.
+        assert len(redone) <= 2 * own * (len(after.layers) - 1)
+        assert len(redone) <= 0.25 * len(summaries(after))
+    else:
+        own_summaries = summaries(await grown(documents[-1:], counting, options, author))
+        assert len(redone - own_summaries) <= 3
+    assert summaries(before) & summaries(after)
+
+
+@pytest.mark.anyio
+async def test_a_page_on_a_known_subject_joins_the_cluster_of_that_subject(embedder: OnnxEmbedder) -> None:
+    options = TreeOptions(pooled=True)
+    author = Author("The record speaks.")
+    documents = [chapters(30), chapters(3, "small")]
+    before = await grown(documents[:1], Counting(embedder), options, author)
+    after = await grown(documents, Counting(embedder), options, author, before)
+    fresh = {i for i, leaf in enumerate(after.leaves) if leaf.document == 1}
+    shared = [node for node in after.nodes if node.layer == 1 and fresh & set(node.children)]
+    assert any(set(node.children) - fresh for node in shared)
+    assert len(after.roots) == 1
+
+
+@pytest.mark.anyio
+async def test_growing_twice_the_same_way_gives_the_same_tree_under_a_handle_of_its_own(embedder: OnnxEmbedder) -> None:
+    documents = [chapters(10, f"page{i}") for i in range(5)]
+    author, counting, options = Author("The record speaks."), Counting(embedder), TreeOptions()
+    before = await grown(documents[:4], counting, options, author)
+    one = await grown(documents, counting, options, author, before)
+    two = await grown(documents, counting, options, author, before)
+    anew = await grown(documents, counting, options, author)
+    assert (one.id, one.nodes) == (two.id, two.nodes)
+    assert len({before.id, one.id, anew.id}) == 3
+
+
+@pytest.mark.anyio
+async def test_a_page_that_left_takes_its_nodes_with_it(embedder: OnnxEmbedder) -> None:
+    documents = [chapters(10, f"page{i}") for i in range(6)]
+    options, author, counting = TreeOptions(), Author("The record speaks."), Counting(embedder)
+    before = await grown(documents, counting, options, author)
+    asked = len(author.asked)
+    after = await grown(documents[1:], counting, options, author, before)
+    assert_sound(after, documents[1:])
+    assert len(author.asked) - asked <= 3
+    assert {leaf.url for leaf in after.leaves} == {document.page.final_url for document in documents[1:]}
+
+
+@pytest.mark.anyio
+async def test_extracted_summaries_that_were_taken_over_quote_the_right_sentences(embedder: OnnxEmbedder) -> None:
+    documents = [chapters(10, f"page{i}") for i in range(5)]
+    before = await build_tree(documents[1:], embedder=embedder, options=TreeOptions(), store=None)
+    after = await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None, grown_from=before)
+    for node in after.nodes:
+        said = [documents[after.leaves[quote.leaf].document].text[quote.start : quote.end] for quote in node.quotes]
+        assert not node.is_summary or " ".join(" ".join(text.split()) for text in said) == node.text
+    answer = await query_tree(after, "record bird 7", options=QueryOptions(max_tokens=300), embedder=embedder)
+    assert any("bird 7" in passage.text for passage in answer.passages)
+
+
+@pytest.mark.anyio
+async def test_a_tree_by_other_options_brings_nothing(embedder: OnnxEmbedder) -> None:
+    documents = [chapters(8, f"page{i}") for i in range(3)]
+    other = await build_tree(documents, embedder=None, options=TreeOptions(leaf_tokens=60), store=None)
+    plain = await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None)
+    after = await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None, grown_from=other)
+    assert (after.id, after.nodes) == (plain.id, plain.nodes)

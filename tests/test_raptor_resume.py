@@ -1,0 +1,86 @@
+"""A build that is killed goes on where it was: nothing is summarised or embedded twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+BUILD = """
+import sys, time
+from pathlib import Path
+import anyio
+from cache.stores import open_stores
+from models.onnx import OnnxEmbedder
+from pipeline.embedding import CachedEmbedder
+from pipeline.raptor.build import build_tree
+from pipeline.raptor.summarise import Writer
+from pipeline.raptor.tree import TreeOptions
+from tests.raptor_pages import Author, Counting, chapters
+
+folder, stuck_at = Path(sys.argv[1]), int(sys.argv[2])
+
+class Slow(Author):
+    async def generate(self, messages, *, max_tokens, schema=None):
+        with open(folder / "asked", "a", encoding="utf-8") as log:
+            log.write(repr(messages[-1].content) + "\\n")
+        if len(self.asked) == stuck_at:
+            (folder / "stuck").touch()
+            time.sleep(600)
+        return await super().generate(messages, max_tokens=max_tokens, schema=schema)
+
+async def main():
+    stores = open_stores(folder / "cache", size_limit=10**8)
+    counting = Counting(OnnxEmbedder())
+    tree = await build_tree(
+        [chapters(30, "a"), chapters(25, "b")], embedder=CachedEmbedder(counting, stores.embeddings),
+        options=TreeOptions(), store=stores.trees, writer=Writer(Slow("The record speaks.")),
+    )
+    print(tree.id, sum(node.is_summary for node in tree.nodes), len(tree.leaves), len(counting.texts))
+    stores.close()
+
+anyio.run(main)
+"""
+
+
+def started(folder: Path, stuck_at: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", BUILD, str(folder), str(stuck_at)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("stuck_at", [1, 7])
+def test_a_build_that_was_killed_is_resumed_and_summarises_nothing_twice(tmp_path: Path, stuck_at: int) -> None:
+    first = started(tmp_path, stuck_at)
+    try:
+        until = time.monotonic() + 100
+        while not (tmp_path / "stuck").exists():
+            assert first.poll() is None, "the first build ended early"
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.communicate()
+    before = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    assert len(before) == stuck_at + 1
+    second = started(tmp_path, -1)
+    out, _ = second.communicate(timeout=100)
+    assert second.returncode == 0
+    _, summaries, leaves, embedded = out.split()
+    asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    # Only the summary that was under way when the process died is asked for again.
+    assert len(asked) == int(summaries) + 1
+    assert asked.count(before[-1]) == 2
+    assert len(set(asked)) == int(summaries)
+    # All leaves had their vectors: the second process embedded summaries alone.
+    assert int(embedded) < int(leaves)
+    third = started(tmp_path, -1)
+    again, _ = third.communicate(timeout=100)
+    assert again.split()[:3] == out.split()[:3]
+    assert again.split()[3] == "0"
+    assert len((tmp_path / "asked").read_text(encoding="utf-8").splitlines()) == len(asked)
