@@ -244,3 +244,21 @@ def test_the_strict_tokenizer_keeps_the_text_of_an_ordinary_page() -> None:
     )
     assert text_of(clean(rebuild(html))) == text_of(clean(html))
     assert parse("") is not None
+
+
+def test_a_page_saved_with_a_dialog_open_is_read_and_small_covered_parts_still_go() -> None:
+    page = f"<div aria-hidden='true'>{'word ' * 150}<i aria-hidden='true'>icon</i></div><p>Choose a country</p>"
+    text = text_of(clean(page))
+    assert text.count("word") == 150
+    assert "icon" not in text
+
+
+def test_covered_text_that_is_less_than_what_is_shown_goes() -> None:
+    text = text_of(clean(f"<p>{'word ' * 200}</p><div aria-hidden='true'>{'secret ' * 150}</div>"))
+    assert "secret" not in text
+    assert text.count("word") == 200
+
+
+def test_a_page_of_furniture_that_waits_for_its_scripts_is_read() -> None:
+    page = f"<main style='opacity:0'>{'word ' * 150}</main><footer>{'legal ' * 200}</footer>"
+    assert text_of(clean(page)).count("word") == 150

@@ -209,3 +209,35 @@ async def test_the_budget_holds_exactly_whatever_the_pages(
     assert result.tokens <= tokens
     if method == "winnow" and tokens >= 20 and any(one.blocks for one in documents):
         assert result.pages
+
+
+async def test_a_page_that_says_only_who_wrote_it_is_read_without_a_query() -> None:
+    page = document("<p></p>", author="Ada Lovelace", published="1843-09-01")
+    result = await prune([page], "", options=PruneOptions(max_tokens=100), embedder=None)
+    assert "Ada Lovelace" in result.pages[0].text
+    assert result.pages[0].kept == ()
+
+
+async def test_a_listing_keeps_the_indentation_of_its_first_line() -> None:
+    result = await pruned("", 1000, html="<p>Run this.</p><pre>    indented = 1\n    second = 2</pre>")
+    assert "\n    indented = 1\n    second = 2\n" in result.pages[0].text
+
+
+async def test_rows_of_a_table_without_header_cells_stand_on_one_line() -> None:
+    rows = "".join(f"<tr><td>{name}<td>{place}<td>" for name, place in [("Horse", "Owner"), ("Spokane", "Armstrong")])
+    result = await pruned("", 1000, html=f"<h1>Race</h1><p>The race was run.</p><table>{rows}</table>")
+    assert "Spokane | Armstrong" in result.pages[0].text
+
+
+async def test_an_aside_that_holds_the_whole_page_is_content_and_the_navigation_in_it_is_not() -> None:
+    story = "<p>Rivers carry water from the mountains down to the wide sea.</p>" * 20
+    result = await pruned("", 1000, html=f"<aside>{story}<nav><p>Terms of service and prices</nav></aside>")
+    assert "Rivers carry" in result.pages[0].text
+    document_ = document(f"<aside>{story}<nav><p>Terms of service and prices</nav></aside>")
+    assert [block.main for block in document_.blocks] == [True] * 20 + [False]
+
+
+async def test_a_navigation_box_longer_than_its_short_article_is_furniture() -> None:
+    story = "<p>The race was run on a fast track in May.</p>" * 3
+    box = "<div class=navbox>" + "".join(f"<p>All the races and winners of {year}</p>" for year in range(10)) + "</div>"
+    assert [block.main for block in document(story + box).blocks] == [True] * 3 + [False] * 10

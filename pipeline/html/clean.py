@@ -6,13 +6,15 @@ different blocks are never glued. Not for: choosing what matters (`prune.py`), c
 """
 
 import re
+from collections.abc import Set
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
 from pipeline.html.hidden import READER_CLASSES, READER_WORDS, Hiding, StyleJudge, colour
-from pipeline.html.tree import BLOCK_TAGS, MAX_DEPTH, VOID_TAGS, Node, count_words, tags, text_of
+from pipeline.html.tree import BLOCK_TAGS, MAX_DEPTH, Node, add_space, add_text, count_words, tags, text_of, trim
 from pipeline.work import check_cancelled
 
 _DROPPED: Final = tags(
@@ -61,20 +63,8 @@ _ATTRIBUTES: Final = {
     "time": ("datetime",),
 }
 _FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
-_BOILERPLATE: Final = tags(
-    "ad ads advert adverts banner breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr jump login menu "
-    "modal nav navbar navbox navigation newsletter noprint pager pagination popup promo recommended related share "
-    "sharing sidebar signup sitesub skip social subscribe toc toolbar tags widget"
-)
-"""Parts of class names and ids, cut at `-`, `_` and blanks, that say furniture."""
-_BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
-_CUT_NAMES: Final = str.maketrans("-_", "  ")
 _DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey"})
 _PERMALINKS: Final = frozenset({"¶", "#", "§", "🔗", "¶ ", "Permalink", "\uf0c1"})
-_INVISIBLE: Final = re.compile(
-    "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
-)
-"""Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living scripts and emoji."""
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 _LONGEST_ALT: Final = 300
 _NAMED: Final = tags("aside dialog div fieldset figure form header legend menu ol p section table ul")
@@ -100,7 +90,8 @@ def _plan_of(name: str) -> int:
 def clean(html: str) -> Node:
     """Return the cleaned tree of `html`; the root is always an `html` node, empty where there is nothing to see.
 
-    A page that keeps nearly all of its words invisible until its scripts run is read as if they had run.
+    A page that keeps nearly all of its words invisible until its scripts run is read as if they had run. One that was
+    saved with a dialog open, so that `aria-hidden` covers most of its words, is read without the attribute there.
     """
     top = parse(html)
     return Node("html") if top is None else clean_parsed(top)
@@ -113,18 +104,25 @@ def clean_parsed(top: LexborNode) -> Node:
     bodies = [child for child in root.children if isinstance(child, Node) and child.tag != "title"]
     if cleaner.hid and not bodies:
         return _Cleaner(show="all").run(top)
-    if cleaner.soft_words > WAITING_WORDS:
+    if max(cleaner.soft_words, cleaner.covered_words) > WAITING_WORDS:
         shown = sum(count_words(text_of(body)) for body in bodies)
-        if cleaner.soft_words > 2 * shown:
-            return _Cleaner(show="soft").run(top)
+        waits = cleaner.soft_words > 2 * sum(content_words(body) for body in bodies)
+        if waits or cleaner.covered_words > shown:
+            covered = cleaner.covered if cleaner.covered_words > shown else set()
+            return _Cleaner(show="soft" if waits else "", uncovered=covered).run(top)
     return root
 
 
 class _Cleaner:
     """State of one cleaning."""
 
-    def __init__(self, *, show: Literal["", "soft", "all"] = "") -> None:
+    def __init__(self, *, show: Literal["", "soft", "all"] = "", uncovered: Set[int] = frozenset()) -> None:
         self._show = show
+        self._uncovered = uncovered
+        self.covered: set[int] = set()
+        """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden` covers."""
+        self.covered_words = 0
+        """Words in them."""
         self._styles = StyleJudge()
         self.hid = False
         """Whether anything was hidden."""
@@ -136,12 +134,9 @@ class _Cleaner:
         self._watched = {"aria-hidden", "color", "hidden", "style"}
 
     def run(self, top: LexborNode) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
-        """Return the tree below `top`.
-
-        One walk; `above` holds, for each element that is being read, where to go on after it.
-        """
+        """Return the tree below `top`; `above` holds, for each element being read, where to go on after it."""
         root = self._begun(top)
-        plans = self._plans
+        plans, verdicts, watched = self._plans, self._verdicts, self._watched
         above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
         node, pre, behind, steps, made = root, False, "", 0, 0
         item = top.first_child
@@ -152,7 +147,7 @@ class _Cleaner:
                 if done is not node:
                     _attach(node, done)
                 elif boxed:
-                    _add_space(node)
+                    add_space(node)
                 continue
             steps += 1
             if not steps & 0x3FFF:
@@ -160,7 +155,7 @@ class _Cleaner:
             current, item = item, item.next
             tag = current.tag_id
             if tag == _TEXT:
-                _add_text(node, current.text_content or "", pre=pre)
+                add_text(node, current.text_content or "", pre=pre)
                 continue
             name, plan = plans.get(tag) or self._plan(current, tag)
             if plan == _DROP:
@@ -171,7 +166,8 @@ class _Cleaner:
             shade = behind
             if name == "dialog" and "open" not in attributes and not self._show:
                 continue
-            if attributes and name not in _ROOTS:
+            told = attributes and name not in _ROOTS
+            if told and (verdicts.get(attributes.get("class") or "") != "" or not watched.isdisjoint(attributes)):
                 hides, shade = self._hides(current, attributes, behind)
                 if hides:
                     self.hid = True
@@ -183,16 +179,34 @@ class _Cleaner:
                 made += 1
                 if len(above) >= MAX_DEPTH or made > MAX_NODES:
                     plan = _BOX
+            if below is not None and below.tag_id == _TEXT and below.next is None:
+                self._add_leaf(node, name, attributes, below.text_content or "", plan, pre)
+                continue
             above.append((item, node, pre, behind, plan == _BOX))
             behind = shade
             if plan == _NODE:
                 node = self._make(name, attributes)
                 pre = pre or name in _VERBATIM
             elif plan == _BOX:
-                _add_space(node)
+                add_space(node)
             item = below
-        _trim(root)
+        trim(root)
         return root
+
+    def _add_leaf(
+        self, parent: Node, name: str, attributes: dict[str, str | None], text: str, plan: int, pre: bool
+    ) -> None:
+        """Add an element that holds one text and nothing else."""
+        if plan == _NODE:
+            node = self._make(name, attributes)
+            add_text(node, text, pre=pre or name in _VERBATIM)
+            _attach(parent, node)
+            return
+        if plan == _BOX:
+            add_space(parent)
+        add_text(parent, text, pre=pre)
+        if plan == _BOX:
+            add_space(parent)
 
     def _begun(self, top: LexborNode) -> Node:
         """Read the page's own style sheets; return the root that the walk fills."""
@@ -228,7 +242,8 @@ class _Cleaner:
             return False, behind
         if "hidden" in attributes and attributes["hidden"] != "until-found":
             return True, behind
-        if attributes.get("aria-hidden") == "true":
+        if attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
+            self._cover(current)
             return True, behind
         if verdict == "reader":
             return len(current.text(deep=True).split()) > READER_WORDS, behind
@@ -247,6 +262,13 @@ class _Cleaner:
         if ink and behind and current.tag == "font" and colour(ink) == behind:
             return True, behind
         return False, behind
+
+    def _cover(self, current: LexborNode) -> None:
+        """Note an element that `aria-hidden` covers, if it is long."""
+        words = len(current.text(deep=True).split())
+        if words > WAITING_WORDS:
+            self.covered.add(current.mem_id)
+            self.covered_words += words
 
     def _judge_classes(self, classes: str) -> Literal["", "soft", "hard", "reader", "dropped"]:
         """Return what the value of a class attribute alone says about an element."""
@@ -283,50 +305,9 @@ class _Cleaner:
             label = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
             known = self._boilerplate.get(label)
             if known is None:
-                known = self._boilerplate[label] = _says_furniture(label.lower())
+                known = self._boilerplate[label] = says_furniture(label.lower())
             node.furniture = known
         return node
-
-
-def _says_furniture(label: str) -> bool:
-    """Whether a class or id, in lower case, names navigation, a banner or the like."""
-    return (
-        not _BOILERPLATE.isdisjoint(label.translate(_CUT_NAMES).split()) or _BOILERPLATE_PAIRS.search(label) is not None
-    )
-
-
-def _add_text(node: Node, text: str, *, pre: bool) -> None:
-    """Append a text, blanks folded (not inside `pre`) and dropped where a line begins."""
-    if not text.isascii():
-        text = _INVISIBLE.sub("", text)
-    children = node.children
-    if pre:
-        if text:
-            children.append(text)
-        return
-    words = text.split()
-    if not words:
-        if text:
-            _add_space(node)
-        return
-    folded = " ".join(words)
-    if text[0].isspace():
-        _add_space(node)
-    children.append(folded + " " if text[-1].isspace() else folded)
-
-
-def _add_space(node: Node) -> None:
-    """Append a space unless the line begins here or ends in a space already."""
-    if not node.children:
-        if node.tag not in BLOCK_TAGS and node.tag != "html":  # inside an inline element the line has begun before
-            node.children.append(" ")
-        return
-    last = node.children[-1]
-    if isinstance(last, str):
-        if not last.endswith((" ", "\n")):
-            node.children.append(" ")
-    elif last.tag not in BLOCK_TAGS and last.tag not in VOID_TAGS:
-        node.children.append(" ")
 
 
 def _add_image(node: Node, image: LexborNode) -> None:
@@ -341,21 +322,12 @@ def _add_image(node: Node, image: LexborNode) -> None:
         node.children.append(Node("img", {"alt": alt}))
 
 
-def _trim(node: Node) -> None:
-    """Drop the blanks at the end of a line."""
-    children = node.children
-    while children and children[-1] == " ":
-        children.pop()
-    if children and isinstance(last := children[-1], str) and last.endswith(" "):
-        children[-1] = last[:-1]
-
-
 def _attach(parent: Node, node: Node) -> None:
     """Put a finished node below its parent: empty ones vanish, single-nested ones are merged (HtmlRAG §3.2.2)."""
     children = node.children
     tag = node.tag
-    if tag in BLOCK_TAGS:
-        _trim(node)
+    if children and tag in BLOCK_TAGS and children[-1].__class__ is str:
+        trim(node)
     if not children:
         if tag not in _STAYS_EMPTY and tag not in _LINE_ENDS:
             return
@@ -374,7 +346,7 @@ def _attach(parent: Node, node: Node) -> None:
             return
         elif only == " " and tag not in _STAYS_EMPTY:
             if not node.breaks:
-                _add_space(parent)
+                add_space(parent)
             return
     if node.breaks:
         _note_block(parent, node)
@@ -384,6 +356,6 @@ def _attach(parent: Node, node: Node) -> None:
 def _note_block(parent: Node, node: Node) -> None:
     """Say of `parent` what is known of a node that is a block or holds one."""
     if node.tag in BLOCK_TAGS:
-        _trim(parent)
+        trim(parent)
     parent.breaks = True
     parent.boxed = parent.boxed or node.boxed or node.tag in _BOXES

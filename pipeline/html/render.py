@@ -178,11 +178,11 @@ class _Writer:
 
     def _block(self, number: int, spans: Sequence[tuple[int, int]]) -> None:
         block = self.document.blocks[number]
-        text = _joined(block.text, spans)
         places = places_of(block)
-        if block.kind == "code":
-            self.lines.append(Line("code", text, places=places))
+        if block.kind == "code":  # a listing is never cut, and the indentation of its first line is its own
+            self.lines.append(Line("code", block.text, places=places))
             return
+        text = _joined(block.text, spans)
         if block.kind == "item" and block.lead and not self._stands(block.lead):
             self.printed.add(block.lead)
             self.lines.append(Line("paragraph", block.lead, places=places[:-1]))

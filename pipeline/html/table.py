@@ -129,7 +129,7 @@ def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
         return True
     if any(cell.is_head for row in rows for cell in row):
         return False
-    inner = {node.tag for node in walk(table)} if len(rows) > 1 else set()
+    inner = {node.tag for node in walk(table) if node is not table} if len(rows) > 1 else set()
     if not inner.isdisjoint(_PARTS) or len(rows) < 2:
         return True
     sizes = sorted(count_words(cell.text) for row in rows for cell in row if cell.text)

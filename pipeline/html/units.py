@@ -11,7 +11,7 @@ from html import escape
 from typing import Final
 
 from pipeline.documents import BlockKind
-from pipeline.html.furniture import Unit
+from pipeline.html.furniture import Mark, Unit
 from pipeline.html.table import Grid, read_grid
 from pipeline.html.tree import NO_ATTRS, Node, code_of, label_children, pieces, text_of, to_html, walk
 from pipeline.work import check_cancelled
@@ -38,7 +38,8 @@ class _Frame:
     node: Node
     path: str
     kind: BlockKind
-    main: bool
+    mark: Mark | None
+    """The innermost element around it, or it itself, that says it is furniture."""
     headings: tuple[tuple[int, str], ...] | None = None
     """Headings to go back to when it ends; None where its headings hold on."""
     lead: str = ""
@@ -67,7 +68,7 @@ class _Reader:
         self._stack: list[_Frame] = []
 
     def run(self) -> list[Unit]:
-        self._push(self._root, self._root.tag, "block", main=True)
+        self._push(self._root, self._root.tag, "block", mark=None)
         steps = 0
         while self._stack:
             frame = self._stack[-1]
@@ -95,9 +96,9 @@ class _Reader:
             self._enter(frame, child, f"{frame.path}/{label}")
         return self._units
 
-    def _push(self, node: Node, path: str, kind: BlockKind, *, main: bool, lead: str = "") -> _Frame:
+    def _push(self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = "") -> _Frame:
         back = self._headings if node.tag in _SCOPES else None
-        frame = _Frame(node, path, kind, main, headings=back, lead=lead)
+        frame = _Frame(node, path, kind, mark, headings=back, lead=lead)
         if any(isinstance(child, Node) for child in node.children):
             frame.labels = label_children(node)
         self._stack.append(frame)
@@ -122,39 +123,39 @@ class _Reader:
     def _enter(self, frame: _Frame, child: Node, path: str) -> None:
         """Read a block-level child: emit it where it is one unit, else open it."""
         tag = child.tag
-        main = frame.main and (not child.furniture or tag in _NEVER_FURNITURE)
+        mark = Mark(frame.mark) if child.furniture and tag not in _NEVER_FURNITURE else frame.mark
         if tag in _HEADINGS:
-            self._heading(frame, child, path, main=main)
+            self._heading(frame, child, path, mark=mark)
         elif tag == "pre":
-            self._code(frame, child, path, main=main)
+            self._code(frame, child, path, mark=mark)
         elif tag == "dt":
             term = text_of(child).rstrip(":： ")
             frame.term = f"{frame.term}, {term}" if frame.term and term else frame.term or term
         elif tag == "dd":
-            inner = self._push(child, path, "definition" if frame.term or frame.lead else "block", main=main)
+            inner = self._push(child, path, "definition" if frame.term or frame.lead else "block", mark=mark)
             inner.term, frame.term = frame.term, ""
             inner.lead = "" if inner.term else frame.lead
             frame.lead = inner.term or frame.lead
         elif tag == "li":
-            self._push(child, path, "item", main=main, lead=frame.lead)
+            self._push(child, path, "item", mark=mark, lead=frame.lead)
         elif tag in {"ul", "ol", "menu", "dir"}:
-            self._push(child, path, "block", main=main, lead=self._lead_in(frame))
+            self._push(child, path, "block", mark=mark, lead=self._lead_in(frame))
         elif tag == "table":
-            inner = self._push(child, path, "block", main=main)
+            inner = self._push(child, path, "block", mark=mark)
             inner.grid = read_grid(child)
             if inner.grid is not None:
                 self._caption(inner)
         elif tag in {"figcaption", "caption", "legend"}:
-            self._push(child, path, "caption", main=main)
+            self._push(child, path, "caption", mark=mark)
         elif tag in _PASSING or (tag == "p" and frame.kind != "block"):
             first = not frame.runs and frame.kind in {"item", "definition"}
-            inner = self._push(child, path, frame.kind if first else "paragraph" if tag == "p" else "block", main=main)
+            inner = self._push(child, path, frame.kind if first else "paragraph" if tag == "p" else "block", mark=mark)
             inner.lead = frame.lead
             if first:
                 inner.term, frame.term = frame.term, ""
                 frame.runs += 1
         elif tag != "title":
-            self._push(child, path, "paragraph" if tag == "p" else "block", main=main)
+            self._push(child, path, "paragraph" if tag == "p" else "block", mark=mark)
 
     def _lead_in(self, frame: _Frame) -> str:
         """Return the sentence that a list completes, or the item that it is nested in."""
@@ -197,9 +198,9 @@ class _Reader:
             text = f"{frame.term}: {text}" if part else text
             frame.term = ""
         linked = sum(_linked(item) for item in part if isinstance(item, Node))
-        self._units.append(Unit(path, self._titles, text, text, html, kind, frame.main, linked, lead=frame.lead))
+        self._units.append(Unit(path, self._titles, text, text, html, kind, frame.mark, linked, lead=frame.lead))
 
-    def _heading(self, frame: _Frame, node: Node, path: str, *, main: bool) -> None:
+    def _heading(self, frame: _Frame, node: Node, path: str, *, mark: Mark | None) -> None:
         text = text_of(node).strip(_SIGNS).strip()
         if not text:
             return
@@ -207,11 +208,11 @@ class _Reader:
         above = tuple(pair for pair in self._headings if pair[0] < level)
         titles = tuple(title for _, title in above)
         html = f"<{node.tag}>{escape(text, quote=False)}</{node.tag}>"
-        self._units.append(Unit(path, titles, text, text, html, "heading", main, 0))
+        self._units.append(Unit(path, titles, text, text, html, "heading", mark, 0))
         self._set_headings((*above, (level, text)))
         frame.runs += frame.kind == "caption"
 
-    def _code(self, frame: _Frame, node: Node, path: str, *, main: bool) -> None:
+    def _code(self, frame: _Frame, node: Node, path: str, *, mark: Mark | None) -> None:
         listing = code_of(node)
         if not listing.strip():
             return
@@ -221,7 +222,7 @@ class _Reader:
             html = f"<pre>{escape(part, quote=False)}</pre>"
             name = path if len(parts) == 1 else f"{path}/text{number}"
             self._units.append(
-                Unit(name, self._titles, part, part, html, "code", main and not numbers, 0, lead=frame.lead)
+                Unit(name, self._titles, part, part, html, "code", mark, 0, lead=frame.lead, main=not numbers)
             )
 
     def _caption(self, frame: _Frame) -> None:
@@ -231,7 +232,7 @@ class _Reader:
                 frame.caption = words
                 html = f"<p>{escape(words, quote=False)}</p>"
                 path = f"{frame.path}/{label}"
-                self._units.append(Unit(path, self._titles, words, words, html, "caption", frame.main, 0))
+                self._units.append(Unit(path, self._titles, words, words, html, "caption", frame.mark, 0))
 
     def _next_row(self, frame: _Frame, grid: Grid) -> None:
         """Emit the next row of a data table under its headers, or open it where it holds a table of its own."""
@@ -243,11 +244,11 @@ class _Reader:
         path = f"{frame.path}/{row.path}"
         shown = row.shown.strip()
         if row.is_open:
-            self._push(row.node, path, "block", main=frame.main)
+            self._push(row.node, path, "block", mark=frame.mark)
         elif shown.strip("| "):
             header = f"| {' | '.join(grid.headers)} |" if grid.headers and not row.is_header else ""
             lead = "\n".join(part for part in (frame.caption, row.group, header) if part)
-            unit = Unit(path, self._titles, row.text or shown, shown, to_html(row.node), "row", frame.main, 0)
+            unit = Unit(path, self._titles, row.text or shown, shown, to_html(row.node), "row", frame.mark, 0)
             unit.cells, unit.lead = row.cells, lead
             self._units.append(unit)
 
