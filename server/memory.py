@@ -23,7 +23,6 @@ _PYTHONS: Final = gc.get_threshold()
 
 async def collect_when_quiet() -> None:
     """Run for as long as the server does; on cancellation Python's own ways come back."""
-    gc.collect()
     gc.freeze()  # what the imports made stays for good and need not be walked again
     done = _middle_collections()
     try:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pipeline.documents import Page
 from pipeline.fetch.files import read_file
+from pipeline.html.opinion import with_second_opinion
 from pipeline.html.read import read_document
 
 VISIBLE = '<html><body><article><p class="date">Published: 4 May 2021</p><p>The boat sails.</p></article></body></html>'
@@ -50,7 +51,7 @@ LOOSE = "".join(f"<p>Card {n}: more of this</p>" for n in range(30))
 
 def main_of(html: str) -> list[str]:
     document = read_document(Page("http://a/", "http://a/", "", html, "text/html"))
-    return [block.text for block in document.blocks if block.main]
+    return [block.text for block in with_second_opinion([document])[0].blocks if block.main]
 
 
 def test_short_lines_far_from_the_main_text_are_furniture() -> None:

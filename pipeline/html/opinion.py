@@ -6,10 +6,13 @@ trafilatura adds there is measured in docs/log.md. Not for: the text of the page
 
 import logging
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from pipeline.documents import Block
+from pipeline.documents import Block, Document, Page
+from pipeline.html.metadata import Metadata
+from pipeline.work import check_cancelled
 
 LARGEST: Final = 400_000
 """Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more than its opinion is worth."""
@@ -25,50 +28,64 @@ development pages furniture left in falls from .100 to .059 and prose kept from 
 8 it would be .047 and .948, without the bound on length .058 and .958, by its word alone .021 and .818."""
 _TRUSTED: Final = frozenset({"code", "row"})
 """Kinds that are never overruled: it took 3% of the rows of tables on 23 development pages."""
-_DATES: Final = {"extensive_search": False, "original_date": True}
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _WORD: Final = re.compile(r"\w+")
 _LONGEST_NAME: Final = 80
 _log: Final = logging.getLogger("winnow.html")
 
+_FAILURES: Final = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
+"""What it raises on strange markup; AssertionError is lxml's own, on fragments such as an svg root."""
+
 Runs = set[tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """What trafilatura says of a page; empty where it says nothing."""
-
-    title: str = ""
-    author: str = ""
-    published: str = ""
-    """ISO date."""
-    language: str = ""
-    main_text: str = ""
-
-
-def ask(html: str, url: str) -> Opinion:
-    """Return trafilatura's opinion of a page; an empty one where it fails, or the page is over `LARGEST`."""
+def find_metadata(html: str, url: str) -> Metadata:
+    """Return the metadata that trafilatura finds; empty where it fails, or the page is over `LARGEST`."""
     if len(html) > LARGEST:
-        return Opinion()
-    # Half a second of imports that a server which has read no page yet does not need.
-    from trafilatura import bare_extraction, extract_metadata  # noqa: PLC0415
+        return Metadata()
+    # Half a second of imports that pages which say their own date never need.
+    from trafilatura.metadata import extract_metadata  # noqa: PLC0415
 
     try:
-        found = bare_extraction(html, url=url, fast=True, with_metadata=True, date_extraction_params=_DATES)
-        if found is None or isinstance(found, dict):  # it saw no main text
-            found = extract_metadata(html, default_url=url, extensive=False)
-    except (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError) as error:
-        # AssertionError is lxml's own, on fragments such as an svg root.
-        _log.info("trafilatura could not read %s: %r", url, error)
-        return Opinion()
+        found = extract_metadata(html, default_url=url, extensive=False)
+    except _FAILURES as error:
+        _log.info("trafilatura could not read the metadata of %s: %r", url, error)
+        return Metadata()
+    if found is None:
+        return Metadata()
     day = str(found.date or "")
-    return Opinion(
+    return Metadata(
         title=str(found.title or ""),
         author=_name(str(found.author or "")),
         published=day if _DAY.match(day) else "",
         language=str(found.language or "")[:2],
-        main_text=str(found.text or ""),
     )
+
+
+def with_second_opinion(documents: Sequence[Document]) -> list[Document]:
+    """Return the documents with short blocks that trafilatura does not call main taken for furniture.
+
+    It costs three times as much as reading the page, so it is asked where no query says what matters.
+    """
+    return [
+        replace(document, blocks=overrule(document.blocks, _main_text(document.page)))
+        if "html" in document.page.media_type
+        else document
+        for document in documents
+    ]
+
+
+def _main_text(page: Page) -> str:
+    if len(page.html) > LARGEST:
+        return ""
+    from trafilatura import extract  # noqa: PLC0415  as above
+
+    check_cancelled()
+    try:
+        return str(extract(page.html, url=page.final_url, fast=True) or "")
+    except _FAILURES as error:
+        _log.info("trafilatura could not read %s: %r", page.final_url, error)
+        return ""
 
 
 def overrule(blocks: tuple[Block, ...], main_text: str) -> tuple[Block, ...]:

@@ -19,6 +19,7 @@ from pipeline.documents import Document
 from pipeline.html.budget import UNASKED, choose_budget
 from pipeline.html.forms import Form
 from pipeline.html.generate import PathRanking, rank_finer, spread_scores
+from pipeline.html.opinion import with_second_opinion
 from pipeline.html.paper import BlockScorer, PaperBlocks, keep_within, kept_units, paper_blocks
 from pipeline.html.pieces import Piece, cut_pieces
 from pipeline.html.render import IMPRINT, Kept, Style, render
@@ -115,7 +116,9 @@ async def prune(
         )
     if options.method == "paper":
         return await _prune_as_printed(documents, query, options, embedder, finer)
-    # 1. Cut the pages into pieces.
+    # 1. Cut the pages into pieces; without a query, what is main text is asked of a second reader too.
+    if not query.strip():
+        documents = await in_thread(with_second_opinion, documents)
     pieces = await in_thread(cut_pieces, documents)
     # 2. Score them.
     if query.strip():

@@ -11,8 +11,8 @@ from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean_parsed
 from pipeline.html.embedded import recover
 from pipeline.html.guard import parse
-from pipeline.html.metadata import read_metadata
-from pipeline.html.opinion import Opinion, ask, overrule
+from pipeline.html.metadata import Metadata, read_metadata
+from pipeline.html.opinion import find_metadata
 from pipeline.html.tree import Node, count_words, to_html
 
 EMPTY_WORDS: Final = 60
@@ -39,11 +39,12 @@ def read_document(page: Page) -> Document:
         if count_words(drawn_text) > GAIN * words:
             root, text, blocks = drawn, drawn_text, drawn_blocks
             notes = ("the text was read from the page's embedded data, since its markup is empty without scripts",)
-    # 3. What the page says of itself; then a second opinion, on that and on what is its main text.
+    # 3. What the page says of itself; where it gives no date, trafilatura is asked for all that is missing.
     if top is not None:
         known = read_metadata(page.html, top)
+        silent = not (page.published or known.published)
         # In a text file or PDF any date of the text would be taken for its own.
-        other = ask(page.html, page.final_url) if "html" in page.media_type else Opinion()
+        other = find_metadata(page.html, page.final_url) if silent and "html" in page.media_type else Metadata()
         page = replace(
             page,
             title=page.title or known.title or other.title,
@@ -51,6 +52,5 @@ def read_document(page: Page) -> Document:
             published=page.published or known.published or other.published,
             language=page.language or known.language or other.language,
         )
-        blocks = overrule(blocks, other.main_text)
     page = replace(page, notes=(*page.notes, *notes))
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
