@@ -34,7 +34,7 @@ def test_no_date_is_taken_out_of_a_text_file(tmp_path: Path) -> None:
 
 
 def test_an_author_and_a_title_are_found_where_the_page_names_them_only_in_print() -> None:
-    head = '<div class="post-author">By <span class="author vcard">Maud Ferrier</span></div>'
+    head = '<div class="post-author">By <span class="author vcard">Maud Ferrier</span> in 2019</div>'
     page = read_document(
         Page("http://a/", "http://a/", "", f"<body>{head}<article>{PROSE}</article></body>", "text/html")
     )
