@@ -60,7 +60,7 @@ TABLE: Final = (
     Setting("http_issuer", "", "URL of the OAuth authorization server whose access tokens let HTTP clients in."),
     Setting("http_resource", "", "Our own URL as those tokens name it, such as https://winnow.example/mcp."),
     Setting("http_scopes", "", "Scopes that those tokens need, separated by spaces."),
-    Setting("http_rate", "120", "Requests a minute for each HTTP caller; 0 for no limit."),
+    Setting("http_rate", "600", "Requests a minute for each HTTP caller; 0 for no limit."),
     Setting("otlp", "", "Address of an OpenTelemetry collector (OTLP over HTTP), such as http://127.0.0.1:4318."),
     Setting("log_level", "WARNING", "DEBUG, INFO, WARNING or ERROR; goes to stderr."),
     Setting("log_file", "", "File that gets the log instead of stderr."),

@@ -60,7 +60,7 @@ def served(arguments: list[str]) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": cache}
+        environment = {**os.environ, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": cache, "WINNOW_HTTP_RATE": "0"}
         with subprocess.Popen([sys.executable, *arguments, str(port)], cwd=ROOT, env=environment) as process:
             try:
                 listens(port)
