@@ -23,8 +23,9 @@ from typing import Final
 import anyio
 import numpy as np
 
-from bench.evidence import DATA, Case, Remembering, measure, read_cases
+from bench.evidence import DATA, Case, measure, read_cases
 from bench.generation import weights
+from bench.remembering import Remembering
 from errors import ModelError
 from models.llama import LlamaGenerator
 from models.onnx import OnnxEmbedder

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from models.protocols import Embedder, TextKind, Vectors
 from pipeline.extract.lexical import Floats, PageText
 from pipeline.tokens import count_tokens
 
@@ -35,37 +34,6 @@ class Case:
     """Whether the ranker's constants were looked at on this request (the first 120 of each set)."""
     without: PageText
     """The same page without what answers: its paragraph, its article in HotpotQA, three sentences in long documents."""
-
-
-class Remembering:
-    """An embedder that embeds each text once in a run."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        """Wrap `embedder`."""
-        self._embedder = embedder
-        self._known: dict[tuple[str, str], Floats] = {}
-
-    @property
-    def name(self) -> str:
-        """Name of the embedder behind."""
-        return self._embedder.name
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self._embedder.dimension
-
-    def reads(self, text: str) -> bool:
-        """Whether the embedder behind knows the script."""
-        return self._embedder.reads(text)
-
-    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return unit vectors [n, dimension]."""
-        missing = [text for text in dict.fromkeys(texts) if (kind, text) not in self._known]
-        if missing:
-            for text, vector in zip(missing, await self._embedder.embed(missing, kind=kind), strict=True):
-                self._known[kind, text] = vector
-        return np.stack([self._known[kind, text] for text in texts])
 
 
 def measure(scores: Floats, case: Case) -> list[float]:

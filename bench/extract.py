@@ -21,7 +21,8 @@ from typing import Final
 import anyio
 import numpy as np
 
-from bench.evidence import DATA, ROOT, Case, Remembering, Spans, measure, read_cases, read_lines
+from bench.evidence import DATA, ROOT, Case, Spans, measure, read_cases, read_lines
+from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.extract.extract import page_text

@@ -34,8 +34,9 @@ from bench.html_peers import (
     truncated_text,
 )
 from bench.html_questions import DATA, Question, document, judged, pages, questions
+from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
-from models.protocols import Embedder, TextKind, Vectors
+from models.protocols import Embedder
 from pipeline.documents import Page
 from pipeline.frame import framed, new_mark, notice
 from pipeline.html.forms import Form
@@ -162,28 +163,6 @@ def unnamed(question: Question, embedder: Embedder | None, form: Form) -> tuple[
     mark = new_mark()
     answer = f"{notice(mark)}\n[1] {one.page.title}\n{one.page.final_url}\n{framed(text, mark)}\n{FOOT}"
     return judged(question, text)[0], count_tokens(answer)
-
-
-class Remembering:
-    """An embedder that keeps its vectors in memory, since each question is asked at each budget and in each form."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._known: dict[tuple[str, str], Vectors] = {}
-        self.name = embedder.name
-        self.dimension = embedder.dimension
-
-    def reads(self, text: str) -> bool:
-        """Whether the embedder behind knows the script of `text`."""
-        return self._embedder.reads(text)
-
-    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return unit vectors [n, dimension]; only new texts reach the model."""
-        new = [text for text in dict.fromkeys(texts) if (kind, text) not in self._known]
-        if new:
-            vectors = await self._embedder.embed(new, kind=kind)
-            self._known.update({(kind, text): vector for text, vector in zip(new, vectors, strict=True)})
-        return np.stack([self._known[kind, text] for text in texts])
 
 
 def methods(embedder: Embedder) -> dict[str, Keep]:

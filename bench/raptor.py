@@ -30,9 +30,10 @@ import anyio
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.remembering import Remembering
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
-from models.protocols import Embedder, TextKind, Vectors
+from models.protocols import Embedder
 from pipeline.documents import Block, Document, Page
 from pipeline.embedding import CachedEmbedder
 from pipeline.html.tree import Node
@@ -215,40 +216,6 @@ async def retrieval(
     return figures
 
 
-class Remembered:
-    """An embedder that answers from what it saw before, so that a build can be timed without the model."""
-
-    def __init__(self, behind: Embedder) -> None:
-        """Put it in front of `behind`."""
-        self._behind = behind
-        self._seen: dict[str, NDArray[np.float32]] = {}
-        self.seconds = 0.0
-        """Processor seconds spent in the embedder behind."""
-
-    @property
-    def name(self) -> str:
-        """Name of the embedder behind."""
-        return self._behind.name
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self._behind.dimension
-
-    def reads(self, text: str) -> bool:
-        """Whether the embedder behind reads `text`."""
-        return self._behind.reads(text)
-
-    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return vectors [n, dimension]; new texts go to the embedder behind, on the clock."""
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._seen]
-        if fresh:
-            start = time.process_time()
-            self._seen.update(zip(fresh, await self._behind.embed(fresh, kind=kind), strict=True))
-            self.seconds += time.process_time() - start
-        return np.stack([self._seen[text] for text in texts])
-
-
 def long_text(length: int) -> list[Document]:
     """Return documents of all sets, `length` tokens in all; over some 960,000 they come again with other addresses."""
     documents: list[Document] = []
@@ -286,7 +253,7 @@ async def build_times(embedder: Embedder | None, lengths: Sequence[int]) -> Cost
     for length in lengths:
         documents = long_text(length)
         tokens = sum(count_tokens(document.text) for document in documents)
-        timed = Remembered(embedder) if embedder else None
+        timed = Remembering(embedder) if embedder else None
         start = time.process_time()
         tree = await build_tree(documents, embedder=timed, options=TreeOptions(), store=None)
         whole = time.process_time() - start

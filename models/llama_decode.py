@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errors import ModelError
+from models.counters import Counters
 from models.llama_native import DONE, Grammar, Native, Row, schema_grammar
 from models.pipe import Fields, Frame, refusal
 from models.token_tree import TokenTree, grow, parts, read
@@ -70,15 +71,6 @@ class _Kept:
     logits: NDArray[np.float32] | None = None
 
 
-@dataclass(slots=True)
-class _Counters:
-    calls: int = 0
-    batches: int = 0
-    tokens: int = 0
-    calls_a_batch: int = 0
-    """Most calls that one batch held."""
-
-
 class Decoder:
     """An `Engine` for generators."""
 
@@ -93,20 +85,15 @@ class Decoder:
         self._work: Iterator[None] | None = None
         self._kept = _Kept()
         self._ready: list[tuple[int, Frame]] = []
-        self._counters = _Counters()
+        self._counters = Counters()
         self._pace = 0.0
         self._rows = max(1, min(native.plan.batch, MOST_LOGITS // native.n_vocabulary))
 
     @property
     def facts(self) -> Fields:
         """Device, layers, reason and the context's size."""
-        placement = self._native.placement
         return {
-            "backend": placement.backend,
-            "device": placement.device,
-            "gpu_layers": placement.gpu_layers,
-            "threads": placement.threads,
-            "reason": placement.reason,
+            **self._native.facts,
             "context": self._native.n_context,
             "sequences": self._native.plan.sequences,
         }
@@ -124,8 +111,7 @@ class Decoder:
         """
         doing = frame.fields.get("do")
         if doing == "count":
-            counted = {name: getattr(self._counters, name) for name in self._counters.__dataclass_fields__}
-            self._ready.append((call, Frame(counted)))
+            self._ready.append((call, Frame(self._counters.told())))
             return
         request = json.loads(frame.blob)
         tokens = self._prompt(request["prompt"])
@@ -374,9 +360,7 @@ class Decoder:
         took = time.perf_counter() - began
         if len(rows) >= FEWEST:
             self._pace = len(rows) / max(took, 1e-6)
-        self._counters.batches += 1
-        self._counters.tokens += len(rows)
-        self._counters.calls_a_batch = max(self._counters.calls_a_batch, len(calls))
+        self._counters.add_batch(tokens=len(rows), calls=len(calls))
         if code == DONE:
             return True
         if calls <= self._cancelled:

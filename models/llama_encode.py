@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errors import ModelError
+from models.counters import Counters
 from models.llama_native import DONE, Native, Row
 from models.pipe import Fields, Frame, refusal
 
@@ -43,13 +44,8 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class _Counters:
-    calls: int = 0
-    batches: int = 0
+class _TextCounters(Counters):
     texts: int = 0
-    tokens: int = 0
-    calls_a_batch: int = 0
-    """Most calls that one batch held."""
 
 
 @dataclass(slots=True)
@@ -65,18 +61,13 @@ class Encoder:
     _waiting: deque[_Text] = field(default_factory=deque)
     _asked: dict[int, _Asked] = field(default_factory=dict)
     _ready: list[tuple[int, Frame]] = field(default_factory=list)
-    _counters: _Counters = field(default_factory=_Counters)
+    _counters: _TextCounters = field(default_factory=_TextCounters)
 
     @property
     def facts(self) -> Fields:
         """Device, layers and reason."""
-        placement = self.native.placement
         return {
-            "backend": placement.backend,
-            "device": placement.device,
-            "gpu_layers": placement.gpu_layers,
-            "threads": placement.threads,
-            "reason": placement.reason,
+            **self.native.facts,
             "longest": self.native.plan.batch,
         }
 
@@ -93,8 +84,7 @@ class Encoder:
         """
         doing = frame.fields.get("do")
         if doing == "count":
-            counted = {name: getattr(self._counters, name) for name in self._counters.__dataclass_fields__}
-            self._ready.append((call, Frame(counted)))
+            self._ready.append((call, Frame(self._counters.told())))
             return
         if self.native.pooling == 0:
             raise ModelError(
@@ -157,10 +147,8 @@ class Encoder:
         finally:
             self.running.clear()
         self.native.forget(range(len(batch)))
-        self._counters.batches += 1
         self._counters.texts += len(batch)
-        self._counters.tokens += len(rows)
-        self._counters.calls_a_batch = max(self._counters.calls_a_batch, len(calls))
+        self._counters.add_batch(tokens=len(rows), calls=len(calls))
         for call in calls:
             self._finish(call)
 

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import llama_cpp
@@ -97,6 +97,11 @@ class Native:
         self._stopped = llama_cpp.ggml_abort_callback(lambda _data: stopped())
         llama_cpp.llama_set_abort_callback(self._context, self._stopped, ctypes.c_void_p(0))
         self.template = self._template()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Where the model runs, and why."""
+        return {field.name: getattr(self.placement, field.name) for field in fields(self.placement)}
 
     @property
     def n_context(self) -> int:

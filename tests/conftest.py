@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
+from models.llama import LlamaGenerator
 from server.app import build_server
 from server.settings import read_settings
 from tests.support import LIBRARY, SHARED, Connect, Site
@@ -26,6 +27,14 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("../shared (real data and weights) is not beside this checkout")
     return SHARED
+
+
+@pytest.fixture
+async def stories(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
+    """A base model of 260 000 parameters and 512 tokens of context, in 32-bit floats and a process of its own."""
+    model = LlamaGenerator(shared / "models" / "stories260K" / "stories260K-f32.gguf")
+    yield model
+    await model.aclose()
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from h2.exceptions import ProtocolError
 from errors import SourceNotFound, SourceTimeout, SourceTooLarge, SourceUnavailable
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
-from tests.test_fetch_server import PAGE, failure_of
+from tests.test_fetch_server import PAGE, failure_of, serving
 from tests.test_fetch_tls import make_certificate, to_loopback
 
 zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it before Python 3.14")
@@ -134,26 +134,12 @@ async def open_pair(
     served.load_cert_chain(file)
     served.set_alpn_protocols(["h2"])
     site = Site2(routes)
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        await site.serve(reader, writer)
-        tasks.discard(task)
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=served)
-    site.port = server.sockets[0].getsockname()[1]
     trusting = ssl.create_default_context(cafile=str(file))
-    try:
-        async with open_fetcher(limits, pages=None, resolve=to_loopback, tls=trusting) as fetcher:
-            yield site, fetcher
-    finally:
-        server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    async with (
+        serving(site.serve, tls=served) as site.port,
+        open_fetcher(limits, pages=None, resolve=to_loopback, tls=trusting) as fetcher,
+    ):
+        yield site, fetcher
 
 
 async def test_six_pages_at_once_share_one_connection(tmp_path: Path) -> None:

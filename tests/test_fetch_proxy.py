@@ -17,7 +17,7 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import Proxy, parse_proxy
 from server.settings import read_settings
-from tests.test_fetch_server import Reply, Site, failure_of, open_site
+from tests.test_fetch_server import Reply, Site, failure_of, open_site, serving
 from tests.test_fetch_tls import make_certificate
 
 pytestmark = pytest.mark.anyio
@@ -100,24 +100,8 @@ async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 async def open_proxy(site: Site, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Middle]:
     """Run a proxy that leads to `site`."""
     middle = Middle(site=site.port)
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        await middle.serve(reader, writer)
-        tasks.discard(task)
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
-    middle.port = server.sockets[0].getsockname()[1]
-    try:
+    async with serving(middle.serve, tls=tls) as middle.port:
         yield middle
-    finally:
-        server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def by_way_of(proxy: Proxy, *, seconds: float = 5.0, inner: Sequence[str] = ()) -> FetchLimits:

@@ -1,6 +1,7 @@
 """A small web server on loopback whose every byte a test decides, and tests that fetching from it works at all."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -104,9 +105,13 @@ class Site:
 
 
 @asynccontextmanager
-async def open_site(routes: Mapping[str, Route], *, host: str = "127.0.0.1") -> AsyncIterator[Site]:
-    """Run a server with `routes` by path; every other path answers 404."""
-    site = Site(dict(routes), host=host)
+async def serving(
+    answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    *,
+    host: str = "127.0.0.1",
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[int]:
+    """Let `answer` take the connections of a free port, which is yielded; those still open at the end are cut."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -114,21 +119,28 @@ async def open_site(routes: Mapping[str, Route], *, host: str = "127.0.0.1") -> 
         assert task is not None
         tasks.add(task)
         try:
-            await site.serve(reader, writer)
+            await answer(reader, writer)
         except asyncio.CancelledError:
             pass  # the test is over
         finally:
             tasks.discard(task)
 
-    server = await asyncio.start_server(serve, host, 0)
-    site.port = server.sockets[0].getsockname()[1]
+    server = await asyncio.start_server(serve, host, 0, ssl=tls)
     try:
-        yield site
+        yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
         for task in list(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def open_site(routes: Mapping[str, Route], *, host: str = "127.0.0.1") -> AsyncIterator[Site]:
+    """Run a server with `routes` by path; every other path answers 404."""
+    site = Site(dict(routes), host=host)
+    async with serving(site.serve, host=host) as site.port:
+        yield site
 
 
 LOOPBACK = FetchLimits(allow_loopback=True, total_seconds=5.0)

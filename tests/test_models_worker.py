@@ -5,7 +5,6 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -41,14 +40,6 @@ def minilm(shared: Path) -> Path:
 def tiny(shared: Path) -> Path:
     """A generator's file."""
     return shared / "models" / "stories260K" / "stories260K-f32.gguf"
-
-
-@pytest.fixture
-async def stories(tiny: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
-    """A base model of 260 000 parameters."""
-    model = LlamaGenerator(tiny)
-    yield model
-    await model.aclose()
 
 
 @needs_llama

@@ -1,6 +1,6 @@
 """Margins by a generator: a kept prefix, the lean taken off, every rule usable, embeddings where it fails."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -142,14 +142,6 @@ def test_no_other_partition_within_the_bounds_lies_lower(levels: list[int], mini
     if allowed:
         assert fits(chosen)
         assert worth(chosen) == pytest.approx(max(allowed), abs=1e-9)
-
-
-@pytest.fixture
-async def stories(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
-    """A base model of 260 000 parameters and 512 tokens of context."""
-    model = LlamaGenerator(shared / "models" / "stories260K" / "stories260K-f32.gguf")
-    yield model
-    await model.aclose()
 
 
 def naive(model: object, weights: Path, texts: Sequence[str]) -> tuple[NDArray[np.float64], int]:

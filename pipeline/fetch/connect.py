@@ -90,7 +90,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 context = proxy.tls or httpx2.create_ssl_context()
                 stream = await stream.start_tls(context, proxy.host, _CONNECT_SECONDS)
             await open_tunnel(stream, proxy, host, port, seconds=_CONNECT_SECONDS)
-        except BaseException:
+        except BaseException:  # cancellation too: whatever ends this, the stream is closed, and the cause goes on
             with anyio.CancelScope(shield=True):
                 await stream.aclose()
             raise
@@ -123,7 +123,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                     attempts.start_soon(attempt, address, ended)
                     with anyio.move_on_after(_NEXT_SECONDS):
                         await ended.wait()
-        except BaseException:
+        except BaseException:  # cancellation too: connections already won are closed, and the cause goes on
             await _close(won)
             raise
         await _close(won[1:])

@@ -11,7 +11,7 @@ from typing import Final
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.exchange import TIMEOUT, Api, Request, day_of, hit, joined, rows_of, told, unmet
+from pipeline.search.exchange import TIMEOUT, Api, Request, cut_query, day_of, hit, joined, rows_of, told, unmet
 
 ADDRESS: Final = "https://api.exa.ai"
 MOST: Final = 100
@@ -49,7 +49,7 @@ class Exa:
         first = (query.page - 1) * limit
         if first >= MOST:
             return self._api.finished([], query, limit=limit, notes=f"Exa has no more than {MOST} results.")
-        words = query.text[:LONGEST_QUERY]
+        words, cut = cut_query(query, longest=LONGEST_QUERY)
         body = self._body(query, words, min(first + limit, MOST))
         answer = await self._api.ask(Request("POST", self._url, {"x-api-key": self._key}, body=body))
         if isinstance(answer, SearchOutcome):
@@ -63,7 +63,6 @@ class Exa:
             text = joined(best) if isinstance(best, list) else ""
             found = hit(self.name, row, url="url", title="title", snippet=text or row.get("text"))
             results.append(found and replace(found, published=day_of(row.get("publishedDate"))))
-        cut = "" if words == query.text else f"The query was cut to {LONGEST_QUERY} characters."
         return self._api.finished(results, query, limit=limit, notes=told(unmet(query, _ABLE), cut))
 
     def _body(self, query: SearchQuery, words: str, count: int) -> dict[str, object]:

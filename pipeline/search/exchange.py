@@ -186,6 +186,12 @@ def with_site(query: SearchQuery, *, longest: int, words: int = 1_000) -> tuple[
     return operator + text, cut
 
 
+def cut_query(query: SearchQuery, *, longest: int) -> tuple[str, str]:
+    """Return the words cut to what the API takes, and the sentence that says so if cut."""
+    words = query.text[:longest]
+    return words, "" if words == query.text else f"The query was cut to {longest} characters."
+
+
 def unmet(query: SearchQuery, able: frozenset[str]) -> str:
     """Return the sentence on what of `query` a provider cannot honour; empty when it honours all that is set."""
     asked = {

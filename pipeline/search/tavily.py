@@ -10,7 +10,7 @@ from typing import Final
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.exchange import TIMEOUT, Api, Request, day_of, hit, rows_of, told, unmet
+from pipeline.search.exchange import TIMEOUT, Api, Request, cut_query, day_of, hit, rows_of, told, unmet
 
 ADDRESS: Final = "https://api.tavily.com"
 MOST: Final = 20
@@ -45,7 +45,7 @@ class Tavily:
         first = (query.page - 1) * limit
         if first >= MOST:
             return self._api.finished([], query, limit=limit, notes=f"Tavily has no more than {MOST} results.")
-        words = query.text[:LONGEST_QUERY]
+        words, cut = cut_query(query, longest=LONGEST_QUERY)
         body: dict[str, object] = {"query": words, "max_results": min(first + limit, MOST), "search_depth": "basic"}
         if query.since or query.until:
             body |= {name: day for name, day in (("start_date", query.since), ("end_date", query.until)) if day}
@@ -65,5 +65,4 @@ class Tavily:
         for row in rows[first:]:
             found = hit(self.name, row, url="url", title="title", snippet=row.get("content"))
             results.append(found and replace(found, published=day_of(row.get("published_date"))))
-        cut = "" if words == query.text else f"The query was cut to {LONGEST_QUERY} characters."
         return self._api.finished(results, query, limit=limit, notes=told(unmet(query, _ABLE), cut))

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.exchange import TIMEOUT, Api, Request, error_code, hit, on_site, rows_of, told, unmet
+from pipeline.search.exchange import TIMEOUT, Api, Request, cut_query, error_code, hit, on_site, rows_of, told, unmet
 
 ADDRESS: Final = "https://{language}.wikipedia.org"
 AGENT: Final = "winnow-mcp/0.1 (https://github.com/winnow-mcp/winnow)"
@@ -69,7 +69,7 @@ class Wikipedia:
             return self._api.failed(
                 "unsupported", f"Wikipedia has its own articles only and cannot search {query.site}."
             )
-        words = query.text[:LONGEST_QUERY]
+        words, cut = cut_query(query, longest=LONGEST_QUERY)
         parameters = {
             "action": "query",
             "list": "search",
@@ -93,5 +93,4 @@ class Wikipedia:
             place = f"{base}/wiki/{quote(title.replace(' ', '_'), safe='/:@!$,;()*')}" if title else ""
             found = hit(self.name, {**row, "place": place}, url="place", title="title", snippet=row.get("snippet"))
             results.append(found and replace(found, language=language))
-        cut = "" if words == query.text else f"The query was cut to {LONGEST_QUERY} characters."
         return self._api.finished(results, query, limit=limit, notes=told(unmet(query, _ABLE), cut))

@@ -89,8 +89,13 @@ def partition_margins(
         worth[:-1][sizes[:-1] > maximum] = -np.inf
         start = int(np.argmax(worth))
         best[j], came_from[j] = worth[start], low + start
+    return walk_back(came_from)
+
+
+def walk_back(came_from: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the ranges [start, end) of a best partition in order; `came_from` [n + 1] tells each end's start."""
     ranges: list[tuple[int, int]] = []
-    end = n
+    end = len(came_from) - 1
     while end > 0:
         ranges.append((int(came_from[end]), end))
         end = int(came_from[end])

@@ -16,7 +16,7 @@ from models.protocols import Embedder
 from pipeline.documents import Sentence
 from pipeline.raptor.lexical import count_terms, word_vectors
 from pipeline.segment.judge import Judge
-from pipeline.segment.margins import Rule, cut_by_margins, partition_margins
+from pipeline.segment.margins import Rule, cut_by_margins, partition_margins, walk_back
 from pipeline.tokens import count_tokens
 from pipeline.work import check_cancelled, in_thread
 
@@ -72,12 +72,7 @@ def partition(
         value[:-1][cost[:-1] > maximum] = -np.inf
         start = int(np.argmax(value))
         best[j], came_from[j] = value[start], low + start
-    ranges: list[tuple[int, int]] = []
-    end = n
-    while end > 0:
-        ranges.append((int(came_from[end]), end))
-        end = int(came_from[end])
-    return ranges[::-1]
+    return walk_back(came_from)
 
 
 @dataclass(frozen=True, slots=True)
