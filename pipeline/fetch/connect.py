@@ -17,6 +17,7 @@ import httpx2
 
 from pipeline.fetch.address import Resolver, check_name, checked_addresses, is_inner
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.pools import OriginPools
 from pipeline.fetch.proxy import Proxy, open_tunnel
 
 _ACCEPT: Final = (
@@ -29,7 +30,6 @@ _NEXT_SECONDS: Final = 0.25
 """After which the next address is tried beside the ones that have not answered (RFC 8305 §5 names 0.25 s)."""
 _MOST_ADDRESSES: Final = 8
 _MOST_TUNNELS: Final = 3
-_IDLE_SECONDS: Final = 15.0
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
@@ -146,15 +146,9 @@ class GuardedTransport(httpx2.AsyncHTTPTransport):
 
     def __init__(self, limits: FetchLimits, resolve: Resolver, context: ssl.SSLContext) -> None:
         super().__init__(verify=context)
-        # httpx2 has no argument for the network backend; the pool is the one it would build, with ours.
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=context,
-            max_connections=limits.overall,
-            max_keepalive_connections=limits.overall,
-            keepalive_expiry=_IDLE_SECONDS,
-            http1=True,
-            http2=True,
-            network_backend=GuardedBackend(limits, resolve),
+        # httpx2 has no argument for the network backend, nor for pools of our own.
+        self._pool = OriginPools(
+            ssl_context=context, network_backend=GuardedBackend(limits, resolve), max_connections=limits.overall
         )
 
 

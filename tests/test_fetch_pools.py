@@ -1,0 +1,145 @@
+"""Open connections by origin: used again for the next page of a site, and closed when they are old or many."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import httpcore2
+import pytest
+
+from pipeline.fetch.client import open_fetcher
+from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.pools import OriginPools
+from tests.support import Clock
+from tests.test_fetch_server import PAGE, serving
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=5.0)
+
+
+@dataclass
+class Counted:
+    """A server on all of 127.0.0.0/8 that counts its connections."""
+
+    port: int = 0
+    opened: int = 0
+    open: int = 0
+    hold: asyncio.Event = field(default_factory=asyncio.Event)
+    """Answers wait for it."""
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, all with the same page."""
+        self.opened += 1
+        self.open += 1
+        try:
+            while True:
+                await reader.readuntil(b"\r\n\r\n")
+                await self.hold.wait()
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(PAGE))
+                writer.write(PAGE)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self.open -= 1
+            writer.close()
+
+    def url(self, host: int, path: str = "") -> str:
+        """Return an address at one of 60,000 hosts, all of them this server."""
+        return f"http://127.0.{host // 250}.{1 + host % 250}:{self.port}/{path}"
+
+
+@asynccontextmanager
+async def counted() -> AsyncIterator[Counted]:
+    """Run a server that answers at once unless its `hold` is cleared."""
+    server = Counted()
+    server.hold.set()
+    async with serving(server.answer, host="0.0.0.0") as server.port:  # noqa: S104  all of 127.0.0.0/8 is wanted
+        yield server
+
+
+@asynccontextmanager
+async def opened(clock: Clock) -> AsyncIterator[OriginPools]:
+    """Open pools that may dial anything; the guard has tests of its own."""
+    context = ssl.create_default_context()
+    async with OriginPools(
+        ssl_context=context, network_backend=httpcore2.AnyIOBackend(), max_connections=4, clock=clock
+    ) as pools:
+        yield pools
+
+
+async def closed_down_to(server: Counted, count: int) -> None:
+    """Wait until the server has seen the last closed connection go."""
+    with anyio.fail_after(5):
+        while server.open > count:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_a_crawl_over_many_sites_opens_one_connection_to_each() -> None:
+    async with counted() as server, open_fetcher(LIMITS, pages=None) as fetcher:
+        for path in "abc":
+            for host in range(40):
+                await fetcher.fetch(server.url(host, path))
+    assert server.opened == 40
+
+
+async def test_of_a_hundred_sites_the_connections_of_the_last_64_stay_open() -> None:
+    async with counted() as server, open_fetcher(LIMITS, pages=None) as fetcher:
+        for host in range(100):
+            await fetcher.fetch(server.url(host))
+        await closed_down_to(server, 64)
+        await fetcher.fetch(server.url(99, "again"))
+        assert server.opened == 100
+        await fetcher.fetch(server.url(0, "again"))
+        assert server.opened == 101
+
+
+async def test_a_connection_that_was_not_used_for_15_seconds_is_closed_when_another_site_is_asked() -> None:
+    clock = Clock()
+    async with counted() as server, opened(clock) as pools:
+        await pools.request("GET", server.url(1))
+        clock.now += 14.0
+        await pools.request("GET", server.url(2))
+        assert len(pools.connections) == 2
+        clock.now += 2.0
+        await pools.request("GET", server.url(3))
+        assert len(pools.connections) == 2
+        await closed_down_to(server, 2)
+
+
+async def test_a_site_that_is_still_answering_keeps_its_connection_however_many_others_are_asked() -> None:
+    clock = Clock()
+    async with counted() as slow, counted() as quick, opened(clock) as pools, anyio.create_task_group() as tasks:
+        slow.hold.clear()
+        answers: list[int] = []
+
+        async def ask() -> None:
+            answers.append((await pools.request("GET", slow.url(1))).status)
+
+        tasks.start_soon(ask)
+        with anyio.fail_after(5):
+            while not slow.open:
+                await anyio.lowlevel.checkpoint()
+        clock.now += 60.0
+        for host in range(70):
+            await pools.request("GET", quick.url(host))
+        assert not answers
+        slow.hold.set()
+        with anyio.fail_after(5):
+            while not answers:
+                await anyio.lowlevel.checkpoint()
+    assert answers == [200]
+
+
+async def test_closing_the_fetcher_closes_every_connection() -> None:
+    async with counted() as server:
+        async with open_fetcher(LIMITS, pages=None) as fetcher:
+            for host in range(5):
+                await fetcher.fetch(server.url(host))
+            assert server.open == 5
+        await closed_down_to(server, 0)
+        assert server.open == 0
