@@ -5,7 +5,7 @@ FROM python:3.12-slim
 RUN useradd --create-home winnow && mkdir -p /cache /documents && chown winnow /cache
 WORKDIR /src
 COPY . .
-RUN pip install --no-cache-dir --no-compile . && rm -rf /src
+RUN pip install --no-cache-dir . && rm -rf /src
 WORKDIR /home/winnow
 USER winnow
 ENV PYTHONUNBUFFERED=1 WINNOW_CACHE=/cache WINNOW_FOLDERS=/documents

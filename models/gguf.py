@@ -3,7 +3,6 @@
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Not for: loading models (`models/llama_process.py`).
 """
 
-import hashlib
 import mmap
 import struct
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from errors import ModelError
+from models.fingerprint import fingerprint
 
 MAGIC: Final = b"GGUF"
 STRING: Final = 8
@@ -26,9 +26,6 @@ MOST_LAYERS: Final = 1_024
 MOST_DIMENSIONS: Final = 8
 BYTES_A_NUMBER: Final = 2
 """Keys and values are kept as 16-bit floats."""
-SAMPLED: Final = 1 << 20
-"""Bytes at each end of the file that its digest covers, besides its size: hashing gigabytes at each start takes
-seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +38,7 @@ class Header:
     vocabulary: int
     chat_template: bool
     digest: str
+    """Fingerprint of the file's bytes (`models/fingerprint.py`)."""
     name: str = ""
     """`general.name`, as its publisher wrote it."""
     layers: int = 1
@@ -53,7 +51,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """Return the header's facts and a digest of the file's size, beginning and end.
+    """Return the header's facts and the file's fingerprint.
 
     Raises:
         ModelError: The file cannot be read or is no GGUF file.
@@ -64,7 +62,6 @@ def read_header(path: Path) -> Header:
             values = reader.values()
             tensors = reader.tensors()
             file_bytes = len(data)
-            ends = data[:SAMPLED] + data[-SAMPLED:] + struct.pack("<Q", len(data))
         architecture = str(values["general.architecture"])
         return Header(
             architecture=architecture,
@@ -72,7 +69,7 @@ def read_header(path: Path) -> Header:
             context_length=_whole(values.get(f"{architecture}.context_length", 512)),
             vocabulary=_whole(values.get("tokenizer.ggml.tokens", 0)),
             chat_template=bool(values.get("tokenizer.chat_template")),
-            digest=hashlib.sha256(ends).hexdigest()[:12],
+            digest=fingerprint([path]),
             name=str(values.get("general.name", "")),
             layers=max(1, _whole(values.get(f"{architecture}.block_count", 1))),
             token_bytes=_token_bytes(values, architecture),

@@ -6,7 +6,6 @@ header, the requests, the checks of what comes back. Not for: native calls (`mod
 
 import json
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -56,14 +55,25 @@ class _Gguf:
         self._limits = limits
         self._budget = budget
         self._worker: Worker | None = None
+        self._working = ""
+        """Fingerprint of the file that the process was started for."""
+        self._read: tuple[tuple[int, int, int], Header] | None = None
 
-    @cached_property
+    @property
     def _header(self) -> Header:
-        return read_header(self._path)
+        """Header of the file that lies there now; of the last one where it was taken away under a running process."""
+        try:
+            status = self._path.stat()
+        except OSError:
+            return self._read[1] if self._read is not None else read_header(self._path)
+        seen = (status.st_size, status.st_mtime_ns, status.st_ino)
+        if self._read is None or self._read[0] != seen:
+            self._read = (seen, read_header(self._path))
+        return self._read[1]
 
     @property
     def name(self) -> str:
-        """File, runtime, and a digest of the file's size and ends."""
+        """File, runtime, and the file's fingerprint."""
         return f"{self._path.stem}:llama:{self._header.digest}"
 
     @property
@@ -94,8 +104,13 @@ class _Gguf:
         return 0
 
     async def _ask(self, doing: str, request: object = None) -> Frame:
+        header = self._header
+        if self._worker is not None and self._working != header.digest:
+            # Another file lies there now: answers under its name must not come from the old one's weights.
+            old, self._worker = self._worker, None
+            await old.aclose()
         if self._worker is None:
-            header = self._header
+            self._working = header.digest
             context_bytes = header.token_bytes * self._context if self._role == "generator" else 0
             wide = 2 * context_bytes <= WIDE_CACHE
             context_bytes *= 1 + wide

@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 
 from errors import ModelError
 from models.counters import Counters
-from models.llama_native import DONE, Grammar, Native, Row, schema_grammar
+from models.llama_grammar import schema_grammar
+from models.llama_native import DONE, Grammar, Native, Row
+from models.llama_opening import Opening
 from models.pipe import Fields, Frame, refusal
 from models.token_tree import TokenTree, grow, parts, read
 
 SLOTS: Final = 4
-"""Answers written at once; their sequences come first, then the prefix's, then those of the paths."""
+"""Answers written at once; their sequences come first, then the prefix's, the opening's, and those of the paths."""
 PREFIX: Final = SLOTS
-FIRST_PATH: Final = SLOTS + 1
+OPENING: Final = SLOTS + 1
+FIRST_PATH: Final = SLOTS + 2
 MOST_LOGITS: Final = 64_000_000
 """Logits of one batch (256 MB): 420 rows of a vocabulary of 152 000."""
 STEP: Final = 0.15
@@ -84,6 +87,7 @@ class Decoder:
         self._scoring: _Scoring | None = None
         self._work: Iterator[None] | None = None
         self._kept = _Kept()
+        self._opening = Opening(native, OPENING)
         self._ready: list[tuple[int, Frame]] = []
         self._counters = Counters()
         self._pace = 0.0
@@ -205,11 +209,14 @@ class Decoder:
                 if not free:
                     return
                 job.slot = min(free)
+                job.position = self._opening.begin(job.tokens, job.slot)
+                del job.tokens[: job.position]
                 self._writing.append(job)
             self._queue.popleft()
             idle = len(self._kept.tokens) if self._scoring is None else 0
-            if taken + job.cells + idle > self._native.n_context:
+            if taken + job.cells + idle + self._opening.cells > self._native.n_context:
                 self._let_prefix_go()
+                self._opening.let_go()
 
     # --- answers ---
 
@@ -223,7 +230,8 @@ class Decoder:
             whole = len(fitting) == len(writing.tokens)
             for place, token in enumerate(fitting):
                 wanted = whole and place == len(fitting) - 1
-                rows.append(Row(token, writing.position + place, (writing.slot,), wanted=wanted))
+                position = writing.position + place
+                rows.append(Row(token, position, self._opening.sequences(writing.slot, position), wanted=wanted))
             if fitting:
                 ends.append((writing, len(rows) - 1 if whole else -1))
                 writing.position += len(fitting)
@@ -236,6 +244,7 @@ class Decoder:
                     self._end(writing)
                 return
             for writing, row in ends:
+                self._opening.reached(writing.slot, writing.position)
                 if row >= 0:
                     self._take(writing, row)
         except ModelError as error:
@@ -264,6 +273,7 @@ class Decoder:
     def _end(self, writing: _Writing) -> None:
         self._writing = [found for found in self._writing if found is not writing]
         self._native.forget([writing.slot])
+        self._opening.left(writing.slot)
         if writing.grammar is not None:
             writing.grammar.free()
 

@@ -177,12 +177,20 @@ class Encoder:
             return self._templated(template, query, text)
         first, last, between = self.native.edges
         ends = last if last >= 0 else between
-        parts = between if between >= 0 else ends
+        parts = [between if between >= 0 else ends] if self._two_separators() else []
         asked = self.native.tokenize(query, ends=False)[: self.native.plan.batch // QUERY_SHARE]
         room = self.native.plan.batch - len(asked) - 4
         told = self.native.tokenize(text, ends=False)[:room]
-        whole = [first, *asked, ends, parts, *told, ends]
+        whole = [first, *asked, ends, *parts, *told, ends]
         return [token for token in whole if token >= 0]
+
+    def _two_separators(self) -> bool:
+        """Whether a second token stands between query and text: in XLM-RoBERTa's form it does, in BERT's it does not.
+
+        Files of 2025 and later say so; earlier ones are judged by their tokeniser.
+        """
+        told = self.native.metadata("tokenizer.ggml.add_sep_token")
+        return told == "true" if told is not None else self.native.metadata("tokenizer.ggml.model") != "bert"
 
     def _templated(self, template: str, query: str, text: str) -> list[int]:
         """Return the tokens of the file's own rerank template, with the text cut by its tokens."""

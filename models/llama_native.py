@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import llama_cpp
 import numpy as np
-from llama_cpp.llama_grammar import json_schema_to_gbnf
 from numpy.typing import NDArray
 
 from errors import ModelError
@@ -354,21 +353,6 @@ class Grammar:
         llama_cpp.llama_sampler_apply(self._sampler, ctypes.byref(array))
         best = int(data["logit"].argmax())
         return int(data["id"][best]) if np.isfinite(data["logit"][best]) else None
-
-
-def schema_grammar(schema_json: str) -> str:
-    """Return the grammar of a JSON schema.
-
-    Raises:
-        ModelError: It has a part that llama.cpp's converter does not know.
-    """
-    try:
-        return str(json_schema_to_gbnf(schema_json))
-    except (AssertionError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelError(
-            f"The JSON schema has a part that llama.cpp's converter does not know: {error!r}.",
-            hint="Use object, array, string, integer, number, boolean, enum, anyOf and lengths only.",
-        ) from error
 
 
 def _batch(rows: Sequence[Row]) -> Any:

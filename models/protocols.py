@@ -6,7 +6,7 @@ do; a step asks `chooser` or `tree_scorer` before it needs more than `generate`,
 where the answer is None. Not for: loading, caching or fallbacks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, cast
 
@@ -186,6 +186,23 @@ class TreeScorer(Able, Protocol):
             ModelError: The backend failed, a path is empty, or the prefix and a path are over the context.
         """
         ...
+
+
+class Counting(Protocol):
+    """Tells what it has computed."""
+
+    async def counters(self) -> Mapping[str, object]:
+        """Return counts by name since the model was loaded; `tokens` are those that went through it.
+
+        Raises:
+            ModelError: The backend failed.
+        """
+        ...
+
+
+def counting(model: object) -> Counting | None:
+    """Return `model` as `Counting`, None when its backend counts nothing."""
+    return cast(Counting, model) if callable(getattr(model, "counters", None)) else None
 
 
 def chooser(model: object) -> Chooser | None:

@@ -261,3 +261,5 @@ class Failure:
 
     source: str
     reason: str
+    late: bool = False
+    """It was not ready in time: the same call again goes on from the cache."""

@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from errors import SourceError
+from errors import SourceError, SourceTimeout
 from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse_model import Parser, parse
@@ -103,7 +103,7 @@ async def _fetch_all(
         try:
             documents[url] = await open_source(url, services)
         except SourceError as error:
-            failures[url] = Failure(url, str(error))
+            failures[url] = Failure(url, str(error), late=isinstance(error, SourceTimeout))
 
     seconds = services.seconds * FETCH_SHARE
     with anyio.move_on_after(seconds):
@@ -112,5 +112,7 @@ async def _fetch_all(
                 group.start_soon(fetch, result.url)
     for result in results:
         if result.url not in documents and result.url not in failures:
-            failures[result.url] = Failure(result.url, f"Not ready after {seconds:.0f} s; ranked by its snippet.")
+            failures[result.url] = Failure(
+                result.url, f"Not ready after {seconds:.0f} s; ranked by its snippet.", late=True
+            )
     return documents, tuple(failures.values())

@@ -1,13 +1,13 @@
-"""Asking a generator: a chat message, one answer within a time and kept in a store, and inputs over a model's context.
+"""Asking a generator: chat messages, answers within a time and kept in a store, several at once, and overlong inputs.
 
 Not for: prompts (`prompts/`), backends (`models/`), or what an answer means.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import anyio
 
@@ -18,8 +18,14 @@ from pipeline.work import in_thread
 
 KEPT_SECONDS: Final = 30 * 86_400.0
 """Answers are kept a month: one costs seconds, and the key holds all that it hangs on."""
+AT_ONCE: Final = 4
+"""Calls asked side by side: a GGUF generator writes as many answers in shared batches, a server keeps more busy.
+`python -m bench.costs` prints what that brings."""
 _OVER: Final = "Its context is"
 """How the hint of a backend's refusal begins; it comes out of another process, so only its words tell."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,32 @@ async def ask(generator: Generator, messages: Sequence[Said], asking: Asking, *,
     if store is not None:
         await in_thread(lambda: store.set_json(key, text, expire=KEPT_SECONDS))
     return text
+
+
+async def side_by_side(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+    """Return the results of `calls` in their order, at most `AT_ONCE` of them under way at a time.
+
+    Raises:
+        ModelError: One of them failed; the others are cancelled.
+    """
+    found: dict[int, T] = {}
+    failures: list[ModelError] = []
+    places = anyio.CapacityLimiter(AT_ONCE)
+
+    async def run(number: int, call: Callable[[], Awaitable[T]]) -> None:
+        async with places:
+            try:
+                found[number] = await call()
+            except ModelError as error:
+                failures.append(error)
+                group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for number, call in enumerate(calls):
+            group.start_soon(run, number, call)
+    if failures:
+        raise failures[0]
+    return [found[number] for number in range(len(calls))]
 
 
 def _key(generator: Generator, messages: Sequence[Said], asking: Asking) -> str:

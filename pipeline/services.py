@@ -17,6 +17,7 @@ from pipeline.extract.extract import Asking
 from pipeline.fetch.client import Fetcher
 from pipeline.html.read import read_document
 from pipeline.search.chain import Chain
+from pipeline.segment.idms import IdmsOptions
 from pipeline.work import in_thread
 
 KEPT_DOCUMENTS: Final = 64
@@ -65,3 +66,5 @@ class Services:
     """Whether block paths are scored by any generator, not only by one trained to prune."""
     asking: Asking | None = None
     """A model that writes beside the extractor's rules, and how it is asked."""
+    idms: IdmsOptions = field(default_factory=IdmsOptions)
+    """How `idms` chunks are cut."""

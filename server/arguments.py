@@ -13,8 +13,6 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, Prompt, TextContent, Tool
 
-from pipeline.services import Services
-
 Json = dict[str, object]
 CLOSE: Final = 0.5
 """Least similarity of a name that is offered for an unknown one; "urls" for "sources" is offered by meaning instead."""
@@ -39,7 +37,7 @@ class CheckPrompts:
     def __init__(self, list_prompts: Callable[[], Awaitable[Sequence[Prompt]]]) -> None:
         self._list_prompts = list_prompts
 
-    async def __call__(self, ctx: ServerRequestContext[Services], call_next: CallNext) -> HandlerResult:
+    async def __call__(self, ctx: ServerRequestContext[object], call_next: CallNext) -> HandlerResult:
         """Pass on what is right.
 
         Raises:
@@ -64,7 +62,7 @@ class CheckArguments:
     def __init__(self, list_tools: Callable[[], Awaitable[Sequence[Tool]]]) -> None:
         self._list_tools = list_tools
 
-    async def __call__(self, ctx: ServerRequestContext[Services], call_next: CallNext) -> HandlerResult:
+    async def __call__(self, ctx: ServerRequestContext[object], call_next: CallNext) -> HandlerResult:
         """Refuse or mend the arguments of a call, and pass on everything else.
 
         Raises:

@@ -23,7 +23,7 @@ NO_ANSWER: Final = 3
 async def call_tool(settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool) -> int:
     """Call `tool`, print its answer on stdout, and return the exit code (0, 1 or 3)."""
     async with Client(build_server(settings)) as client:
-        with _bar(shown=not quiet and sys.stderr.isatty()) as bar:
+        with progress_bar(shown=not quiet and sys.stderr.isatty()) as bar:
             result = await client.call_tool(tool, arguments, progress_callback=_progress(bar))
     text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
     if result.is_error:
@@ -42,7 +42,8 @@ def _has_answer(result: CallToolResult) -> bool:
     return bool(next(found, True))
 
 
-def _bar(*, shown: bool) -> "AbstractContextManager[tqdm[Any] | None]":
+def progress_bar(*, shown: bool) -> "AbstractContextManager[tqdm[Any] | None]":
+    """Return a bar on stderr that is cleared at its end; None within where it is not to be shown."""
     if not shown:
         return nullcontext()
     # A terminal that does not tell its size counts as one of 80 by 24; tqdm would draw nothing there.

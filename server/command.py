@@ -1,4 +1,4 @@
-"""The command line `winnow`: every tool as a sub-command, and serve, models, cache, install, doctor.
+"""The command line `winnow`: every tool as a sub-command, and serve, models, eval, cache, install, doctor.
 
 A command calls its tool through an MCP client in this process, so arguments, errors and answers are the server's.
 Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: anything a tool does.
@@ -72,6 +72,15 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
         return install(args, _given(args))
     if args.command in TOOLS:
         return _call(args, settings)
+    return _look_after(args, settings)
+
+
+def _look_after(args: argparse.Namespace, settings: Settings) -> int:
+    if args.command == "eval":
+        from server.evaluate import evaluate  # noqa: PLC0415  as above
+
+        given = (args.data and Path(args.data).expanduser(), args.steps, args.limit, args.json, args.quiet)
+        return anyio.run(evaluate, settings, *given)
     from server import care  # noqa: PLC0415  as above
 
     if args.command == "models":
@@ -174,6 +183,10 @@ def _parser() -> argparse.ArgumentParser:
     models.add_argument("action", nargs="?", choices=["show", "list", "pull", "remove", "bench"], default="show")
     models.add_argument("names", nargs="*", metavar="NAME", help="a profile, a model, or OWNER/REPO/FILE.gguf")
     models.add_argument("--dry-run", action="store_true", help="pull: only say what would be fetched")
+    measured = command("eval", "measure the generator beside the rules, step by step, on questions with known answers")
+    measured.add_argument("data", nargs="?", help="folder with questions.jsonl and library/; a checkout's examples/")
+    measured.add_argument("--steps", default="", metavar="A,B", help="which steps; all by default")
+    measured.add_argument("--limit", type=int, default=20, metavar="N", help="most questions or chunks a step (20)")
     cache = command("cache", "size and use of the cache; clear it, check every entry, or tell where it lies")
     cache.add_argument("action", nargs="?", choices=["stats", "clear", "verify", "path"], default="stats")
     _add_install(command("install", "put Winnow into a client's configuration"))
@@ -206,7 +219,7 @@ def _add_tools(command: CommandMaker) -> None:
     tools["fetch"].add_argument("--cursor")
     tools["extract"].add_argument("request")
     tools["raptor"].add_argument("question", help="what to ask; the word `tree` draws the tree instead")
-    tools["raptor"].add_argument("--mode", choices=["guided", "collapsed", "traversal"])
+    tools["raptor"].add_argument("--mode", choices=["guided", "collapsed", "traversal", "flat"])
     tools["raptor"].add_argument("--chunking", choices=["sentences", "idms"])
     tools["raptor"].add_argument("--html", default="", metavar="FILE", help="tree: draw it into this HTML file as well")
     tools["raptor"].add_argument(

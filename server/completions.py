@@ -13,8 +13,8 @@ from typing import Final
 from mcp.server import MCPServer
 from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 
-from pipeline.services import Services
 from pipeline.work import in_thread
+from server.opening import Opening
 
 LENGTHS: Final = ("300", "600", "1200", "2000")
 MOST: Final = 100
@@ -24,7 +24,7 @@ LOOKED_AT: Final = 20_000
 Reference = PromptReference | ResourceTemplateReference
 
 
-def offer_completions(server: MCPServer[Services], folders: Sequence[Path]) -> None:
+def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> None:
     """Answer `completion/complete` for the arguments `length` and `sources` of our prompts; nothing for others."""
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped

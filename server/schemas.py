@@ -10,6 +10,10 @@ from typing import Final
 Schema = dict[str, object]
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+_ASIDE: Final = frozenset(
+    {"parsed_by", "scored_by", "need_search", "freshness", "left_out", "mode", "layers", "leaves", "summaries"}
+)
+"""Fields that tell how an answer came about; no program needs their types to use it."""
 _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 
 
@@ -30,12 +34,16 @@ def output_schema(schema: Schema) -> Schema:
     """Return the names and types of a result's fields.
 
     Every field of our results is always there, so no list of required names is needed to read them. Lists of plain
-    texts (queries, failures and the like) are left out: their place is the readable part, which says the same.
+    texts (queries, failures and the like) and what only tells how an answer came about are left out: they are in the
+    answer all the same.
     """
     fields = schema.get("properties")
     assert isinstance(fields, dict)  # noqa: S101  a result model always has fields; pydantic wrote this schema
     listed = {name: _type_of(field) for name, field in fields.items()}
-    return {"type": "object", "properties": {name: kind for name, kind in listed.items() if kind != _TEXTS}}
+    return {
+        "type": "object",
+        "properties": {name: kind for name, kind in listed.items() if kind != _TEXTS and name not in _ASIDE},
+    }
 
 
 def _type_of(field: Schema) -> Schema:

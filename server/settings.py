@@ -44,6 +44,7 @@ TABLE: Final = (
     Setting("generator", "auto", "auto, none, llama:FILE.gguf, openai:URL#MODEL."),
     Setting("pruner", "trained", "Which generator scores block paths: trained (HTML-Pruner models only), or any."),
     Setting("extractor", "rules", "How a generator helps to extract: rules (not at all), lines, tags or votes."),
+    Setting("idms", "partition", "How idms chunks are cut: partition, deviation, running, valleys, fixed; +density."),
     Setting("model_key", "", "API key sent to openai: models; never logged."),
     Setting("models", "", "Folder of downloaded models; the cache of Hugging Face by default."),
     Setting("hub", "", "Address that models are pulled from; Hugging Face by default."),
@@ -67,6 +68,9 @@ TABLE: Final = (
 )
 PROVIDERS: Final = ("searxng", "brave", "tavily", "exa", "serper", "wikipedia", "ddgs", "folder")
 EXTRACTORS: Final = ("rules", "lines", "tags", "votes")
+IDMS_RULES: Final = ("partition", "deviation", "running", "valleys", "fixed")
+IDMS_MORE: Final = ("", "density", "density:model")
+"""`density:model` lets the generator list the names that a density counts."""
 _NEEDED: Final = {"searxng": "searxng", "brave": "brave_key", "exa": "exa_key", "serper": "serper_key"}
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 NAT64_LENGTHS: Final = (32, 40, 48, 56, 64, 96)
@@ -93,6 +97,8 @@ class Settings:
     generator: str
     pruner: str
     extractor: str
+    idms: str
+    """A rule for boundaries, and what else is done, joined by `+`."""
     model_key: str
     models: Path | None
     hub: str
@@ -152,6 +158,7 @@ def read_settings(given: Mapping[str, str], environment: Mapping[str, str] | Non
         generator=raw["generator"],
         pruner=_one_of(raw, "pruner", ("trained", "any")),
         extractor=_extractor(raw["extractor"]),
+        idms=_idms(raw["idms"]),
         model_key=raw["model_key"],
         models=Path(raw["models"]).expanduser() if raw["models"] else None,
         hub=_address(raw, "hub"),
@@ -207,6 +214,15 @@ def _extractor(value: str) -> str:
     if way not in EXTRACTORS:
         raise UsageError(f"extractor is {value!r}.", hint=f"Use one of {', '.join(EXTRACTORS)}.")
     return way
+
+
+def _idms(value: str) -> str:
+    """Check the rule of idms chunking and what may follow it; return it in its full form."""
+    rule, _, more = value.strip().lower().partition("+")
+    if rule not in IDMS_RULES or more not in IDMS_MORE:
+        told = f"Use one of {', '.join(IDMS_RULES)}; +density behind it lets a generator write forms for the index."
+        raise UsageError(f"idms is {value!r}.", hint=told)
+    return f"{rule}+{more}" if more else rule
 
 
 def _key(raw: Mapping[str, str], name: str) -> str:

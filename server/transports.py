@@ -1,7 +1,8 @@
 """Serving over stdio and Streamable HTTP without a stray byte on stdout.
 
-File descriptor 1 is the wire of a stdio server. Heavy imports run while it points at stderr, and both Python's and C's
-buffers are flushed before the wire is given back and again at the end (notes/mcp §4.1). Not for: what is served.
+File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr, and both Python's and C's
+buffers are flushed before the wire is given back; at the end they are dropped (notes/mcp §4.1). Not for: what is
+served.
 """
 
 import ctypes
@@ -13,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from errors import UsageError
+from server.log import drop_what_nobody_reads
 from server.settings import Settings
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -28,10 +30,11 @@ def serve_stdio(settings: Settings) -> None:
         from server.app import build_server  # noqa: PLC0415  heavy imports may print; stdout is diverted here
 
         server = build_server(settings, own_signals=True)
+    drop_what_nobody_reads()
     sys.setswitchinterval(_TURN_SECONDS)
     server.run("stdio")
-    _flush()
-    # Threads that were abandoned by cancelled calls would hold the exit for as long as they run.
+    # Not flushed: fd 1 is the wire again, and what is left in a buffer is some library's print. Threads that were
+    # abandoned by cancelled calls would hold any other exit for as long as they run.
     os._exit(0)
 
 

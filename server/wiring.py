@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import date
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -35,6 +36,7 @@ from pipeline.search.searxng import Searxng
 from pipeline.search.serper import Serper
 from pipeline.search.tavily import Tavily
 from pipeline.search.wikipedia import Wikipedia
+from pipeline.segment.idms import Boundaries, IdmsOptions
 from pipeline.services import Services
 from pipeline.work import in_thread
 from server.settings import Settings
@@ -97,7 +99,15 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             seconds=settings.seconds,
             any_pruner=settings.pruner == "any",
             asking=_asking(settings, generator.model),
+            idms=_idms(settings),
         )
+
+
+def _idms(settings: Settings) -> IdmsOptions:
+    rule, _, more = settings.idms.partition("+")
+    entities: Literal["rule", "model"] = "model" if more.endswith(":model") else "rule"
+    # The settings have checked the rule's name.
+    return IdmsOptions(cast(Boundaries, rule), density=bool(more), entities=entities)
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:

@@ -23,8 +23,8 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from pipeline.services import Services
 from server.app import build_server
+from server.opening import Opening
 from server.settings import read_settings
 
 
@@ -54,7 +54,7 @@ WAV: Final = base64.b64encode(
 PICTURE: Final = ImageContent(type="image", data=PNG, mime_type="image/png")
 
 
-def add_tools(server: MCPServer[Services]) -> None:
+def add_tools(server: MCPServer[Opening]) -> None:
     """Register the tools that the suite calls."""
 
     @server.tool()
@@ -87,7 +87,7 @@ def add_tools(server: MCPServer[Services]) -> None:
         ]
 
     @server.tool()
-    async def test_tool_with_progress(ctx: Context[Services, object]) -> TextContent:
+    async def test_tool_with_progress(ctx: Context[Opening, object]) -> TextContent:
         """Report progress, then answer."""
         for done in (0, 50, 100):
             await ctx.report_progress(done, 100, f"{done} of 100")
@@ -100,7 +100,7 @@ def add_tools(server: MCPServer[Services]) -> None:
         raise ToolError("This tool intentionally returns an error for testing")
 
 
-def add_resources(server: MCPServer[Services]) -> None:
+def add_resources(server: MCPServer[Opening]) -> None:
     """Register the resources that the suite reads."""
 
     @server.resource("test://static-text", mime_type="text/plain")
@@ -119,7 +119,7 @@ def add_resources(server: MCPServer[Services]) -> None:
         return f'{{"id":"{id}","templateTest":true,"data":"Data for ID: {id}"}}'
 
 
-def add_prompts(server: MCPServer[Services]) -> None:
+def add_prompts(server: MCPServer[Opening]) -> None:
     """Register the prompts that the suite gets."""
 
     @server.prompt()

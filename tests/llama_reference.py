@@ -1,5 +1,6 @@
 """What several tests of GGUF models share: messages, weights, a plain evaluation path by path, a reranker's file."""
 
+import importlib
 import struct
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -73,6 +74,39 @@ def write_reranker(source: Path, target: Path, head: NDArray[np.float32]) -> Non
     begin += b"\0" * (-len(begin) % ALIGNMENT)
     target.write_bytes(begin + weights + head.astype("<f4").tobytes())
     assert largest < len(weights)
+
+
+def bert_states(path: Path, tokens: list[int]) -> NDArray[np.float32]:
+    """Return the last hidden states [tokens, width] of a BERT in a GGUF file, by plain numpy on its weights."""
+    gguf = importlib.import_module("gguf")
+    reader = gguf.GGUFReader(path)
+    weights = {tensor.name: np.asarray(tensor.data, dtype=np.float32) for tensor in reader.tensors}
+    heads, blocks = (int(reader.fields[f"bert.{name}"].contents()) for name in ("attention.head_count", "block_count"))
+    small = float(reader.fields["bert.attention.layer_norm_epsilon"].contents())
+
+    def layer(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = rows @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+        return found
+
+    def norm(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + small)
+        found: NDArray[np.float32] = scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+        return found
+
+    rows = weights["token_embd.weight"][tokens] + weights["position_embd.weight"][: len(tokens)]
+    rows = norm("token_embd_norm", rows + weights["token_types.weight"][0])
+    for block in (f"blk.{number}" for number in range(blocks)):
+        parts = [layer(f"{block}.attn_{part}", rows).reshape(len(tokens), heads, -1) for part in ("q", "k", "v")]
+        query, key, value = (part.transpose(1, 0, 2) for part in parts)
+        seen = np.exp(query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1]))
+        mixed = (seen / seen.sum(axis=-1, keepdims=True)) @ value
+        joined = mixed.transpose(1, 0, 2).reshape(len(tokens), -1)
+        rows = norm(f"{block}.attn_output_norm", rows + layer(f"{block}.attn_output", joined))
+        wide = layer(f"{block}.ffn_up", rows)
+        bent = 0.5 * wide * (1 + np.tanh(np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)))
+        rows = norm(f"{block}.layer_output_norm", rows + layer(f"{block}.ffn_down", bent))
+    return rows
 
 
 def _after_values(data: bytes, at: int, entries: int) -> int:

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
+from server.toolbox import listing
 from tests.support import LIBRARY, ROOT, Connect, text_of
 
 pytestmark = pytest.mark.anyio
 
 TIMETABLE = str(LIBRARY / "ferry-timetable.html")
-SNAPSHOT = ROOT / "tests" / "tools_list.json"
+LISTED = ROOT / "server" / "tools_list.json"
 PLAIN = {"type", "properties", "required", "description", "default", "enum", "minimum", "maximum", "items"}
 
 
@@ -64,11 +65,11 @@ async def test_bounds_that_the_list_leaves_out_still_hold(
     assert named in text_of(result)
 
 
-async def test_the_list_of_tools_is_the_one_that_was_reviewed(connect: Connect) -> None:
-    """After a change that is meant: `python -m bench.mcp --tools > tests/tools_list.json`, and read the difference."""
+async def test_the_list_of_tools_is_what_the_code_says_and_what_was_reviewed(connect: Connect) -> None:
+    """After a change that is meant: `python -m bench.mcp --tools` into `server/tools_list.json`, and read the diff."""
     async with connect() as client:
         tools = (await client.list_tools()).tools
-    assert [shown(tool) for tool in tools] == json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+    assert [shown(tool) for tool in tools] == json.loads(LISTED.read_text(encoding="utf-8")) == listing()
 
 
 async def test_schemas_use_plain_keywords_only(connect: Connect) -> None:

@@ -64,7 +64,8 @@ async def test_one_call_gives_need_queries_names_and_time() -> None:
     assert found.made_by == "model"
     assert found.queries[0].text == QUESTION
     assert {query.language for query in found.queries} >= {"de", "en"}
-    assert {query.freshness for query in found.queries} == {"year"}
+    # The raw request stays open in time: a guess must not filter out what answers.
+    assert [query.freshness for query in found.queries] == ["any", *["year"] * (len(found.queries) - 1)]
     assert found.standalone == GOOD["standalone"]
     assert "Quoxholm" in found.entities
     assert "Atlantis" not in found.entities
@@ -116,11 +117,11 @@ async def smol(anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
 
 
 @needs_llama
-async def test_real_weights_give_a_parsed_request_or_the_reason_why_not(smol: LlamaGenerator) -> None:
+async def test_real_weights_parse_a_request_in_one_constrained_answer(smol: LlamaGenerator) -> None:
     question = "When does the first ferry to Quoxholm leave on Sundays?"
     found = await parse(question, parser(smol, seconds=60), today=TODAY)
     assert found.queries[0].text == question
-    assert (found.made_by == "model") != bool(found.fallback)
+    assert (found.made_by, found.fallback) == ("model", "")
     assert "Quoxholm" in found.standalone
 
 

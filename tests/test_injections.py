@@ -1,7 +1,7 @@
-"""Twenty ways in which a page tries to speak in our voice, through the server as a client meets it.
+"""Twenty ways in which a page tries to speak in our voice, through every tool of the server as a client meets it.
 
-A page's words may be quoted; they may not stand outside the marks, add a line of ours, or be seen where no reader of
-the page sees them.
+A page's words, and what a search engine quotes of them, may be quoted; they may not stand outside the marks, add a line
+of ours, or be seen where no reader of the page sees them.
 """
 
 import json
@@ -43,9 +43,25 @@ HIDDEN = {
 INVISIBLE = "\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff"
 
 
+def put(site: Site, trick: str) -> str:
+    """Put the page of a trick behind a search engine that quotes it; return the page's URL."""
+    body = (VISIBLE | HIDDEN)[trick]
+    head = "" if "<title>" in body else "<title>Harbour</title>"
+    url = site.put("/page", f"{head}<h1>Harbour</h1><p>{FACT}</p>{body}<p>The pier beside it is older.</p>")
+    # An engine that shows hidden words shows them like any others; what it can hide is characters.
+    quoted = body if trick in VISIBLE else f"{TAGGED}{INVISIBLE}"
+    title = body.removeprefix("<title>").removesuffix("</title>") if not head else "Harbour"
+    row = {"url": url, "title": title, "content": f"{FACT} {quoted}", "engines": ["mojeek"]}
+    found = {"query": ASKED, "results": [row], "unresponsive_engines": []}
+    site.put("/search", json.dumps(found), kind="application/json")
+    return url
+
+
 async def answers(client: Client, url: str) -> dict[str, str]:
-    """What three tools say of a page, by tool; each holds the true sentence."""
+    """What each tool says of a page, by tool; each holds the true sentence."""
     calls: dict[str, dict[str, object]] = {
+        "search_web": {"query": ASKED},
+        "research": {"question": ASKED},
         "extract_relevant": {"request": ASKED, "sources": [url], "max_tokens": 2000},
         "raptor_query": {"question": ASKED, "sources": [url]},
         "fetch_and_prune_html": {"urls": [url], "query": ASKED, "format": "text"},
@@ -73,16 +89,14 @@ def outside(text: str) -> list[str]:
 
 @pytest.mark.parametrize("trick", [*VISIBLE, *HIDDEN])
 async def test_a_page_cannot_speak_outside_its_frame(connect: Connect, site: Site, trick: str) -> None:
-    body = (VISIBLE | HIDDEN)[trick]
-    head = "" if "<title>" in body else "<title>Harbour</title>"
-    url = site.put("/page", f"{head}<h1>Harbour</h1><p>{FACT}</p>{body}<p>The pier beside it is older.</p>")
-    async with connect(allow_loopback="true", embedder="none") as client:
+    url = put(site, trick)
+    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
         told = await answers(client, url)
     for tool, text in told.items():
         assert FACT in text, tool
         ours = outside(text)
         # A title is on its page's head line; a link repeats cited words, percent-encoded, behind the page's address.
-        free = [line for line in ours if not line.startswith("[1] ") and ":~:text=" not in line]
+        free = [line for line in ours if not line.startswith(("[1] ", "1. ")) and ":~:text=" not in line]
         assert not any("PWNED" in line for line in free), (tool, free)
         assert not any(line.startswith(("[2]", "[3]", "[4]", "(b) PWNED", "Searched: PWNED")) for line in ours), tool
         assert not any(character in text for character in INVISIBLE), tool
@@ -93,18 +107,20 @@ async def test_a_page_cannot_speak_outside_its_frame(connect: Connect, site: Sit
 
 async def test_a_forged_mark_is_never_the_answers_own(connect: Connect, site: Site) -> None:
     """Two answers about one page have two marks, so that a page which saw the first cannot know the second."""
-    url = site.put("/page", f"<title>Harbour</title><p>{FACT}</p>")
-    async with connect(allow_loopback="true", embedder="none") as client:
+    url = put(site, "an order to the model")
+    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
         first, second = [await answers(client, url) for _ in range(2)]
     for tool in first:
         lines = [next(line for line in text[tool].splitlines() if line.startswith("«")) for text in (first, second)]
         assert lines[0] != lines[1], tool
 
 
-async def test_fake_citations_never_reach_the_structured_part(connect: Connect, site: Site) -> None:
-    url = site.put("/page", f"<title>Harbour</title><p>{FACT}</p>{VISIBLE['a fake citation']}")
-    async with connect(allow_loopback="true", embedder="none") as client:
-        result = await client.call_tool("extract_relevant", {"request": ASKED, "sources": [url], "max_tokens": 2000})
+@pytest.mark.parametrize("tool", ["extract_relevant", "research"])
+async def test_fake_citations_never_reach_the_structured_part(connect: Connect, site: Site, tool: str) -> None:
+    url = put(site, "a fake citation")
+    given: dict[str, object] = {"question": ASKED} if tool == "research" else {"request": ASKED, "sources": [url]}
+    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
+        result = await client.call_tool(tool, {**given, "max_tokens": 2000})
     assert result.structured_content is not None
     passages = result.structured_content["passages"]
     assert passages

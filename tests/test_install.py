@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from server.checkup import check_wheels
 from tests.support import LIBRARY, ROOT, text_of
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -162,6 +163,14 @@ def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an
 def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[..., str]) -> None:
     told = doctor("--set", "searxng=http://127.0.0.1:9", code=1)
     assert "does not answer" in told
+
+
+def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(doctor: Callable[..., str]) -> None:
+    assert "wheels: all 8 load" in doctor()
+    broken = check_wheels({"json": "whole", "no_such_module": "broken-package"})
+    assert not broken.healthy
+    assert "pip install --force-reinstall broken-package" in broken.line
+    assert "whole" not in broken.line
 
 
 @pytest.fixture

@@ -15,13 +15,15 @@ from typing import Literal
 import anyio
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
 from errors import ModelError
 from models.embedded.texts import varied_texts
 from models.gguf import read_header
-from models.llama import LlamaEmbedder, LlamaGenerator
+from models.llama import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED
 from models.worker import Worker
+from tests.llama_reference import bert_states, write_reranker
 
 pytestmark = [
     pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama (llama-cpp-python) is not installed")
@@ -217,6 +219,27 @@ async def test_a_prompt_over_the_context_is_refused_with_its_size(stories: Llama
 async def test_a_base_model_continues_the_text(stories: LlamaGenerator) -> None:
     assert stories.context_tokens == 512
     assert len(await stories.generate([Said("user", "Once upon a time")], max_tokens=40)) > 40
+
+
+@pytest.mark.anyio
+async def test_a_rerankers_score_is_its_head_over_the_pair_as_bert_was_trained_to_see_it(
+    shared: Path, tmp_path: Path
+) -> None:
+    """The trained MiniLM under a head set by hand: what numpy makes of `[CLS] query [SEP] text [SEP]`."""
+    pytest.importorskip("gguf", reason="the package gguf (reads GGUF files) is not installed")
+    source, path = shared / "models" / "all-minilm-l6-v2-f16.gguf", tmp_path / "reranker.gguf"
+    head = np.random.default_rng(3).standard_normal(384).astype(np.float32)
+    write_reranker(source, path, head)
+    query, texts = "river bridge", ["A bridge crosses the river.", "Bread is baked.", "Boats pass under it at noon."]
+    pairs = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
+    expected = [float(bert_states(source, pairs.encode(query, text).ids)[0] @ head) for text in texts]
+    model = LlamaReranker(path)
+    try:
+        found = await model.score(query, texts)
+    finally:
+        await model.aclose()
+    assert np.abs(found - expected).max() < 3e-3 * np.abs(expected).max()
+    assert np.ptp(expected) > 0.1 * np.abs(expected).max()
 
 
 @pytest.mark.anyio

@@ -1,5 +1,6 @@
 """Scores and vectors that were kept: read again for the same model, never for one whose files or server changed."""
 
+import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from cache.stores import Stores, open_stores
 from models.fingerprint import WHOLE, fingerprint
+from models.llama import LlamaEmbedder, LlamaGenerator
 from models.openai import OpenAIEmbedder
 from models.remote import Endpoint
 from models.remote_rerank import OpenAIReranker
@@ -98,6 +100,53 @@ def test_a_large_file_written_anew_has_another_fingerprint_in_milliseconds(tmp_p
         file.seek(12_345_678)
         file.write(b"another weight")
     assert fingerprint([path]) != before
+
+
+@pytest.mark.anyio
+async def test_a_gguf_file_swapped_under_a_running_model_never_reads_the_vectors_of_the_old_one(
+    shared: Path, stores: Stores, tmp_path: Path
+) -> None:
+    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    path, other = tmp_path / "model.gguf", tmp_path / "other.gguf"
+    whole = bytearray((shared / "models" / "all-minilm-l6-v2-f16.gguf").read_bytes())
+    path.write_bytes(whole)
+    layers = len(whole) * 3 // 4
+    whole[layers : layers + 100_000] = bytes(100_000)
+    other.write_bytes(whole)
+    model = LlamaEmbedder(path)
+    cached = CachedEmbedder(model, stores.embeddings)
+    try:
+        before, name, pid = (await cached.embed(["a boat at noon"], kind="passage"))[0], model.name, model.pid
+        os.replace(other, path)
+        after = (await cached.embed(["a boat at noon"], kind="passage"))[0]
+        assert model.name != name
+        assert model.pid != pid
+    finally:
+        await model.aclose()
+    assert before @ after < 0.999
+
+
+def test_one_changed_byte_in_the_middle_of_a_gguf_file_is_another_name(shared: Path, tmp_path: Path) -> None:
+    whole = bytearray((shared / "models" / "stories260K" / "stories260K-f32.gguf").read_bytes())
+    path = tmp_path / "model.gguf"
+    path.write_bytes(whole)
+    before = LlamaGenerator(path).name
+    assert LlamaGenerator(path).name == before
+    whole[len(whole) // 2] ^= 1
+    path.write_bytes(whole)
+    assert LlamaGenerator(path).name != before
+
+
+def test_a_large_gguf_file_written_anew_is_another_name(shared: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    shutil.copy(shared / "models" / "stories260K" / "stories260K-f32.gguf", path)
+    with path.open("r+b") as file:
+        file.truncate(WHOLE * 8)
+    before = LlamaGenerator(path).name
+    with path.open("r+b") as file:
+        file.seek(WHOLE * 3 + 12_345)
+        file.write(b"another weight")
+    assert LlamaGenerator(path).name != before
 
 
 @pytest.mark.anyio

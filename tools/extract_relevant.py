@@ -3,7 +3,7 @@
 Not for: searching. Sources are named by the caller.
 """
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
@@ -16,9 +16,10 @@ from pipeline.sheet import Sheet
 from pipeline.show import UNSURE
 from pipeline.sources import Loaded, load_sources
 from pipeline.work import in_thread
-from tools.context import ToolContext, answer, behind, reporter, services_of
+from tools.context import Next, ToolContext, answer, behind, larger, repeated, reporter, services_of, write_next
 from tools.passages import Passage, passages
 
+TOOL: Final = "extract_relevant"
 FETCH_SHARE = 0.6
 """Part of the call's time that sources may take to arrive."""
 
@@ -33,6 +34,7 @@ class ExtractRelevantResult(BaseModel):
     passages: list[Passage]
     left_out: int = Field(description="Scored sentences that did not fit")
     failures: list[str] = Field(description="Sources that could not be read, with the reason")
+    next: list[Next] = Field(description="Calls that go on from here, best first")
     tokens: int = Field(description="Tokens of the text part")
 
 
@@ -58,12 +60,19 @@ async def extract_relevant(
         reranker=services.reranker,
         asking=services.asking,
     )
-    text, tokens, assembled = await in_thread(_text, loaded, extraction, max_tokens)
+    sheet, assembled = await in_thread(_sheet, loaded, extraction, max_tokens)
+    following = repeated(ctx, TOOL, loaded.failures)
+    if extraction.verdict == "none":
+        following.append(Next(tool="research", arguments={"question": request}))
+    elif assembled.left_out:
+        following.extend(larger(ctx, TOOL, max_tokens))
+    write_next(sheet, following, ctx)
+    _add_failures(sheet, loaded)
     pages = behind(assembled.evidence, loaded.documents)
-    return answer(text, _data(extraction, assembled, loaded, tokens), pages=pages)
+    return answer(sheet.text, _data(extraction, assembled, loaded, following, sheet.tokens), pages=pages)
 
 
-def _text(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[str, int, Assembled]:
+def _sheet(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[Sheet, Assembled]:
     mark = new_mark()
     sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
     if extraction.sentences:
@@ -77,17 +86,22 @@ def _text(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[str,
         sheet.add_cut(f"None: no sentence of the sources answers this. {extraction.reason}")
         sheet.add_cut("Read: " + ", ".join(_name(document) for document in loaded.documents[:10]))
     elif assembled.left_out:
-        sheet.add_cut(f"Left out: {assembled.left_out} weaker sentences; a larger max_tokens shows more.")
+        sheet.add_cut(f"Left out: {assembled.left_out} weaker sentences.")
+    return sheet, assembled
+
+
+def _add_failures(sheet: Sheet, loaded: Loaded) -> None:
     for failure in loaded.failures[:5]:
         sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
-    return sheet.text, sheet.tokens, assembled
 
 
 def _name(document: Document) -> str:
     return one_line(document.page.title) or document.page.final_url
 
 
-def _data(extraction: Extraction, assembled: Assembled, loaded: Loaded, tokens: int) -> ExtractRelevantResult:
+def _data(
+    extraction: Extraction, assembled: Assembled, loaded: Loaded, following: list[Next], tokens: int
+) -> ExtractRelevantResult:
     return ExtractRelevantResult(
         answered=extraction.answered,
         verdict=extraction.verdict,
@@ -96,5 +110,6 @@ def _data(extraction: Extraction, assembled: Assembled, loaded: Loaded, tokens: 
         passages=passages(assembled),
         left_out=assembled.left_out,
         failures=[f"{f.source}: {f.reason}" for f in loaded.failures],
+        next=following,
         tokens=tokens,
     )

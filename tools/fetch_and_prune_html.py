@@ -5,13 +5,13 @@ Not for: choosing sentences (`extract_relevant`) or trees over long documents (`
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from errors import UsageError
-from pipeline.documents import Document
+from pipeline.documents import Document, Page
 from pipeline.extract.cite import cite
 from pipeline.fetch.handles import page_handle
 from pipeline.frame import framed, new_mark, notice, one_line
@@ -20,8 +20,11 @@ from pipeline.html.prune import Pruned, PruneOptions, prune
 from pipeline.sheet import Sheet
 from pipeline.sources import Loaded, load_sources
 from pipeline.tokens import count_tokens
-from tools.context import ToolContext, answer, reporter, services_of
+from tools.context import MOST_LINKS, Next, ToolContext, again, answer, repeated, reporter, services_of, write_next
 
+TOOL: Final = "fetch_and_prune_html"
+READ: Final = "resources/read"
+"""The protocol's own call for a whole page; tools take the same handle as a source."""
 FETCH_SHARE = 0.6
 """Part of the call's time that pages may take to arrive."""
 SCORE_SHARE = 0.3
@@ -59,6 +62,7 @@ class FetchAndPruneResult(BaseModel):
     next_cursor: str = Field(description="Pass it as cursor for the next part; empty when nothing is left")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     scored_by: str = ""
+    next: list[Next] = Field(description="Calls that go on from here, best first")
     tokens: int = Field(description="Tokens of the text part")
 
 
@@ -109,8 +113,14 @@ async def fetch_and_prune_html(
     pruned = await prune(loaded.documents, query, options=options, embedder=services.embedder, finer=scorer)
     next_cursor = f"{part + 1}.{key}" if pruned.parts_left else ""
     most = max_tokens or pruned.budget + frame + FOOT_TOKENS
-    sheet = _sheet(loaded, pruned, heads, mark, most, next_cursor)
-    return answer(sheet.text, _data(loaded, pruned, next_cursor, sheet.tokens, citations=references))
+    following = _following(loaded, pruned, next_cursor, ctx)
+    sheet = _sheet(loaded, pruned, heads, mark, most)
+    if next_cursor:
+        sheet.add_cut(f"{pruned.left_out} parts were left out.")
+    write_next(sheet, following, ctx)
+    _add_notes(sheet, loaded, pruned)
+    data = _data(loaded, pruned, next_cursor, following, sheet.tokens, citations=references)
+    return answer(sheet.text, data, pages=_cut_pages(loaded, pruned))
 
 
 def _key(*arguments: object) -> str:
@@ -135,7 +145,21 @@ def _head(number: int, document: Document) -> str:
     return f"[{number}] {one_line(page.title) or '(no title)'}{date}\n{page.final_url}"
 
 
-def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_tokens: int, next_cursor: str) -> Sheet:
+def _following(loaded: Loaded, pruned: Pruned, next_cursor: str, ctx: ToolContext) -> list[Next]:
+    """The next part, the pages that were late, and whole pages as resources."""
+    parts = [again(ctx, TOOL, cursor=next_cursor)] if next_cursor else []
+    whole = [Next(tool=READ, arguments={"uri": page_handle(page)}) for page in _cut_pages(loaded, pruned)]
+    return [*parts, *repeated(ctx, TOOL, loaded.failures), *whole]
+
+
+def _cut_pages(loaded: Loaded, pruned: Pruned) -> list[Page]:
+    """Pages of which something was left out, the first few."""
+    kept = {page.document: len(page.kept) for page in pruned.pages}
+    cut = [d.page for place, d in enumerate(loaded.documents) if kept.get(place, 0) < len(d.blocks)]
+    return cut[:MOST_LINKS] if pruned.parts_left else []
+
+
+def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_tokens: int) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
         sheet.add_cut(notice(mark))
@@ -145,10 +169,10 @@ def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_
     for place, document in enumerate(loaded.documents):
         if place not in shown:
             sheet.add_cut(f"{heads[place]}\n({_why_nothing(document, pruned)})")
-    if next_cursor:
-        sheet.add_cut(
-            f'{pruned.left_out} parts were left out. For the next ones repeat the call with cursor="{next_cursor}".'
-        )
+    return sheet
+
+
+def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned) -> None:
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
     for document in loaded.documents:
@@ -156,7 +180,6 @@ def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_
             sheet.add_cut(f"Note on {document.page.final_url}: {note}")
     for failure in loaded.failures:
         sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
-    return sheet
 
 
 def _why_nothing(document: Document, pruned: Pruned) -> str:
@@ -169,7 +192,9 @@ def _citations(document: Document, kept: Sequence[int]) -> list[str]:
     return [cite(document, document.blocks[number].start, document.blocks[number].end) for number in kept]
 
 
-def _data(loaded: Loaded, pruned: Pruned, next_cursor: str, tokens: int, *, citations: bool) -> FetchAndPruneResult:
+def _data(
+    loaded: Loaded, pruned: Pruned, next_cursor: str, following: list[Next], tokens: int, *, citations: bool
+) -> FetchAndPruneResult:
     kept = {page.document: page for page in pruned.pages}
     pages = []
     for place, document in enumerate(loaded.documents):
@@ -196,5 +221,6 @@ def _data(loaded: Loaded, pruned: Pruned, next_cursor: str, tokens: int, *, cita
         next_cursor=next_cursor,
         failures=[f"{f.source}: {f.reason}" for f in loaded.failures],
         scored_by=pruned.scored_by,
+        next=following,
         tokens=tokens,
     )

@@ -4,13 +4,13 @@ Not for: short pages, where `extract_relevant` is cheaper and says None when not
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from errors import SourceNotFound, UsageError
-from pipeline.documents import Document, Evidence, Page
+from pipeline.documents import Document, Evidence, Failure, Page
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.raptor.build import build_tree
@@ -20,20 +20,23 @@ from pipeline.raptor.query import Passage, QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
 from pipeline.raptor.write import write_shown
-from pipeline.segment.judge import Judge, judge_of
+from pipeline.segment.idms import Idms, IdmsTime, idms_of
 from pipeline.services import Services
 from pipeline.sheet import Sheet
 from pipeline.show import LINKS_FROM
 from pipeline.sources import load_sources
 from pipeline.work import Report, in_thread
-from tools.context import ToolContext, answer, behind, reporter, services_of
+from tools.context import Next, ToolContext, answer, behind, larger, repeated, reporter, services_of, write_next
 
+TOOL: Final = "raptor_query"
 FETCH_SHARE = 0.5
 """Part of the call's time that sources may take to arrive; the tree needs the rest."""
 WRITE_SHARE = 0.3
 """Part of the call's time that a generator may take to write the summaries that are shown."""
 JUDGE_SHARE = 0.2
 """The same for the boundaries of idms leaves; what is not judged by then is cut by embeddings."""
+FORM_SHARE = 0.3
+"""The same for what is written for the index beside them, where the settings want it."""
 OUTLINE_SHARE = 0.15
 """Part of the budget that the outline of the tree may take."""
 
@@ -60,6 +63,7 @@ class RaptorQueryResult(BaseModel):
     summaries: int
     passages: list[TreePassage]
     failures: list[str] = Field(description="Sources that could not be read, with the reason")
+    next: list[Next] = Field(description="Calls that go on from here, best first")
     tokens: int = Field(description="Tokens of the text part")
 
 
@@ -75,14 +79,14 @@ async def raptor_query(
     ],
     ctx: ToolContext,
     mode: Annotated[
-        Literal["guided", "collapsed", "traversal"],
+        Literal["guided", "collapsed", "traversal", "flat"],
         Field(
             description="guided finds facts best; collapsed adds summaries, for themes; traversal walks from the top."
         ),
     ] = "guided",
     max_tokens: Annotated[int, Field(description="Token budget.", ge=200, le=20000)] = 2000,
     chunking: Annotated[
-        Literal["sentences", "idms"], Field(description="How leaves are cut: fixed size, or where the subject changes.")
+        Literal["sentences", "idms"], Field(description="Leaves: fixed size, or by subject.")
     ] = "sentences",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
     """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; returns cited passages.
@@ -90,12 +94,12 @@ async def raptor_query(
     The tree is kept: pass its handle as the source of the next question. For single pages use extract_relevant.
     """
     services, report = services_of(ctx), reporter(ctx)
-    judge = judge_of(services.generator, store=services.stores.scores, seconds=services.seconds * JUDGE_SHARE)
-    tree, failures = await _tree(sources, chunking, services, report, judge)
+    idms = _idms(services) if chunking == "idms" else None
+    tree, failures = await _tree(sources, chunking, services, report, idms)
     mark = new_mark()
     sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
     sheet.add_cut(notice(mark))
-    if mode != "guided":
+    if mode in ("collapsed", "traversal"):
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
     options = QueryOptions(mode=mode, max_tokens=max(1, sheet.room))
     found = await query_tree(tree, question, options=options, embedder=services.embedder)
@@ -113,15 +117,28 @@ async def raptor_query(
     )
     sheet.add(shown.text)
     sheet.release()
-    sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers; ask it again as {tree.id}")
-    if len(evidence) < len(passages):
-        sheet.add_cut(f"{len(passages) - len(evidence)} passages did not fit; a larger max_tokens shows more.")
-    if judge is not None and chunking == "idms":
-        sheet.add_cut(one_line(judge.trouble) or f"Boundaries by {judge.name}.")
-    for failure in failures[:5]:
-        sheet.add_cut(f"Not read: {one_line(failure)}")
-    data = _data(tree, mode, evidence, shown.labels, failures, sheet.tokens)
+    following = [Next(tool=TOOL, arguments={"sources": [tree.id]}, fill=["question"]), *repeated(ctx, TOOL, failures)]
+    unshown = len(passages) - len(evidence)
+    following.extend(larger(ctx, TOOL, max_tokens) if unshown else [])
+    write_next(sheet, following, ctx)
+    _add_notes(sheet, tree, unshown, idms, failures)
+    data = _data(tree, mode, evidence, shown.labels, failures, following, sheet.tokens)
     return answer(sheet.text, data, pages=behind(evidence, documents.values()))
+
+
+def _add_notes(sheet: Sheet, tree: Tree, unshown: int, idms: Idms | None, failures: Sequence[Failure]) -> None:
+    sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
+    if unshown:
+        sheet.add_cut(f"{unshown} passages did not fit.")
+    for line in idms.told if idms is not None else ():
+        sheet.add_cut(one_line(line))
+    for failure in failures[:5]:
+        sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
+
+
+def _idms(services: Services) -> Idms:
+    time = IdmsTime(services.seconds * JUDGE_SHARE, services.seconds * FORM_SHARE)
+    return idms_of(services.idms, services.generator, services.embedder, store=services.stores.scores, time=time)
 
 
 async def _tree(
@@ -129,8 +146,8 @@ async def _tree(
     chunking: Literal["sentences", "idms"],
     services: Services,
     report: Report,
-    judge: Judge | None,
-) -> tuple[Tree, list[str]]:
+    idms: Idms | None,
+) -> tuple[Tree, Sequence[Failure]]:
     """Return the tree of a handle, a tree grown from it by further sources, or a tree of the sources."""
     handles = [source for source in sources if source.startswith(SCHEME)]
     if len(handles) > 1:
@@ -152,9 +169,9 @@ async def _tree(
         store=services.stores.trees,
         report=report,
         grown_from=before,
-        judge=judge,
+        idms=idms,
     )
-    return tree, [f"{f.source}: {f.reason}" for f in loaded.failures]
+    return tree, loaded.failures
 
 
 async def _kept_tree(handle: str, services: Services) -> Tree:
@@ -184,7 +201,13 @@ async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[
 
 
 def _data(
-    tree: Tree, mode: str, evidence: Sequence[Evidence], labels: Sequence[str], failures: list[str], tokens: int
+    tree: Tree,
+    mode: str,
+    evidence: Sequence[Evidence],
+    labels: Sequence[str],
+    failures: Sequence[Failure],
+    following: list[Next],
+    tokens: int,
 ) -> RaptorQueryResult:
     return RaptorQueryResult(
         tree=tree.id,
@@ -204,6 +227,7 @@ def _data(
             )
             for label, one in zip(labels, evidence, strict=True)
         ],
-        failures=failures,
+        failures=[f"{f.source}: {f.reason}" for f in failures],
+        next=following,
         tokens=tokens,
     )

@@ -3,7 +3,7 @@
 Not for: writing the answer; it returns the enriched prompt, and the caller writes.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
@@ -11,9 +11,13 @@ from pydantic import BaseModel, Field
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
-from tools.context import ToolContext, behind, reporter, services_of
+from pipeline.sheet import Sheet
+from tools.context import Next, ToolContext, again, behind, larger, repeated, reporter, services_of, write_next
 from tools.context import answer as reply
 from tools.passages import Passage, passages
+
+TOOL: Final = "research"
+MOST_PAGES: Final = 20
 
 
 class Statement(BaseModel):
@@ -39,6 +43,7 @@ class ResearchResult(BaseModel):
     left_out: int = Field(description="Scored sentences that did not fit")
     answer: list[Statement] = Field(default=[], description="Check of each sentence of a written answer")
     parsed_by: str = "rules"
+    next: list[Next] = Field(description="Calls that go on from here, best first")
     tokens: int = Field(description="Tokens of the text part")
 
 
@@ -61,11 +66,19 @@ async def research(
     """
     wanted = Wanted(question, max_pages, freshness)
     found = await run(wanted, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx), write=answer)
+    following = repeated(ctx, TOOL, found.gathered.failures)
+    if found.assembled.left_out:
+        following.extend(larger(ctx, TOOL, max_tokens))
+    elif found.extraction.verdict == "none" and max_pages <= len(found.gathered.ranked) < MOST_PAGES:
+        following.append(again(ctx, TOOL, max_pages=min(2 * max_pages, MOST_PAGES)))
+    sheet = Sheet(max_tokens)
+    sheet.add(found.text)
+    write_next(sheet, following, ctx, short=not found.assembled.left_out)  # the foot names the larger budget
     pages = behind(found.assembled.evidence, found.gathered.documents.values())
-    return reply(found.text, _data(found), pages=pages)
+    return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)
 
 
-def _data(found: Researched) -> ResearchResult:
+def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResult:
     gathered = found.gathered
     return ResearchResult(
         answered=found.extraction.answered,
@@ -83,5 +96,6 @@ def _data(found: Researched) -> ResearchResult:
             for one in (found.written.statements if found.written else ())
         ],
         parsed_by=gathered.parsed.made_by,
-        tokens=found.tokens,
+        next=following,
+        tokens=tokens,
     )

@@ -17,11 +17,13 @@ from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
 from pipeline.sheet import Sheet, shortened
-from tools.context import ToolContext, answer, reporter, services_of
+from tools.context import Next, ToolContext, again, answer, larger, repeated, reporter, services_of, write_next
 
 DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
 REGION: Final = r"^([A-Za-z]{2})?$"
 
+TOOL: Final = "search_web"
+MOST_PAGES: Final = 10
 HEAD: Final = 75
 """Tokens of a hit without its passage: title, address and handle."""
 
@@ -55,6 +57,7 @@ class SearchWebResult(BaseModel):
     hits: list[Hit]
     providers: list[str] = Field(description="Each provider with its status and reason")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
+    next: list[Next] = Field(description="Calls that go on from here, best first")
     tokens: int = Field(description="Tokens of the text part")
 
 
@@ -91,8 +94,21 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     )
     wanted = Wanted(query, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
-    text, tokens = _text(gathered, max_tokens)
-    return answer(text, _data(gathered, tokens))
+    sheet, shown = _sheet(gathered, max_tokens)
+    following = [*_top(gathered, query), *repeated(ctx, TOOL, gathered.failures)]
+    if shown < len(gathered.ranked):
+        following.extend(larger(ctx, TOOL, max_tokens))
+    elif len(gathered.ranked) >= max_results and page < MOST_PAGES:
+        following.append(again(ctx, TOOL, page=page + 1))
+    write_next(sheet, following, ctx)
+    _add_notes(sheet, gathered)
+    return answer(sheet.text, _data(gathered, following, sheet.tokens))
+
+
+def _top(gathered: Gathered, query: str) -> list[Next]:
+    """The call that reads the best page, by its handle where it was read already."""
+    urls = [_handle(gathered, best) or best.result.url for best in gathered.ranked[:1]]
+    return [Next(tool="fetch_and_prune_html", arguments={"urls": urls, "query": query})] if urls else []
 
 
 def _day(value: str) -> str:
@@ -119,7 +135,8 @@ def _language(gathered: Gathered, ranked: RankedPage) -> str:
     return document.page.language if document is not None else ""
 
 
-def _text(gathered: Gathered, max_tokens: int) -> tuple[str, int]:
+def _sheet(gathered: Gathered, max_tokens: int) -> tuple[Sheet, int]:
+    """Return the answer with the hits that fit, and how many those are."""
     mark = new_mark()
     sheet = Sheet(max_tokens, reserve=min(80, max_tokens // 5))
     shown = 0
@@ -137,7 +154,11 @@ def _text(gathered: Gathered, max_tokens: int) -> tuple[str, int]:
     if not gathered.ranked:
         sheet.add_cut("Nothing was found. Try other words, or another freshness or language.")
     if shown < len(gathered.ranked):
-        sheet.add_cut(f"{len(gathered.ranked) - shown} more results did not fit; ask again with a larger max_tokens.")
+        sheet.add_cut(f"{len(gathered.ranked) - shown} more results did not fit.")
+    return sheet, shown
+
+
+def _add_notes(sheet: Sheet, gathered: Gathered) -> None:
     for outcome in gathered.outcomes:
         if outcome.status != "ok" or outcome.reason:
             sheet.add_cut(f"{outcome.provider}: {outcome.status}. {one_line(outcome.reason)}")
@@ -145,7 +166,6 @@ def _text(gathered: Gathered, max_tokens: int) -> tuple[str, int]:
         sheet.add_cut(one_line(gathered.parsed.fallback))
     for failure in gathered.failures[:3]:
         sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
-    return sheet.text, sheet.tokens
 
 
 def _entry(place: int, ranked: RankedPage, handle: str, mark: str, passage_tokens: int) -> str:
@@ -157,7 +177,7 @@ def _entry(place: int, ranked: RankedPage, handle: str, mark: str, passage_token
     return f"{head}\n{framed(passage, mark)}" if passage else head
 
 
-def _data(gathered: Gathered, tokens: int) -> SearchWebResult:
+def _data(gathered: Gathered, following: list[Next], tokens: int) -> SearchWebResult:
     return SearchWebResult(
         queries=[query.text for query in gathered.parsed.queries],
         entities=list(gathered.parsed.entities),
@@ -182,5 +202,6 @@ def _data(gathered: Gathered, tokens: int) -> SearchWebResult:
         ],
         providers=[f"{o.provider}: {o.status} {one_line(o.reason)}".strip() for o in gathered.outcomes],
         failures=[str(f"{f.source}: {f.reason}") for f in gathered.failures],
+        next=following,
         tokens=tokens,
     )

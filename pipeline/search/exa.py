@@ -3,22 +3,28 @@
 Not for: its answer, research and contents endpoints.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final
 
 import httpx2
 
-from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.exchange import TIMEOUT, Api, Request, cut_query, day_of, hit, joined, rows_of, told, unmet
+from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.search.exchange import TIMEOUT, Api, OneList, Request, day_of, error_code, hit, joined
 
 ADDRESS: Final = "https://api.exa.ai"
 MOST: Final = 100
-"""Results of one request; there are no further pages, so a later page is cut from one longer list."""
+"""Results of one request; there are no further pages."""
 LONGEST_QUERY: Final = 1_000
 _ABLE: Final = frozenset({"freshness", "dates", "region", "safe search", "paging"})
 _DAYS: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
+_REFUSED_QUERY: Final = frozenset({"PROHIBITED_CONTENT", "CONTENT_FILTER_ERROR"})
+"""Tags of a 403 over the words that were asked for; the key is good for others."""
+
+
+def _judged(code: int, answer: object) -> SearchStatus | None:
+    return "bad_response" if code == 403 and error_code(answer) in _REFUSED_QUERY else None
 
 
 class Exa:
@@ -34,7 +40,8 @@ class Exa:
         timeout: float = TIMEOUT,
     ) -> None:
         """Ask with `key`; `today` turns a freshness into a date, which is all that Exa knows."""
-        self._api = Api("exa", client, timeout, key)
+        api = Api("exa", client, timeout, key, _judged)
+        self._list = OneList(api, "Exa", MOST, LONGEST_QUERY, _ABLE, self._request, _result)
         self._url = f"{base_url.rstrip('/')}/search"
         self._key = key
         self._today = today
@@ -42,30 +49,13 @@ class Exa:
     @property
     def name(self) -> str:
         """Name in outcomes and errors."""
-        return self._api.name
+        return self._list.api.name
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return at most 100 results over all pages; never raises for what the service does."""
-        first = (query.page - 1) * limit
-        if first >= MOST:
-            return self._api.finished([], query, limit=limit, notes=f"Exa has no more than {MOST} results.")
-        words, cut = cut_query(query, longest=LONGEST_QUERY)
-        body = self._body(query, words, min(first + limit, MOST))
-        answer = await self._api.ask(Request("POST", self._url, {"x-api-key": self._key}, body=body))
-        if isinstance(answer, SearchOutcome):
-            return answer
-        rows = rows_of(answer.get("results"))
-        if rows is None:
-            return self._api.strange("results")
-        results = []
-        for row in rows[first:]:
-            best = row.get("highlights")
-            text = joined(best) if isinstance(best, list) else ""
-            found = hit(self.name, row, url="url", title="title", snippet=text or row.get("text"))
-            results.append(found and replace(found, published=day_of(row.get("publishedDate"))))
-        return self._api.finished(results, query, limit=limit, notes=told(unmet(query, _ABLE), cut))
+        return await self._list.search(query, limit=limit)
 
-    def _body(self, query: SearchQuery, words: str, count: int) -> dict[str, object]:
+    def _request(self, query: SearchQuery, words: str, count: int) -> Request:
         body: dict[str, object] = {"query": words, "type": "auto", "numResults": count}
         body["contents"] = {"highlights": True}
         since = query.since
@@ -81,4 +71,11 @@ class Exa:
             body["includeDomains"] = [query.site]
         if query.safe:
             body["moderation"] = query.safe != "off"
-        return body
+        return Request("POST", self._url, {"x-api-key": self._key}, body=body)
+
+
+def _result(row: Mapping[str, object]) -> SearchResult | None:
+    best = row.get("highlights")
+    text = joined(best) if isinstance(best, list) else ""
+    found = hit("exa", row, url="url", title="title", snippet=text or row.get("text"))
+    return found and replace(found, published=day_of(row.get("publishedDate")))

@@ -31,7 +31,7 @@ _STATUS: Final[Mapping[int, SearchStatus]] = {
     504: "timeout",
 }
 _MEANING: Final[Mapping[SearchStatus, str]] = {
-    "unauthorized": "the key was not accepted",
+    "unauthorized": "the key was not accepted, or not for this",
     "quota": "the plan or the credits are used up",
     "rate_limited": "too many requests",
     "timeout": "the service itself timed out",
@@ -127,6 +127,40 @@ class Api:
     def strange(self, wanted: str) -> SearchOutcome:
         """Return the failure of an answer that is JSON of another form."""
         return self.failed("bad_response", f"The answer has no list {wanted!r}; the API may have changed.")
+
+
+@dataclass(frozen=True, slots=True)
+class OneList:
+    """Searching an API without pages: a later page is cut from one longer list, up to the `most` that it gives."""
+
+    api: Api
+    service: str
+    """Its name for people."""
+    most: int
+    longest: int
+    """Characters of a query that it takes."""
+    able: frozenset[str]
+    """What of a query it honours, in the words of `unmet`."""
+    send: Callable[[SearchQuery, str, int], Request]
+    """The request for a query, its words as cut, and how many results."""
+    read: Callable[[Mapping[str, object]], SearchResult | None]
+    """A result from a row of the answer's `results`."""
+
+    async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
+        """Return the wished page's results, at most `limit`; never raises for what the service does."""
+        first = (query.page - 1) * limit
+        if first >= self.most:
+            notes = f"{self.service} has no more than {self.most} results."
+            return self.api.finished([], query, limit=limit, notes=notes)
+        words, cut = cut_query(query, longest=self.longest)
+        answer = await self.api.ask(self.send(query, words, min(first + limit, self.most)))
+        if isinstance(answer, SearchOutcome):
+            return answer
+        rows = rows_of(answer.get("results"))
+        if rows is None:
+            return self.api.strange("results")
+        results = [self.read(row) for row in rows[first:]]
+        return self.api.finished(results, query, limit=limit, notes=told(unmet(query, self.able), cut))
 
 
 def no_answer(place: str, error: Exception) -> tuple[SearchStatus, str]:

@@ -8,6 +8,7 @@ instance.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import httpx2
@@ -21,9 +22,28 @@ TIMEOUT: Final = 6.0
 LONGEST_QUERY: Final = 400
 """Characters sent; the engines behind cut or refuse more."""
 SUSPENDED: Final[Mapping[SearchStatus, float]] = {"rate_limited": 180.0, "blocked": 180.0}
-"""Seconds SearXNG rests an engine that said 429; a CAPTCHA rests longer, but asking again after this does no harm."""
+"""Seconds an instance, as it comes, rests an engine that said 429 or 403; a CAPTCHA rests an hour, but asking sooner
+does no harm."""
 _ABLE: Final = frozenset({"freshness", "language", "safe search", "paging"})
 _SAFE: Final = {"off": "0", "moderate": "1", "strict": "2"}
+_LOCALE: Final = "en"
+"""Reasons come in the instance's own language otherwise, and could not be told apart (seen with a German one)."""
+_COMMANDS: Final = "!:<"
+"""What a word of SearXNG's own query language begins with: `!!g` sends the caller elsewhere, `:de` sets the language,
+`<3` the time limit, and each is taken out of the words."""
+_STATUS_WORDS: Final[Mapping[str, SearchStatus]] = {
+    "captcha": "blocked",
+    "access denied": "blocked",
+    "cloudflare": "blocked",
+    "too many requests": "rate_limited",
+    "timeout": "timeout",
+    "connection error": "unreachable",
+    "network error": "unreachable",
+    "proxy error": "unreachable",
+}
+"""What engines' reasons say, as a status; the first that any of them says counts, since it says most about what to
+do."""
+_LIMITER: Final = "where its limiter is on, every program is refused until `pass_ip` in its limiter.toml names us"
 _JSON_OFF: Final = (
     "its JSON API is switched off: add `json` under `search: formats:` in its settings.yml and restart it"
 )
@@ -48,8 +68,8 @@ class Searxng:
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return the first page of results, at most `limit`; never raises for what the instance does."""
-        words, cut = with_site(query, longest=LONGEST_QUERY)
-        parameters = {"q": words, "format": "json"}
+        words, cut = with_site(replace(query, text=_without_commands(query.text)), longest=LONGEST_QUERY)
+        parameters = {"q": words, "format": "json", "locale": _LOCALE}
         if query.language:
             parameters["language"] = f"{query.language}-{query.region.upper()}" if query.region else query.language
         if query.freshness != "any" and not (query.since or query.until):
@@ -78,7 +98,9 @@ class Searxng:
         code = response.status_code
         wait = retry_after(response.headers)
         if code == 429:
-            return self._failed("rate_limited", "The instance limits our requests (429).", retry_after=wait)
+            return self._failed(
+                "rate_limited", f"The instance limits our requests (429); {_LIMITER}.", retry_after=wait
+            )
         if code in (408, 504):
             return self._failed(
                 "timeout", f"The instance, or what stands before it, timed out ({code}).", retry_after=wait
@@ -134,6 +156,10 @@ class Searxng:
         return tuple(results)
 
 
+def _without_commands(text: str) -> str:
+    return " ".join(filter(None, (word.lstrip(_COMMANDS) for word in text.split())))
+
+
 def _lies_on(row: object, site: str) -> bool:
     """Whether a row is of the wished site; engines that know no `site:` operator answer with any."""
     return not site or (isinstance(row, dict) and on_site(web_address(row.get("url")), site))
@@ -146,13 +172,9 @@ def _failures(silent: Sequence[object]) -> list[tuple[str, str]]:
 
 
 def _status_of(reasons: Sequence[str]) -> SearchStatus:
-    """One status for several engines' reasons: the one that says most about what to do."""
+    """One status for several engines' reasons."""
     told = " ".join(reasons).lower()
-    if "captcha" in told or "access denied" in told or "cloudflare" in told:
-        return "blocked"
-    if "too many requests" in told or "suspended" in told:
-        return "rate_limited"
-    return "timeout" if "timeout" in told else "bad_response"
+    return next((status for words, status in _STATUS_WORDS.items() if words in told), "bad_response")
 
 
 def _error_text(body: bytes) -> object:

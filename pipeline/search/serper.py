@@ -1,7 +1,7 @@
 """Searching Google's results through the Serper API; needs a key.
 
-Its error bodies are not documented: a wrong key is read from 401 and 403, used up credits from a 400 that says so. Not
-for: Google's own APIs, which are closed to new customers.
+Its error bodies are not documented. Recorded by several users: 403 for a wrong key, 400 with words on credits once they
+are used up. Not for: Google's own APIs, which are closed to new customers.
 """
 
 from dataclasses import replace

@@ -4,17 +4,18 @@ Used up plans answer 432 (plan) and 433 (pay as you go), which no standard knows
 endpoints; pages are read by `pipeline/fetch`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 import httpx2
 
-from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.exchange import TIMEOUT, Api, Request, cut_query, day_of, hit, rows_of, told, unmet
+from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.search.exchange import TIMEOUT, Api, OneList, Request, day_of, hit
 
 ADDRESS: Final = "https://api.tavily.com"
 MOST: Final = 20
-"""Results of one request; there are no further pages, so a later page is cut from one longer list."""
+"""Results of one request; there are no further pages."""
 LONGEST_QUERY: Final = 400
 _ABLE: Final = frozenset({"freshness", "dates", "language", "paging"})
 _QUOTA: Final = frozenset({432, 433})
@@ -31,22 +32,22 @@ class Tavily:
         self, client: httpx2.AsyncClient, key: str = "", *, base_url: str = ADDRESS, timeout: float = TIMEOUT
     ) -> None:
         """Ask with `key`, or in the keyless mode where it is empty."""
-        self._api = Api("tavily" if key else "tavily-keyless", client, timeout, key, _judged)
+        api = Api("tavily" if key else "tavily-keyless", client, timeout, key, _judged)
+        self._list = OneList(api, "Tavily", MOST, LONGEST_QUERY, _ABLE, self._request, self._result)
         self._url = f"{base_url.rstrip('/')}/search"
         self._headers = {"Authorization": f"Bearer {key}"} if key else {"X-Tavily-Access-Mode": "keyless"}
 
     @property
     def name(self) -> str:
         """Name in outcomes and errors."""
-        return self._api.name
+        return self._list.api.name
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return at most 20 results over all pages; never raises for what the service does."""
-        first = (query.page - 1) * limit
-        if first >= MOST:
-            return self._api.finished([], query, limit=limit, notes=f"Tavily has no more than {MOST} results.")
-        words, cut = cut_query(query, longest=LONGEST_QUERY)
-        body: dict[str, object] = {"query": words, "max_results": min(first + limit, MOST), "search_depth": "basic"}
+        return await self._list.search(query, limit=limit)
+
+    def _request(self, query: SearchQuery, words: str, count: int) -> Request:
+        body: dict[str, object] = {"query": words, "max_results": count, "search_depth": "basic"}
         if query.since or query.until:
             body |= {name: day for name, day in (("start_date", query.since), ("end_date", query.until)) if day}
         elif query.freshness != "any":
@@ -55,14 +56,8 @@ class Tavily:
             body["language"] = query.language
         if query.site:
             body["include_domains"] = [query.site]
-        answer = await self._api.ask(Request("POST", self._url, self._headers, body=body))
-        if isinstance(answer, SearchOutcome):
-            return answer
-        rows = rows_of(answer.get("results"))
-        if rows is None:
-            return self._api.strange("results")
-        results = []
-        for row in rows[first:]:
-            found = hit(self.name, row, url="url", title="title", snippet=row.get("content"))
-            results.append(found and replace(found, published=day_of(row.get("published_date"))))
-        return self._api.finished(results, query, limit=limit, notes=told(unmet(query, _ABLE), cut))
+        return Request("POST", self._url, self._headers, body=body)
+
+    def _result(self, row: Mapping[str, object]) -> SearchResult | None:
+        found = hit(self.name, row, url="url", title="title", snippet=row.get("content"))
+        return found and replace(found, published=day_of(row.get("published_date")))

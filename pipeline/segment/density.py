@@ -5,11 +5,14 @@ so each factor is scaled to 0..1 here and one that cannot be had is left out (no
 high is a quantile of the document, since the paper gives no threshold. Not for: rewriting chunks (`enrich.py`).
 """
 
+import functools
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import anyio
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +20,7 @@ from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, Generator, chooser
 from pipeline.frame import one_line
-from pipeline.messages import Asking, Said, ask
+from pipeline.messages import KEPT_SECONDS, Asking, Said, ask, side_by_side
 from pipeline.search.entities import find_entities
 from pipeline.tokens import count_tokens
 from pipeline.work import in_thread
@@ -95,9 +98,11 @@ async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, langua
     if not texts:
         return []
     whole = await reading.embedder.embed(texts, kind="passage")
+    listed = await side_by_side([functools.partial(_entities, text, reading, language) for text in texts])
+    ratings = await side_by_side([functools.partial(_rating, text, reading) for text in texts])
     rows: list[tuple[list[float | None], tuple[str, ...]]] = []
     for place, chunk in enumerate(chunks):
-        found = await _entities(texts[place], reading, language)
+        found = listed[place]
         inside = await reading.embedder.embed([*chunk, *found], kind="passage")
         sentences, names = inside[: len(chunk)], inside[len(chunk) :]
         others = np.delete(whole, place, axis=0)
@@ -105,7 +110,7 @@ async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, langua
             _cosine(names @ whole[place]) if found else 0.0,
             None,
             _pairwise(sentences),
-            await _rating(texts[place], reading),
+            ratings[place],
             _cosine((others @ whole[place]).max(keepdims=True)) if len(others) else 1.0,
         ]
         rows.append((factors, found))
@@ -160,8 +165,19 @@ async def _rating(text: str, reading: Reading) -> float | None:
     model = chooser(reading.generator)
     if model is None:
         return None
-    said = [Said("user", load("rate_passage").fill(text=one_line(text)))]
+    prompt = load("rate_passage")
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    key = f"rating:{model.name}:{prompt.version}:{digest}"
+    kept = await in_thread(reading.store.get_json, key) if reading.store is not None else None
+    if isinstance(kept, float):
+        return kept
     try:
-        return float((await model.choose(said, ["Yes", "No"]))[0])
+        with anyio.move_on_after(reading.seconds) as scope:
+            rating = float((await model.choose([Said("user", prompt.fill(text=one_line(text)))], ["Yes", "No"]))[0])
     except ModelError as error:
         raise ModelError(f"The density of a chunk has no rating: {error}", hint="Leave the generator out.") from error
+    if scope.cancelled_caught:
+        raise ModelError(f"{model.name} rated no chunk in {reading.seconds:.0f} s.", hint="Set a smaller generator.")
+    if reading.store is not None:
+        await in_thread(reading.store.set_json, key, rating, expire=KEPT_SECONDS)
+    return rating

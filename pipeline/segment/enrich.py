@@ -6,16 +6,18 @@ nobody asks for it: in the paper both together bring .76 F1 for more than twice 
 (`density.py`).
 """
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.protocols import Generator
 from pipeline.frame import one_line
-from pipeline.messages import Asking, Said, ask
+from pipeline.messages import Asking, Said, ask, side_by_side
 from pipeline.search.entities import find_entities
 from pipeline.segment.density import Density, Reading
 from prompts import load
@@ -49,6 +51,15 @@ class Enriched:
     """Why an answer was thrown away, the last one."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """Sentences that a chunk may be supplemented from."""
+
+    sentences: Sequence[str]
+    vectors: NDArray[np.floating]
+    """Unit vectors [sentences, dimension]."""
+
+
 async def enrich(
     chunks: Sequence[Sequence[str]], found: Sequence[Density], generator: Generator, reading: Reading, *, language: str
 ) -> list[Enriched]:
@@ -64,18 +75,25 @@ async def enrich(
     Raises:
         ModelError: A model failed.
     """
-    results: list[Enriched] = []
-    for place, (chunk, density) in enumerate(zip(chunks, found, strict=True)):
-        text = " ".join(chunk)
-        if density.level == "low":
-            results.append(await _condensed(text, generator, reading, language))
-        elif density.level == "high":
+
+    owners = [place for place, chunk in enumerate(chunks) for _ in chunk]
+    sentences = [sentence for chunk in chunks for sentence in chunk]
+    vectors = await reading.embedder.embed(sentences, kind="passage") if sentences else np.zeros((0, 1))
+
+    async def one(place: int) -> Enriched:
+        text = " ".join(chunks[place])
+        if found[place].level == "low":
+            return await _condensed(text, generator, reading, language)
+        if found[place].level == "high":
             # Neighbours stand beside it anyway; the paper wants what is not adjacent.
-            far = [one for other, c in enumerate(chunks) if abs(other - place) > 1 for one in c]
-            results.append(await _supplemented(text, far, generator, reading, language))
-        else:
-            results.append(Enriched(text, text, "kept", 0))
-    return results
+            far = [number for number, owner in enumerate(owners) if abs(owner - place) > 1]
+            others = _Others([sentences[number] for number in far], vectors[far])
+            return await _supplemented(text, others, generator, reading, language)
+        return Enriched(text, text, "kept", 0)
+
+    if len(found) != len(chunks):
+        raise ValueError(f"{len(found)} densities for {len(chunks)} chunks")
+    return await side_by_side([functools.partial(one, place) for place in range(len(chunks))])
 
 
 async def _condensed(text: str, generator: Generator, reading: Reading, language: str) -> Enriched:
@@ -86,18 +104,19 @@ async def _condensed(text: str, generator: Generator, reading: Reading, language
 
 
 async def _supplemented(
-    text: str, far: Sequence[str], generator: Generator, reading: Reading, language: str
+    text: str, others: "_Others", generator: Generator, reading: Reading, language: str
 ) -> Enriched:
     written, taken, refused = text, 0, ""
-    left = list(far)
+    left = list(range(len(others.sentences)))
     most = int(len(text.split()) * GROWN) + 8
     for _ in range(ITERATIONS):
         if not left:
             break
-        vectors = await reading.embedder.embed([written, *left], kind="passage")
-        nearest = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")[:NEAREST].tolist()
-        beside = " ".join(left[number] for number in nearest)
-        left = [one for number, one in enumerate(left) if number not in set(nearest)]
+        own = (await reading.embedder.embed([written], kind="passage"))[0]
+        order = np.argsort(-(others.vectors[left] @ own), kind="stable")[:NEAREST]
+        nearest = [left[number] for number in order.tolist()]
+        beside = " ".join(others.sentences[number] for number in nearest)
+        left = [number for number in left if number not in nearest]
         answer = await _write(
             "supplement",
             generator,

@@ -46,6 +46,8 @@ class Judged:
     """What putting "Yes" first adds to a margin."""
     evaluated_tokens: int
     """Tokens that went through the model; 0 where it does not tell, or nothing was asked anew."""
+    whole_tokens: int = 0
+    """What a whole prompt for each gap, order and answer would have taken; 0 likewise."""
 
 
 class Judge:
@@ -71,6 +73,7 @@ class Judge:
         self._store = store
         self._seconds = seconds
         self._until: float | None = None
+        self._whole = 0
         self.trouble = ""
         """Why it did not find all boundaries; empty while it has."""
 
@@ -111,7 +114,7 @@ class Judge:
         both = {int(gap) for gap in np.linspace(0, gaps - 1, min(CALIBRATED, gaps))}
         found = np.zeros(gaps)
         changed: list[float] = []
-        evaluated = 0
+        evaluated, self._whole = 0, 0
         start, size = 0, 0
         for gap in range(gaps):
             size += count_tokens(texts[gap]) + 1
@@ -134,7 +137,7 @@ class Judge:
                 changed.append((found[gap] - other) / 2)
                 evaluated += cost
         lean = float(np.mean(changed))
-        return Judged(found - lean, lean, evaluated)
+        return Judged(found - lean, lean, evaluated, self._whole)
 
     async def _ask(self, so_far: str, following: str, order: tuple[str, str]) -> tuple[float, int]:
         """Return P(yes) - P(no), and the tokens evaluated for it."""
@@ -143,6 +146,8 @@ class Judge:
             paths = [f"{question} {option}" for option in YES_FIRST]
             scored = await self._scorer.score_tree(prefix, paths)
             yes, no = scored.log_probabilities
+            # Both paths differ in their last token alone.
+            self._whole += len(paths) * (scored.prefix_tokens + scored.tree_tokens - 1)
             return float(np.tanh((yes - no) / 2)), scored.evaluated_tokens
         if self._chooser is None:
             raise ModelError(f"{self.name} lists no probabilities any more.", hint="Ask again.")

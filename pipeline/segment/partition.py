@@ -26,6 +26,8 @@ Ranges = tuple[tuple[int, int], ...]
 PRICE: Final = 1.1
 """A segment's price, in units of a unit vector's own agreement with itself. On paragraphs strung together from foreign
 articles 1.0, 1.1 and 1.2 give Pk .045, .023 and .026, on those of one article .228, .231, .231 (MiniLM, dev half)."""
+LIKE: Final = 0.2
+"""Similarity of neighbours below which the rule `fixed` sets a boundary; `python -m bench.segments`."""
 _SHORT: Final = 1000.0
 """Price of a segment below the minimum, above any gain of a stretch that it could save."""
 LONGEST: Final = 64
@@ -85,8 +87,8 @@ class SegmentOptions:
     """Most tokens of a segment, unless one sentence is longer."""
     rule: Literal["partition"] | Rule = "partition"
     """`partition` chooses all boundaries together; the others are thresholds over neighbours (`margins.py`)."""
-    threshold: float = 0.2
-    """For `fixed`: similarity below which a boundary is set."""
+    threshold: float | None = None
+    """For `fixed`: below it a boundary is set; None is 0 for margins (as likely yes as no), 0.2 for similarities."""
 
     def __post_init__(self) -> None:
         """Refuse lengths that cannot work.
@@ -134,7 +136,7 @@ async def segment_by(
             fallback = judge.trouble = f"The generator found no boundaries, embeddings did: {error}"
         else:
             costs = await in_thread(lambda: [count_tokens(sentence.text) + 1 for sentence in sentences])
-            return Segmented(tuple(await in_thread(_cut_margins, judged.margins, costs, options)), judge.name)
+            return Segmented(tuple(await in_thread(_cut_margins, judged.margins, costs, options, 0.0)), judge.name)
     ranges = await segment(sentences, embedder=embedder, options=options)
     return Segmented(ranges, embedder.name if embedder is not None else "words", fallback)
 
@@ -173,17 +175,19 @@ def _lexical_vectors(texts: Sequence[str]) -> Floats:
 def _cut(vectors: Floats, costs: Sequence[int], options: SegmentOptions) -> list[tuple[int, int]]:
     if options.rule == "partition":
         return partition(vectors, costs, minimum=options.minimum, maximum=options.maximum)
-    return _cut_margins((vectors[:-1] * vectors[1:]).sum(axis=1), costs, options)
+    return _cut_margins((vectors[:-1] * vectors[1:]).sum(axis=1), costs, options, LIKE)
 
 
-def _cut_margins(margins: NDArray[np.floating], costs: Sequence[int], options: SegmentOptions) -> list[tuple[int, int]]:
+def _cut_margins(
+    margins: NDArray[np.floating], costs: Sequence[int], options: SegmentOptions, threshold: float
+) -> list[tuple[int, int]]:
     if options.rule == "partition":
         return partition_margins(margins, costs, minimum=options.minimum, maximum=options.maximum)
     return cut_by_margins(
         margins,
         costs,
         rule=options.rule,
-        threshold=options.threshold,
+        threshold=threshold if options.threshold is None else options.threshold,
         minimum=options.minimum,
         maximum=options.maximum,
     )

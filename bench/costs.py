@@ -1,0 +1,215 @@
+"""Tokens that each generative step sends through a model, against the naive way, on the sample library.
+
+    python -m bench.costs             every step on two questions, then batches of different sizes (some minutes)
+    python -m bench.costs --check     paths, votes and margins of one question; exit code 1 where a ratio misses its bar
+
+Naive is: a whole prompt for each path, vote, or gap and answer; every sentence of every page in the paper's tags, a
+call a page (zero-index §4.1); every summary of a tree, not only those that an answer shows. One call stays one call.
+The model is SmolLM2-135M-Instruct unless `--model FILE.gguf` names another. Not for: what answers are worth
+(`winnow eval`).
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from bench.generation import Said, weights
+from errors import ModelError
+from models.llama import LlamaGenerator
+from models.onnx import OnnxEmbedder
+from models.protocols import Generator, PathScores, Prompt
+from pipeline.documents import Document
+from pipeline.extract.extract import Asking, extract
+from pipeline.extract.tag import paper_tags
+from pipeline.html.generate import path_scorer
+from pipeline.html.paper import paper_blocks
+from pipeline.measure.library import Asked, read_library
+from pipeline.measure.watched import Watched
+from pipeline.raptor.build import build_tree
+from pipeline.raptor.leaves import main_sentences
+from pipeline.raptor.summarise import Writer, kept_summary
+from pipeline.raptor.tree import TreeOptions
+from pipeline.search.parse_model import Parser, parse
+from pipeline.segment.judge import Judge
+from pipeline.tokens import count_tokens
+from server.evaluate import CARRIED
+
+PATIENCE: Final = 3_000.0
+BARS: Final = {"prune: block paths": 2.0, "extract: votes": 2.0, "segment: margins": 2.0}
+"""Times fewer tokens than the naive way."""
+SHOWN: Final = 2
+"""Summaries that an answer of some 400 tokens shows."""
+SENTENCES: Final = 12
+"""Sentences whose gaps are judged."""
+TODAY: Final = date(2026, 11, 21)
+BATCHES: Final = (16, 32, 64, 128, 256, 512)
+AT_ONCE: Final = (1, 2, 4)
+WRITTEN: Final = 48
+
+
+@dataclass(slots=True)
+class Cost:
+    """Tokens of one step, summed over questions."""
+
+    ours: float = 0
+    naive: float = 0
+
+
+class Recorded(Watched):
+    """A generator that keeps its last path scores with the prompt before them."""
+
+    def __init__(self, generator: Generator) -> None:
+        """Watch `generator`."""
+        super().__init__(generator)
+        self.scores: PathScores | None = None
+        self.prompt = ""
+
+    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+        """Ask, and keep what was asked and said."""
+        self.prompt = prefix if isinstance(prefix, str) else prefix[-1].content
+        self.scores = await super().score_tree(prefix, paths, among_siblings=among_siblings)
+        return self.scores
+
+    async def tokens(self) -> int:
+        """Return the tokens that went through the model."""
+        return (await self.spent()).tokens or 0
+
+    @property
+    def naive(self) -> float:
+        """Tokens of a whole prompt for each path of the last call, and the paths' own."""
+        assert self.scores is not None
+        return self.scores.prefix_tokens * len(self.scores.log_probabilities) + self.scores.tree_tokens
+
+
+Table = dict[str, Cost]
+
+
+def _add(table: Table, name: str, ours: float, naive: float) -> None:
+    cost = table.setdefault(name, Cost())
+    cost.ours += ours
+    cost.naive += naive
+
+
+async def reading_costs(table: Table, model: LlamaGenerator, one: Asked, pages: list[Document], *, quick: bool) -> None:
+    """Add what pruning, extracting and parsing of one question cost."""
+    await model.score_tree("another", [" prefix"])  # so that nothing of an earlier prefix is kept
+    watched = Recorded(model)
+    scorer = path_scorer(watched, pages[:1], seconds=PATIENCE)
+    assert scorer is not None
+    found = paper_blocks(pages[:1], max_words=128)
+    await scorer.score(one.question, {0: ""}, found)
+    _add(table, "prune: block paths", await watched.tokens(), watched.naive)
+    embedder = OnnxEmbedder()
+    voting = Recorded(model)
+    told = await extract(one.question, pages, embedder=embedder, asking=Asking(voting, "votes", PATIENCE))
+    if voting.scores is None:
+        return  # the gate sent the model nothing
+    _add(table, "extract: votes", await voting.tokens(), voting.naive)
+    if quick:
+        return
+    watched = Recorded(model)
+    await extract(one.question, pages, embedder=embedder, asking=Asking(watched, "lines", PATIENCE))
+    every = sum(count_tokens(paper_tags(sentences)) for sentences in told.tagged)
+    # The model's tokens for one of ours, from a prompt that both have counted.
+    rate = voting.scores.prefix_tokens / count_tokens(voting.prompt)
+    _add(table, "extract: lines", await watched.tokens(), every * rate)
+    watched = Recorded(model)
+    await parse(one.question, Parser(watched, None, PATIENCE), today=TODAY)
+    _add(table, "parse: one call", await watched.tokens(), await watched.tokens())
+
+
+async def tree_costs(table: Table, model: LlamaGenerator, document: Document, *, quick: bool) -> None:
+    """Add what margins of a document's first sentences and summaries of its tree cost."""
+    texts = [sentence.text for sentence in main_sentences(document)[:SENTENCES]]
+    judged = await Judge(model, store=None, seconds=PATIENCE).margins(texts)
+    _add(table, "segment: margins", judged.evaluated_tokens, judged.whole_tokens)
+    if quick:
+        return
+    tree = await build_tree([document], embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
+    inner = [[tree.nodes[i].text for i in node.children] for node in tree.nodes if node.is_summary]
+    watched = Recorded(model)
+    for children in inner[:SHOWN]:
+        await kept_summary(Writer(watched), children, max_tokens=130, store=None)
+    shown, every = (sum(count_tokens(text) for node in part for text in node) for part in (inner[:SHOWN], inner))
+    spent = await watched.tokens()
+    _add(table, "summarise: shown ones", spent, spent * every / max(shown, 1))
+
+
+async def batch_table(model: LlamaGenerator) -> None:
+    """Print tokens a second of prompts by the size of a batch, and of answers by how many are written at once."""
+    print("\ntokens a second, the best of three")
+    for size in BATCHES:
+        text = " ".join(f"{chr(97 + size % 26)}{number}" for number in range(size // 3))
+        rates = []
+        for turn in range(3):
+            began = time.perf_counter()
+            found = await model.score_tree(f"{turn} {text}", [" Yes", " No"])
+            rates.append(found.evaluated_tokens / (time.perf_counter() - began))
+        print(f"  {max(rates):6.0f}  prompt of {found.prefix_tokens} tokens")
+    for count in AT_ONCE:
+        rates = []
+        for turn in range(3):
+            before = await model.counters()
+            began = time.perf_counter()
+            async with anyio.create_task_group() as group:
+                for number in range(count):
+                    said = [Said("user", f"Tell a long story about boat {turn} {number}.")]
+                    group.start_soon(partial(model.generate, said, max_tokens=WRITTEN))
+            seconds = time.perf_counter() - began
+            tokens = int(str((await model.counters())["tokens"])) - int(str(before["tokens"]))
+            rates.append(tokens / seconds)
+        print(f"  {max(rates):6.0f}  {count} answers at once, prompts of some 40 tokens included")
+
+
+async def measure(path: Path, *, quick: bool) -> Table:
+    """Print the tables; return the costs."""
+    model = LlamaGenerator(path)
+    library = await anyio.to_thread.run_sync(read_library, CARRIED)
+    asked = [one for one in library.asked if one.answers and len(one.pages) == 1][: 1 if quick else 2]
+    table: Table = {}
+    try:
+        for one in asked:
+            await reading_costs(table, model, one, library.nearest(one.question, first=one.pages), quick=quick)
+        longest = max(library.documents, key=lambda document: len(document.text))
+        await tree_costs(table, model, longest, quick=quick)
+        print(f"tokens evaluated, {len(asked)} questions   ours      naive  times less")
+        for name, cost in table.items():
+            print(f"{name:30} {cost.ours:8.0f} {cost.naive:10.0f} {cost.naive / max(cost.ours, 1):11.1f}", flush=True)
+        if not quick:
+            await batch_table(model)
+    finally:
+        await model.aclose()
+    return table
+
+
+def main() -> int:
+    """Print the tables; return 1 when `--check` finds a ratio short of its bar."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="the short form, against its bars")
+    parser.add_argument("--model", type=Path, help="another GGUF file")
+    wanted = parser.parse_args()
+    try:
+        path = wanted.model or weights()
+    except ModelError as error:
+        print(f"skipped: {error}")
+        return 0
+    table = anyio.run(partial(measure, path, quick=wanted.check))
+    ratios = {name: table[name].naive / max(table[name].ours, 1) if name in table else 0.0 for name in BARS}
+    missed = [
+        f"{name}: {ratio:.1f} times less, bar {BARS[name]}" for name, ratio in ratios.items() if ratio < BARS[name]
+    ]
+    for line in missed:
+        print(f"missed: {line}", file=sys.stderr)
+    return 1 if wanted.check and missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

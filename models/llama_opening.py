@@ -1,0 +1,71 @@
+"""The beginning that prompts of answers share, kept in a sequence of its own: instructions are evaluated once.
+
+The second prompt in a row that begins like the one before leaves that beginning behind; those after it go on from
+there. Whole sequences only, so models with a state can do it too. Not for: prefixes of scores (`models/llama_decode.py`
+keeps the last one whole).
+"""
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final
+
+from models.llama_native import Native
+
+SHARED: Final = 32
+"""Fewest tokens worth keeping: templates alone share some twenty."""
+
+
+class Opening:
+    """What the context holds of a beginning, in sequence `number`."""
+
+    def __init__(self, native: Native, number: int) -> None:
+        """Keep it in sequence `number`, which nothing else uses."""
+        self._native = native
+        self._number = number
+        self._tokens: list[int] = []
+        self._ready = False
+        self._maker = -1
+        self._last: list[int] = []
+
+    @property
+    def cells(self) -> int:
+        """Cells of the context that it may take."""
+        return len(self._tokens)
+
+    def begin(self, prompt: Sequence[int], slot: int) -> int:
+        """Return how many tokens of `prompt` sequence `slot` holds now; it evaluates the rest.
+
+        Where `prompt` begins like the last one instead, the beginning is to be evaluated for both sequences
+        (`sequences`), and is there for the prompts that follow.
+        """
+        last, self._last = self._last, list(prompt)
+        if self._ready and len(prompt) > len(self._tokens) and list(prompt[: len(self._tokens)]) == self._tokens:
+            self._native.copy(self._number, [slot])
+            return len(self._tokens)
+        if self._maker >= 0:
+            return 0
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(last, prompt[:-1], strict=False)))
+        if same >= SHARED:
+            self.let_go()
+            self._tokens, self._maker = list(prompt[:same]), slot
+        return 0
+
+    def sequences(self, slot: int, position: int) -> tuple[int, ...]:
+        """Return the sequences that the token of `slot` at `position` belongs to."""
+        made = slot == self._maker and position < len(self._tokens)
+        return (slot, self._number) if made else (slot,)
+
+    def reached(self, slot: int, position: int) -> None:
+        """Take note that `slot` has evaluated all tokens before `position`."""
+        if slot == self._maker and position >= len(self._tokens):
+            self._ready, self._maker = True, -1
+
+    def left(self, slot: int) -> None:
+        """Take note that `slot` is given up; a beginning that it was making goes with it."""
+        if slot == self._maker:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Forget it."""
+        self._native.forget([self._number])
+        self._tokens, self._ready, self._maker = [], False, -1

@@ -1,0 +1,1 @@
+"""Measuring a generator beside the rules: what `winnow eval` runs."""

@@ -1,0 +1,153 @@
+"""A generator that counts what it is asked: calls, failures, seconds, tokens.
+
+Not for: what the answers are worth (`reading.py`, `asking.py`, `chunks.py`).
+"""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errors import ModelError
+from models.protocols import (
+    Ability,
+    Generator,
+    GrammarWriter,
+    Message,
+    PathScores,
+    Prompt,
+    abilities_of,
+    chooser,
+    counting,
+    tree_scorer,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a generator did."""
+
+    calls: int
+    failed: int
+    """Calls that failed, or were given up because their time was over."""
+    seconds: float
+    """Time during which a call was under way."""
+    tokens: int | None
+    """Tokens that went through the model; None where its backend does not count them."""
+    fault: str
+    """Why the last failed call failed; empty for none."""
+
+
+class Watched:
+    """A `Generator`, with all that the one behind it can do, that keeps count from its making on."""
+
+    def __init__(self, generator: Generator) -> None:
+        """Watch `generator`."""
+        self._generator = generator
+        self._calls = self._failed = self._open = 0
+        self._seconds = self._since = 0.0
+        self._fault = ""
+        self._before: int | None = None
+        self.replies: list[str] = []
+        """Answers in the order in which they came."""
+
+    @property
+    def name(self) -> str:
+        """Name of the generator behind."""
+        return self._generator.name
+
+    @property
+    def context_tokens(self) -> int:
+        """Context of the generator behind."""
+        return self._generator.context_tokens
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What the generator behind can do."""
+        return abilities_of(self._generator)
+
+    async def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        schema: dict[str, object] | None = None,
+        grammar: str | None = None,
+    ) -> str:
+        """Ask the generator behind.
+
+        Raises:
+            ModelError: As it does.
+        """
+        async with self._call():
+            if grammar is None:
+                text = await self._generator.generate(messages, max_tokens=max_tokens, schema=schema)
+            else:
+                writer = cast(GrammarWriter, self._generator)
+                text = await writer.generate(messages, max_tokens=max_tokens, schema=schema, grammar=grammar)
+            self.replies.append(text)
+            return text
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
+        """Ask the generator behind.
+
+        Raises:
+            ModelError: As it does, or it cannot choose any more.
+        """
+        async with self._call():
+            model = chooser(self._generator)
+            if model is None:
+                raise ModelError(f"{self.name} lists no probabilities any more.", hint="Ask again.")
+            return await model.choose(prompt, options)
+
+    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+        """Ask the generator behind.
+
+        Raises:
+            ModelError: As it does.
+        """
+        async with self._call():
+            model = tree_scorer(self._generator)
+            if model is None:
+                raise ModelError(f"{self.name} scores no paths.", hint="Set a GGUF generator (llama:FILE.gguf).")
+            return await model.score_tree(prefix, paths, among_siblings=among_siblings)
+
+    async def spent(self) -> Spent:
+        """Return what was spent so far."""
+        now = await self._counted() if self._calls else 0
+        tokens = max(0, now - (self._before or 0)) if now is not None else None
+        return Spent(self._calls, self._failed, self._seconds, tokens, self._fault)
+
+    async def _counted(self) -> int | None:
+        model = counting(self._generator)
+        if model is None:
+            return None
+        told = (await model.counters()).get("tokens")
+        return told if isinstance(told, int) else None
+
+    @asynccontextmanager
+    async def _call(self) -> AsyncIterator[None]:
+        self._calls += 1
+        self._open += 1
+        if self._open == 1:
+            self._since = time.perf_counter()
+        done = False
+        try:
+            if self._before is None:
+                self._before = await self._counted()
+            yield
+            done = True
+        except ModelError as error:
+            self._fault = str(error)
+            raise
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._seconds += time.perf_counter() - self._since
+            if not done:
+                self._failed += 1
+                self._fault = self._fault or "its time was over"

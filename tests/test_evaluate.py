@@ -1,0 +1,187 @@
+"""`winnow eval`: the generator beside the rules, as a person runs it; small real weights, and a server on loopback."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from starlette.responses import JSONResponse, Response
+
+from server.evaluate import STEPS
+from tests.llama_reference import smol_weights
+from tests.model_server import Remote, model_server
+from tests.support import ROOT
+
+needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+PAGES = {
+    "herons.html": ("Herons", "The heron of Quoxholm stands by the pond. It eats eels. It sleeps at noon."),
+    "taxes.html": ("Taxes", "The tax of Brindle is nine crowns. It is paid in March. The office is closed in May."),
+    "boats.html": ("Boats", "The boat Curlew sails at dawn. It carries forty goats. Its captain is Ann Wren."),
+}
+QUESTIONS = [
+    {"question": "When does the boat Curlew sail?", "answers": [["at dawn"]], "pages": ["boats.html"]},
+    {"question": "How much is the tax of Brindle?", "answers": [["nine crowns"]], "pages": ["taxes.html"]},
+    {"question": "Who painted the ceiling of the opera?", "answers": [], "pages": []},
+]
+
+
+@pytest.fixture
+def remote() -> Iterator[Remote]:
+    """A server in a thread of its own on a free port of loopback."""
+    with model_server() as told:
+        yield told
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Three pages and three questions, one of them without an answer."""
+    folder = tmp_path / "data"
+    (folder / "library").mkdir(parents=True)
+    for name, (title, text) in PAGES.items():
+        html = f"<html lang=en><title>{title}</title><main><h1>{title}</h1><p>{text}</p></main></html>"
+        (folder / "library" / name).write_text(html, encoding="utf-8")
+    lines = "".join(json.dumps(question) + "\n" for question in QUESTIONS)
+    (folder / "questions.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def measured(cache: Path, *arguments: str, generator: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "WINNOW_CACHE": str(cache), "PYTHONPATH": str(ROOT), "WINNOW_GENERATOR": generator}
+    return subprocess.run(
+        [sys.executable, "-m", "server", "eval", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def rows(run: subprocess.CompletedProcess[str]) -> dict[str, dict[str, object]]:
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    return {f"{row['step']}: {row['what']}": row for row in told["rows"]}
+
+
+def test_without_a_generator_it_says_how_to_set_one(tmp_path: Path) -> None:
+    run = measured(tmp_path)
+    assert run.returncode == 2
+    assert "WINNOW_GENERATOR" in run.stderr
+    assert "llama:FILE.gguf" in run.stderr
+    assert run.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["--steps", "prune,dance"], "dance"), (["--limit", "0"], "--limit"), (["nowhere"], "examples/")],
+    ids=["step", "limit", "folder"],
+)
+def test_wrong_usage_is_told_with_what_would_be_right(
+    tmp_path: Path, remote: Remote, arguments: list[str], told: str
+) -> None:
+    run = measured(tmp_path, *arguments, generator=f"openai:{remote.url}#m")
+    assert run.returncode == 2
+    assert told in run.stderr
+    assert remote.asked == []
+
+
+def test_a_question_out_of_form_is_named_by_its_line(tmp_path: Path, data: Path, remote: Remote) -> None:
+    with (data / "questions.jsonl").open("a", encoding="utf-8") as questions:
+        questions.write('{"question": "Which?", "answers": ["a"], "pages": ["gone.html"]}\n')
+    run = measured(tmp_path, str(data), generator=f"openai:{remote.url}#m")
+    assert run.returncode == 2
+    assert "Line 4" in run.stderr
+    assert "gone.html" in run.stderr
+
+
+def reply(body: dict[str, object]) -> Response:
+    """Parse well, answer one question with words of its evidence and one with a figure that nobody wrote."""
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    prompt = str(messages[-1]["content"])
+    if "You prepare web searches" in prompt:
+        request = prompt.rpartition("instructions): ")[2]
+        wanted = "Curlew" in request or "Brindle" in request
+        parsed = {
+            "need_search": wanted,
+            "reason": "So it is.",
+            "standalone": request,
+            "entities": [],
+            "freshness": "any",
+            "queries": [{"text": request[:100], "language": "en"}],
+        }
+        text = json.dumps(parsed)
+    elif "boat Curlew" in prompt.partition("Question: ")[2].splitlines()[0]:
+        label = re.search(r"\[(\d+[a-z]+)\][^\n]*at dawn", prompt)
+        text = f"The boat Curlew sails at dawn [{label.group(1) if label else '9z'}]."
+    elif "tax" in prompt.partition("Question: ")[2].splitlines()[0]:
+        text = "The tax is 87 crowns [1a]."
+    else:
+        text = "The evidence does not answer this."
+    return JSONResponse({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
+
+
+def test_figures_of_a_known_model_come_out_as_counted_by_hand(tmp_path: Path, data: Path, remote: Remote) -> None:
+    remote.will("/chat/completions", reply)
+    generator = f"openai:{remote.url}#m"
+    run = measured(tmp_path, str(data), "--steps", "parse,answer,prune", "--json", generator=generator)
+    found = rows(run)
+    assert found["parse: pages that answer among the first 5"]["model"] == 1.0
+    # Two questions and ten requests that need no source: the model says so of all.
+    need = found["parse: need for a search told right"]
+    assert (need["n"], need["model"]) == (12, 1.0)
+    assert found["parse: requests that the model parsed, not the rules for it"]["model"] == 1.0
+    facts = found["answer: all facts in the evidence (rules), in the answer (model)"]
+    assert (facts["n"], facts["rules"], facts["model"]) == (2, 1.0, 0.5)
+    support = found["answer: sentences that the passages they cite bear out"]
+    assert (support["n"], support["model"]) == (2, 0.5)
+    assert found["answer: None where nothing answers"]["model"] == 1.0
+    # A server scores no paths, and the row says so instead of a figure.
+    assert found["prune: answers kept at 256 tokens"]["model"] is None
+    assert "scores no paths" in str(found["prune: answers kept at 256 tokens"]["note"])
+    assert [line for line in run.stderr.splitlines() if "measuring" in line] == [
+        "winnow: measuring parse",
+        "winnow: measuring answer",
+        "winnow: measuring prune",
+    ]
+
+
+def test_a_model_that_fails_is_a_count_with_its_reason_and_never_a_figure_of_the_rules_alone(
+    tmp_path: Path, data: Path, remote: Remote
+) -> None:
+    remote.will("/chat/completions", lambda _body: JSONResponse({"error": {"message": "no memory"}}, status_code=400))
+    found = rows(measured(tmp_path, str(data), "--steps", "parse", "--json", generator=f"openai:{remote.url}#m"))
+    first = found["parse: pages that answer among the first 5"]
+    assert first["failed"] == 12
+    assert "no memory" in str(first["note"])
+    assert found["parse: requests that the model parsed, not the rules for it"]["model"] == 0.0
+
+
+@needs_llama
+def test_every_step_runs_with_real_weights_and_counts_their_tokens(tmp_path: Path, data: Path, shared: Path) -> None:
+    weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
+    run = measured(tmp_path, str(data), "--limit", "1", "--json", generator=f"llama:{weights}")
+    told = json.loads(run.stdout)
+    assert {row["step"] for row in told["rows"]} == set(STEPS)
+    # 512 tokens of context and no chat: what does not fit is counted and told, and the rest goes on.
+    for row in told["rows"]:
+        assert bool(row["failed"]) == bool(row["note"]) or row["model"] is None, row
+    assert any(row["tokens"] for row in told["rows"])
+
+
+@needs_llama
+def test_a_small_instruct_model_gets_a_table_for_people(tmp_path: Path, data: Path) -> None:
+    run = measured(tmp_path, str(data), "--steps", "segment", "--limit", "1", generator=f"llama:{smol_weights()}")
+    assert run.returncode == 0, run.stderr
+    head, names, *lines = run.stdout.splitlines()
+    assert "SmolLM2" in head
+    assert names.split()[:5] == ["step", "figure", "n", "rules", "model"]
+    assert [line.split()[0] for line in lines if line.startswith("segment")] == ["segment"]
+    partition = next(line for line in lines if "partition: Pk" in line)
+    assert re.search(r"1 +\d\.\d{3} +\d\.\d{3}$", partition), partition

@@ -1,0 +1,114 @@
+"""What an answer says about going on: calls with exact arguments, in the text and for programs, that work as is."""
+
+import json
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult, TextResourceContents
+
+from tests.support import LIBRARY, Connect, Site, text_of
+
+pytestmark = pytest.mark.anyio
+
+TIMETABLE = str(LIBRARY / "ferry-timetable.html")
+QUESTION = "When does the first ferry leave on Sundays?"
+FOREIGN = "Which enzyme unwinds the DNA double helix during replication?"
+CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("search_web", {"query": "ferry timetable Sunday", "max_results": 3}, ["fetch_and_prune_html", "search_web"]),
+    ("search_web", {"query": "ferry timetable", "max_tokens": 200}, ["fetch_and_prune_html", "search_web"]),
+    (
+        "fetch_and_prune_html",
+        {"urls": [TIMETABLE], "query": "Sunday", "max_tokens": 300},
+        ["fetch_and_prune_html", "resources/read"],
+    ),
+    ("extract_relevant", {"request": QUESTION, "sources": [TIMETABLE], "max_tokens": 200}, ["extract_relevant"]),
+    ("extract_relevant", {"request": FOREIGN, "sources": [TIMETABLE]}, ["research"]),
+    ("raptor_query", {"question": QUESTION, "sources": [TIMETABLE]}, ["raptor_query"]),
+    ("research", {"question": QUESTION, "max_tokens": 1000}, ["research"]),
+    ("research", {"question": FOREIGN, "max_pages": 2}, ["research"]),
+]
+
+
+def following(result: CallToolResult) -> list[dict[str, Any]]:
+    assert not result.is_error, text_of(result)
+    assert result.structured_content is not None
+    calls: list[dict[str, Any]] = result.structured_content["next"]
+    return calls
+
+
+async def works(client: Client, call: dict[str, Any]) -> bool:
+    if call["tool"] == "resources/read":
+        (content,) = (await client.read_resource(call["arguments"]["uri"])).contents
+        return isinstance(content, TextResourceContents) and len(content.text) > 200
+    arguments = {**call["arguments"], **dict.fromkeys(call["fill"], "What do bicycles cost?")}
+    return not (await client.call_tool(call["tool"], arguments)).is_error
+
+
+@pytest.mark.parametrize(("tool", "arguments", "wanted"), CALLS)
+async def test_every_call_that_an_answer_names_works_as_it_is(
+    connect: Connect, tool: str, arguments: dict[str, Any], wanted: list[str]
+) -> None:
+    async with connect() as client:
+        calls = following(await client.call_tool(tool, arguments))
+        assert [call["tool"] for call in calls][: len(wanted)] == wanted
+        for call in calls:
+            assert await works(client, call), call
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [call[:2] for call in CALLS if call[0] != "research"])
+async def test_the_text_names_the_first_of_them_with_its_arguments_on_one_line(
+    connect: Connect, tool: str, arguments: dict[str, Any]
+) -> None:
+    async with connect() as client:
+        result = await client.call_tool(tool, arguments)
+    first = following(result)[0]
+    line = next(line for line in text_of(result).splitlines() if line.startswith("Next: "))
+    named = line.removeprefix("Next: ").split(" | ")[0]
+    written = {**first["arguments"], **dict.fromkeys(first["fill"], "…")}
+    assert named.startswith(f"{first['tool']} ")
+    assert json.loads(named.removeprefix(f"{first['tool']} ")) == written
+
+
+async def test_where_a_whole_call_is_too_long_the_text_names_what_changes(connect: Connect) -> None:
+    arguments = {"urls": [TIMETABLE], "query": "Sunday " * 100, "max_tokens": 300}
+    async with connect() as client:
+        result = await client.call_tool("fetch_and_prune_html", arguments)
+    first = following(result)[0]
+    assert first["arguments"]["query"] == arguments["query"]
+    assert f'Next: the same call with cursor="{first["arguments"]["cursor"]}"' in text_of(result)
+
+
+async def test_where_everything_is_said_nothing_is_named(connect: Connect, site: Site) -> None:
+    url = site.put("/short", "<h1>Boats</h1><p>The boat to Pell Island is red and leaves at noon.</p>")
+    async with connect(allow_loopback="true") as client:
+        result = await client.call_tool("fetch_and_prune_html", {"urls": [url], "max_tokens": 1000})
+    assert following(result) == []
+    assert "Next:" not in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "named"),
+    [
+        ("fetch_and_prune_html", {"query": "boat"}, "urls"),
+        ("extract_relevant", {"request": "Which colour has the boat to Pell Island?"}, "sources"),
+        ("raptor_query", {"question": "Which colour has the boat to Pell Island?"}, "sources"),
+    ],
+)
+async def test_a_source_that_was_late_is_answered_by_the_same_call_again(
+    connect: Connect, site: Site, tool: str, asked: dict[str, Any], named: str
+) -> None:
+    quick = site.put("/quick", "<h1>Boats</h1><p>The boat to Pell Island is red and leaves at noon.</p>")
+    slow = site.put("/slow", "<h1>Fares</h1><p>A bicycle to Pell Island costs 3 crowns each way.</p>")
+    arguments = {**asked, named: [quick, slow]}
+    async with connect(allow_loopback="true", robots="false", seconds="2") as client:
+        first = await client.call_tool(tool, arguments)
+        calls = [call for call in following(first) if not call["fill"]]
+        assert calls[0] == {"tool": tool, "arguments": arguments, "fill": []}
+        assert "red" in text_of(first)
+        assert "Next: " in text_of(first)
+        site.hold.set()
+        second = await client.call_tool(calls[0]["tool"], calls[0]["arguments"])
+    assert arguments not in [call["arguments"] for call in following(second)]
+    assert second.structured_content is not None
+    assert second.structured_content["failures"] == []
