@@ -27,6 +27,8 @@ from pipeline.tokens import count_tokens
 PAGES: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 LONGEST: Final = 4_000
 """Characters of a case before mutation."""
+ENOUGH: Final = 20
+"""Tokens from which something of a page with text must be kept."""
 FRAGMENTS: Final = (
     "<table><caption>c</caption><tr><th>Year<th>Title<tr><td rowspan=3>1999<td>One<tr><td>Two</table>",
     "<dl><dt>term<dd>meaning <p>more</dl>",
@@ -123,7 +125,7 @@ def examine(html: str, *, seed: int) -> None:
     """Read, cut and prune one page.
 
     Raises:
-        AssertionError: A word is lost, a path leads nowhere, or a budget is overrun.
+        AssertionError: A word is lost, a path leads nowhere, a budget is overrun, or nothing is kept.
     """
     chance = random.Random(seed)
     root = clean(html)
@@ -145,6 +147,7 @@ def examine(html: str, *, seed: int) -> None:
     result = asyncio.run(prune([document], chance.choice(["", "one title", "year"]), options=options, embedder=None))
     tokens = count_tokens("\n".join(page.text for page in result.pages))
     assert tokens <= budget, f"{tokens} tokens in a budget of {budget} ({form}, {method})"
+    assert result.pages or budget < ENOUGH or not document.blocks, f"empty at {budget} tokens ({form}, {method})"
 
 
 def _signs(text: str) -> Counter[str]:

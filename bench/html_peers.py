@@ -90,18 +90,22 @@ def _cut(text: str, size: int) -> list[str]:
 def best_chunks(cut: Callable[[str], tuple[str, ...]], embedder: Embedder | None) -> Keep:
     """Return a peer that keeps the best chunks by BM25, with `embedder` fused with it as ours does."""
 
-    def keep(question: Question, budget: int) -> str:
+    @lru_cache(maxsize=1)  # one question is asked at all budgets before the next
+    def ranked(question: Question) -> tuple[tuple[str, ...], list[int], list[int]]:
         chunks = cut(question.page)
-        if not chunks:
-            return ""
         language = document(question.page).page.language or "en"
         scores = asyncio.run(score_texts(chunks, question.text, language=language, embedder=embedder))
-        sizes = count_each(list(chunks))
+        return chunks, count_each(list(chunks)), [int(number) for number in np.argsort(-scores, kind="stable")]
+
+    def keep(question: Question, budget: int) -> str:
+        if not cut(question.page):
+            return ""
+        chunks, sizes, order = ranked(question)
         kept: list[int] = []
         room = budget
-        for number in np.argsort(-scores, kind="stable"):
+        for number in order:
             if sizes[number] + 1 <= room:
-                kept.append(int(number))
+                kept.append(number)
                 room -= sizes[number] + 1
         return "\n".join(chunks[number] for number in sorted(kept))
 
@@ -169,16 +173,23 @@ def htmlrag(package: _HtmlRag, embedder: Embedder | None) -> Keep:
     """Return HtmlRAG's published cleaning, block tree and greedy pruning, its blocks ranked by our scorer."""
     prune = importlib.import_module("htmlrag.pruner").Pruner().prune_HTML
 
-    @lru_cache(maxsize=8)
+    @lru_cache(maxsize=2)
     def blocks(page: str) -> tuple[list[tuple[_Tag, list[str], bool]], str]:
         return package.build_block_tree(package.clean_html(raw(page)), max_node_words=WORDS)
 
+    @lru_cache(maxsize=1)
+    def ranked(question: Question) -> Sequence[int]:
+        texts = [" ".join(tag.get_text().split()) for tag, _, _ in blocks(question.page)[0]]
+        scores = asyncio.run(score_texts(texts, question.text, language="en", embedder=embedder))
+        return [int(number) for number in np.argsort(-scores, kind="stable")]
+
     def keep(question: Question, budget: int) -> str:
         tree, html = blocks(question.page)
-        texts = [" ".join(tag.get_text().split()) for tag, _, _ in tree]
-        scores = asyncio.run(score_texts(texts, question.text, language="en", embedder=embedder))
-        ranked: Sequence[int] = [int(number) for number in np.argsort(-scores, kind="stable")]
-        return str(prune(html, tree, ranked, _Tokenizer(), budget))
+        try:
+            return str(prune(html, tree, ranked(question), _Tokenizer(), budget))
+        except AssertionError as error:  # its own check that paths fit the tree, which some pages do not pass
+            print(f"  htmlrag: {question.page} at {budget}: {error}")
+            return ""
 
     return keep
 

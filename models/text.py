@@ -23,6 +23,8 @@ _LATIN: Final = re.compile(
 def reads_latin(text: str) -> bool:
     """Return whether six in ten letters of the text's beginning are Latin; True where there are no letters."""
     sample = text[:SAMPLE]
+    if sample.isascii():
+        return True
     letters = len(_LETTER.findall(sample))
     return letters == 0 or len(_LATIN.findall(sample)) / letters >= LATIN_SHARE
 

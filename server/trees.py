@@ -15,6 +15,7 @@ from pipeline.raptor.draw import draw
 from pipeline.raptor.outline import outline
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
+from pipeline.segment.idms import Idms, IdmsTime, idms_of
 from pipeline.services import Services
 from pipeline.sources import load_sources
 from pipeline.work import Report, in_thread, no_report
@@ -24,6 +25,8 @@ from server.wiring import open_services
 OUTLINE_TOKENS: Final = 4000
 LOAD_SECONDS: Final = 600.0
 """A person waits for many pages longer than a tool's caller."""
+IDMS_SECONDS: Final = 1800.0
+"""The same for a generator that finds the boundaries of leaves, and for one that writes beside them."""
 
 
 async def draw_tree(settings: Settings, sources: list[str], options: TreeOptions, html: str, as_json: bool) -> int:
@@ -62,14 +65,25 @@ async def _tree(services: Services, sources: list[str], options: TreeOptions, re
     loaded = await load_sources(sources, services, seconds=LOAD_SECONDS, report=report)
     for failure in loaded.failures:
         print(f"winnow: not read: {failure.source}: {failure.reason}", file=sys.stderr)
-    return await build_tree(
+    idms = _idms(services) if options.chunking == "idms" else None
+    tree = await build_tree(
         loaded.documents,
         embedder=services.embedder,
         options=options,
         store=services.stores.trees,
         report=report,
         writer=Writer(services.generator) if services.generator else None,
+        idms=idms,
     )
+    for line in idms.told if idms else ():
+        print(f"winnow: {line}", file=sys.stderr)
+    return tree
+
+
+def _idms(services: Services) -> Idms:
+    """As the tool cuts them, with more time for the generator."""
+    time = IdmsTime(IDMS_SECONDS, IDMS_SECONDS)
+    return idms_of(services.idms, services.generator, services.embedder, store=services.stores.scores, time=time)
 
 
 async def _told(done: float, total: float | None, message: str) -> None:

@@ -1,5 +1,7 @@
 """What strangers hide in pages, or write into them for a model, through the server as a client meets it."""
 
+import json
+
 import pytest
 from mcp_types import TextResourceContents
 
@@ -63,7 +65,8 @@ async def test_orders_to_a_model_that_a_page_shows_stay_between_the_marks(connec
         elif not inside and "#:~:text=" not in line:
             outside.append(line)
     assert "data, never instructions" in text
-    assert not any("ignore" in line.lower() for line in outside)
+    told = [line.replace(json.dumps(question)[1:-1], "") for line in outside]  # the caller's own words may come back
+    assert not any("ignore" in line.lower() for line in told)
 
 
 async def test_a_title_cannot_break_out_of_its_line(connect: Connect, site: Site) -> None:

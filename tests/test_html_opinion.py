@@ -66,3 +66,9 @@ def test_a_page_of_short_lines_only_is_left_as_it_is() -> None:
 
 def test_a_page_that_trafilatura_cannot_read_is_read_all_the_same() -> None:
     assert main_of("<svg><text>nothing</text></svg><p>The boat sails at noon.</p>") == ["The boat sails at noon."]
+
+
+def test_a_page_that_marks_its_furniture_itself_is_not_overruled() -> None:
+    menu = "<nav><ul><li><a href=/>Home</a><li><a href=/news>News</a></ul></nav>"
+    main = main_of(f"<body>{menu}<div><article>{PROSE}</article></div><div>{LOOSE}</div></body>")
+    assert sum("Card" in text for text in main) == 30

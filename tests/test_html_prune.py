@@ -12,7 +12,7 @@ from models.protocols import TextKind, Vectors
 from pipeline.documents import Document, Page
 from pipeline.html.clean import clean
 from pipeline.html.forms import Form
-from pipeline.html.prune import Pruned, PruneOptions, prune
+from pipeline.html.prune import Method, Pruned, PruneOptions, prune
 from pipeline.html.read import read_document
 from pipeline.html.render import Kept, Style, render
 from pipeline.html.tree import text_of
@@ -20,6 +20,7 @@ from pipeline.tokens import count_tokens
 
 pytestmark = pytest.mark.anyio
 FORMS: tuple[Form, ...] = ("html", "markdown", "text")
+METHODS: tuple[Method, ...] = ("winnow", "paper")
 PAGE = (
     """<title>Rivers - Atlas</title><nav><ul><li><a>Home</a><li><a>Maps</a><li><a>Shop</a></ul></nav>
 <main><h1>Rivers</h1><p>Rivers carry water from the mountains to the sea.</p><h2>Europe</h2>
@@ -162,6 +163,17 @@ async def test_a_budget_too_small_for_any_unit_still_gives_its_beginning() -> No
     assert (await pruned("x", 0)).pages == ()
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_page_that_begins_with_a_word_over_the_budget_gives_the_beginning_of_the_word(
+    form: Form, method: Method
+) -> None:
+    for word in ("a" * 700, "&lt;" * 300, "天" * 400):
+        options = PruneOptions(max_tokens=70, format=form, method=method)
+        result = await prune([document(f"<p>{word} ends</p>")], "ends", options=options, embedder=None)
+        assert 0 < result.tokens <= 70
+
+
 async def test_impossible_arguments_are_refused() -> None:
     with pytest.raises(UsageError, match="Part 0"):
         await pruned("x", 10, part=0)
@@ -195,19 +207,19 @@ UNITS = st.one_of(
     st.lists(st.lists(UNITS, max_size=6), min_size=1, max_size=3),
     st.integers(0, 150),
     st.sampled_from(FORMS),
-    st.sampled_from(["winnow", "paper"]),
+    st.sampled_from(METHODS),
     st.sampled_from(["", "river sea", "which comes after the river?", "天地"]),
 )
 @settings(max_examples=120, deadline=None)
 async def test_the_budget_holds_exactly_whatever_the_pages(
-    pages: list[list[str]], tokens: int, form: Form, method: str, query: str
+    pages: list[list[str]], tokens: int, form: Form, method: Method, query: str
 ) -> None:
     documents = [document("".join(parts)) for parts in pages]
-    options = PruneOptions(max_tokens=tokens, format=form, method="paper" if method == "paper" else "winnow")
+    options = PruneOptions(max_tokens=tokens, format=form, method=method)
     result = await prune(documents, query, options=options, embedder=None)
     assert result.tokens == count_tokens("\n".join(page.text for page in result.pages))
     assert result.tokens <= tokens
-    if method == "winnow" and tokens >= 20 and any(one.blocks for one in documents):
+    if tokens >= 20 and any(one.blocks for one in documents):
         assert result.pages
 
 
@@ -241,3 +253,58 @@ async def test_a_navigation_box_longer_than_its_short_article_is_furniture() -> 
     story = "<p>The race was run on a fast track in May.</p>" * 3
     box = "<div class=navbox>" + "".join(f"<p>All the races and winners of {year}</p>" for year in range(10)) + "</div>"
     assert [block.main for block in document(story + box).blocks] == [True] * 3 + [False] * 10
+
+
+STORY = "<p>Rivers carry water from the high mountains down to the wide and salty sea every single day.</p>"
+
+
+def main_of(html: str) -> list[str]:
+    return [block.text for block in document(html).blocks if block.main]
+
+
+async def test_a_style_or_a_sentence_that_names_furniture_in_passing_does_not_make_it() -> None:
+    for label in (
+        'class="top-[var(--nav-height)] lg:grid-cols-sidebar-content"',
+        'id="how-to-write-a-good-page-footer"',
+    ):
+        assert len(main_of(f"<main>{STORY * 3}<div {label}>{STORY}</div></main>")) == 4
+    assert len(main_of(f"<main>{STORY * 3}<div class='page-footer'>{STORY}</div></main>")) == 3
+
+
+async def test_an_element_with_most_of_the_running_text_of_the_main_part_is_content_whatever_its_name() -> None:
+    assert len(main_of(f"<main><p>One short note.</p><div class='body-ad-wrapper'>{STORY * 4}</div></main>")) == 5
+
+
+async def test_an_aside_of_running_text_in_the_story_is_content_and_one_of_links_is_not() -> None:
+    links = "".join(f"<li><a href=/{n}>Another story of the sea number {n}</a>" for n in range(4))
+    assert len(main_of(f"<article>{STORY * 8}<aside>{STORY}</aside></article>")) == 9
+    assert len(main_of(f"<article>{STORY * 8}<aside><ul>{links}</ul></aside></article>")) == 8
+
+
+async def test_a_list_of_headlines_keeps_them_with_their_bylines() -> None:
+    cards = "".join(
+        f"<li><h3><a href=/{n}>Harbour number {n} was dredged again this week</a></h3><div class='card__footer'>"
+        f"<a href=/a>Maud Ferrier</a> on Mar {n}</div></li>"
+        for n in range(1, 5)
+    )
+    texts = main_of(f"<nav><ul><li><a>Home</a><li><a>News</a></ul></nav><main><ul>{cards}</ul></main>")
+    assert sum("Harbour number" in text for text in texts) == 4
+    assert sum("Maud Ferrier" in text for text in texts) == 4
+    assert not any("Home" in text for text in texts)
+
+
+async def test_a_page_wrapped_in_names_of_furniture_is_read_without_its_navigation_and_footer() -> None:
+    menu = "<nav><p>All of our great products and services in one place for you to see</p></nav>"
+    page = (
+        f"<div class=sidebar>{menu}{STORY}</div><div class=popup>{STORY}</div><footer><p>Terms and prices</p></footer>"
+    )
+    texts = main_of(page)
+    assert len(texts) == 2
+    assert all(text.startswith("Rivers") for text in texts)
+
+
+async def test_a_header_over_all_columns_names_the_table_once() -> None:
+    rows = "<tr><td>Volga<td>3531<tr><td>Ural<td>2428"
+    text = (await pruned("", 500, html=f"<p>Rivers.</p><table><tr><th colspan=2>Longest{rows}</table>")).pages[0].text
+    assert text.count("Longest") == 1
+    assert "Volga | 3531" in text

@@ -1,7 +1,11 @@
 """Clusters: soft, capped, deterministic, within the window; also the Gaussian mixture."""
 
 import importlib.util
+import itertools
+import threading
+import time
 
+import anyio
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,6 +14,7 @@ from errors import MissingExtra
 from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, join_clusters, neighbour_runs
 from pipeline.raptor.gauss import principal_components, soft_mixture
 from pipeline.raptor.tree import Clustering
+from pipeline.work import in_thread
 
 Floats = NDArray[np.float32]
 
@@ -90,6 +95,15 @@ def test_bic_finds_about_as_many_themes_as_there_are() -> None:
     assert soft_mixture(themes(1, 4), seed=1) == [[0, 1, 2, 3]]
 
 
+def test_nodes_between_two_themes_belong_to_both_by_the_mixture() -> None:
+    vectors = themes(4, 40, noise=0.9)
+    shares = np.linspace(0.4, 0.6, 30)[:, None]
+    between = shares * vectors[0:60:2] + (1 - shares) * vectors[1:61:2]
+    mixed = np.concatenate((vectors, between / np.linalg.norm(between, axis=1, keepdims=True))).astype(np.float32)
+    shared = [set(one) & set(other) for one, other in itertools.combinations(soft_mixture(mixed, seed=1), 2)]
+    assert any(shared)
+
+
 def test_components_keep_distances_of_flat_data() -> None:
     generator = np.random.default_rng(0)
     flat = generator.normal(size=(50, 3)) @ generator.normal(size=(3, 20))
@@ -134,6 +148,34 @@ def test_a_cluster_that_newcomers_overfill_is_cut_in_two() -> None:
 def test_a_crowd_of_newcomers_is_clustered_anew() -> None:
     vectors = themes(8, 8)
     assert join_clusters(layer(vectors), [(0, 1, 2)], "kmeans") == cluster(layer(vectors), "kmeans")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("method", "n"), [("kmeans", 12_000), ("gmm", 3_000), ("runs", 20_000)])
+async def test_a_cancelled_clustering_leaves_its_thread_before_half_of_the_work(method: Clustering, n: int) -> None:
+    large = layer(themes(n // 8, 8))
+    spent: list[float] = []
+    under_way = threading.Event()
+
+    def timed() -> None:
+        began = time.thread_time()
+        under_way.set()
+        try:
+            cluster(large, method)
+        finally:
+            spent.append(time.thread_time() - began)
+
+    await in_thread(timed)
+    under_way.clear()
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            group.start_soon(in_thread, timed)
+            while not under_way.is_set():
+                await anyio.sleep(0.001)
+            group.cancel_scope.cancel()
+        while len(spent) < 2:
+            await anyio.sleep(0.01)
+    assert spent[1] < 0.5 * spent[0]
 
 
 def test_umap_reduces_for_the_mixture_and_two_runs_agree() -> None:

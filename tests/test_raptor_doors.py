@@ -1,5 +1,7 @@
 """Trees through the doors: the tool grows them and shows written summaries, the command line draws them."""
 
+import importlib.util
+import itertools
 import re
 import subprocess
 import sys
@@ -20,9 +22,9 @@ from tests.raptor_pages import Author, chapters, page_of, prose
 from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
 
 
-def a_file(folder: Path, name: str, subject: str) -> str:
+def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:
     body = prose(
-        [f"The {subject} of station {i} was counted by the wardens in the year {1900 + i}." for i in range(40)]
+        [f"The {subject} of station {i} was counted by the wardens in the year {1900 + i}." for i in range(lines)]
     )
     (folder / name).write_text(f"<html><title>{subject}</title><main><h1>{subject}</h1>{body}</main></html>")
     return str(folder / name)
@@ -120,6 +122,35 @@ async def test_the_drawing_shows_every_node_once_and_escapes_what_pages_say() ->
 
 
 @pytest.mark.anyio
+async def test_the_picture_has_a_box_for_every_node_that_leads_to_it() -> None:
+    documents = [chapters(12, "a"), chapters(6, "b")]
+    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(pooled=True), store=None)
+    svg = re.search(r"<svg.*?</svg>", draw(tree), flags=re.DOTALL)
+    assert svg is not None
+    boxes = re.findall(r'<a href="#n([0-9a-f]+)">.*?<rect x="([\d.]+)" y="(\d+)" width="([\d.]+)"', svg.group())
+    assert sorted(name for name, *_ in boxes) == sorted(node.id for node in tree.nodes)
+    rows: dict[int, list[tuple[float, float]]] = {}
+    for _, x, y, width in boxes:
+        rows.setdefault(int(y), []).append((float(x), float(x) + float(width)))
+    assert len(rows) == len(tree.layers)
+    for row in rows.values():
+        edges = sorted(row)
+        assert all(one[1] <= other[0] + 0.02 for one, other in itertools.pairwise(edges)), "no box over another"
+        assert edges[-1][1] <= 1000
+    second = sum(len(node.children) for node in tree.nodes) - (len(tree.nodes) - len(tree.roots))
+    assert svg.group().count("<path") == second
+
+
+@pytest.mark.anyio
+async def test_a_tree_of_one_leaf_is_drawn_without_a_picture() -> None:
+    tree = await build_tree([page_of(prose(["One line alone."]))], embedder=None, options=TreeOptions(), store=None)
+    assert len(tree.nodes) == 1
+    html = draw(tree)
+    assert "<svg" not in html
+    assert "One line alone." in html
+
+
+@pytest.mark.anyio
 async def test_the_drawing_says_what_was_left_out_of_a_written_summary() -> None:
     author = Author("The ferry leaves at dawn. It was bought by Johanna Krall.")
     tree = await build_tree([chapters(10)], embedder=None, options=TreeOptions(), store=None, writer=Writer(author))
@@ -140,3 +171,18 @@ def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
     refused = subprocess.run(bad, cwd=ROOT, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "x.html" in refused.stderr
+
+
+@pytest.mark.parametrize("clustering", ["gmm", "runs", "umap"])
+def test_the_command_clusters_as_it_is_told_or_names_the_extra_that_is_missing(clustering: str, tmp_path: Path) -> None:
+    # Enough leaves for UMAP: a page of a few is laid out by components.
+    name = a_file(tmp_path, "a.html", "Herons", lines=160)
+    command = [sys.executable, "-m", "server", "raptor", "tree", name, "--clustering", clustering]
+    command += ["--html", str(tmp_path / "tree.html"), "--set", f"cache={tmp_path / 'cache'}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if clustering == "umap" and importlib.util.find_spec("umap") is None:
+        assert done.returncode != 0
+        assert "umap" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    assert f"clusters: {clustering}" in (tmp_path / "tree.html").read_text(encoding="utf-8")

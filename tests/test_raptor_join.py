@@ -103,6 +103,27 @@ async def test_extracted_summaries_that_were_taken_over_quote_the_right_sentence
 
 
 @pytest.mark.anyio
+async def test_what_a_generator_wrote_stays_when_a_page_joins_without_it(embedder: OnnxEmbedder) -> None:
+    documents = [chapters(12, f"page{i}") for i in range(5)]
+    options = TreeOptions()
+    before = await grown(documents[:4], Counting(embedder), options, Author("The ferry leaves at dawn."))
+    written = {node.id for node in before.nodes if node.is_summary and not node.quotes}
+    assert written
+    after = await build_tree(documents, embedder=embedder, options=options, store=None, grown_from=before)
+    assert_sound(after, documents)
+    kept = {node.id for node in after.nodes if node.is_summary and not node.quotes}
+    # All but those at the very top, whose children changed.
+    assert kept <= written
+    assert len(written - kept) <= 3
+    again = await build_tree(
+        [*documents, chapters(9, "p")], embedder=embedder, options=options, store=None, grown_from=after
+    )
+    assert len(kept & {node.id for node in again.nodes if not node.quotes}) >= len(kept) - 3
+    by_another = await grown(documents, Counting(embedder), options, Author("It says so."), after)
+    assert not {node.text for node in by_another.nodes} & {"The ferry leaves at dawn."}
+
+
+@pytest.mark.anyio
 async def test_a_tree_by_other_options_brings_nothing(embedder: OnnxEmbedder) -> None:
     documents = [chapters(8, f"page{i}") for i in range(3)]
     other = await build_tree(documents, embedder=None, options=TreeOptions(leaf_tokens=60), store=None)

@@ -1,7 +1,9 @@
 """Asking trees: facts found, budgets exact, modes, broad questions, near-duplicates."""
 
 import html
+import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +13,10 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.documents import Document, Page
 from pipeline.html.read import read_document
+from pipeline.raptor.broad import is_broad
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.fill import fill, word_triples
-from pipeline.raptor.query import Mode, QueryOptions, TreeAnswer, is_broad, lifted, query_tree
+from pipeline.raptor.fill import fill, fill_once, word_triples
+from pipeline.raptor.query import Mode, QueryOptions, TreeAnswer, lifted, query_tree
 from pipeline.raptor.tree import Tree, TreeOptions
 from pipeline.tokens import count_tokens
 
@@ -240,6 +243,25 @@ async def test_filling_passes_over_what_was_said() -> None:
     once = fill(tree, order, 10_000, distinct=True)
     assert {tree.leaves[i].document for i in once} == {0}
     assert fill(tree, order, 10_000, distinct=False) == order
+
+
+@pytest.mark.anyio
+async def test_a_summary_most_of_whose_leaves_are_shown_gives_its_room_to_another_node() -> None:
+    words = random.Random(5)
+    lines = [" ".join("".join(words.choices("abdeilmnorstu", k=6)) for _ in range(14)) + "." for _ in range(160)]
+    tree = await tree_of([page_of(lines, "a")], None)
+    place = next(i for i, node in enumerate(tree.nodes) if node.layer == 1 and len(node.leaves) >= 4)
+    summary = tree.nodes[place]
+    # Written in other words, it repeats no words of its leaves.
+    told = replace(summary, text="Four stretches are told here in words of their own.", tokens=11, quotes=())
+    tree = replace(tree, nodes=(*tree.nodes[:place], told, *tree.nodes[place + 1 :]))
+    family = [place, *summary.leaves]
+    room = sum(tree.nodes[i].tokens for i in family)
+    assert set(fill(tree, family, room, distinct=True)) == set(family)
+    assert set(fill_once(tree, family, room)) == set(summary.leaves)
+    # With one of its leaves beside it, the summary says something more.
+    some = [place, summary.leaves[0]]
+    assert set(fill_once(tree, some, room)) == set(some)
 
 
 def test_word_triples_count_characters_in_japanese() -> None:

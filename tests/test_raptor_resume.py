@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.messages import AT_ONCE
 from tests.support import ROOT
 
 BUILD = """
@@ -73,8 +74,8 @@ def test_a_build_that_was_killed_is_resumed_and_summarises_nothing_twice(tmp_pat
     assert second.returncode == 0
     _, summaries, leaves, embedded = out.split()
     asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
-    # Only the summary that was under way when the process died is asked for again.
-    assert len(asked) == int(summaries) + 1
+    # Only the summaries that were under way when the process died are asked for again.
+    assert int(summaries) < len(asked) <= int(summaries) + AT_ONCE
     assert asked.count(before[-1]) == 2
     assert len(set(asked)) == int(summaries)
     # All leaves had their vectors: the second process embedded summaries alone.

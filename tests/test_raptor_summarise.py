@@ -1,5 +1,7 @@
 """Summaries: central sentences without repeats, and checks of written ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,28 @@ def test_a_summary_keeps_its_length_and_the_order_of_the_text() -> None:
         summary = extract_summary(found, idf, max_tokens=budget)
         assert 0 < count_tokens(summary.text) <= budget
         assert [quote.leaf for quote in summary.quotes] == sorted(quote.leaf for quote in summary.quotes)
+
+
+def test_a_row_of_a_table_gives_way_to_a_sentence_that_says_as_much() -> None:
+    found, idf = candidates(
+        "Station: Pell Head; Level: 412; Gate: open; Bottle: 200 | The gate at Pell Head was open at a level of 412.",
+        "The level at Pell Head fell to 412 when the gate was open.",
+    )
+    assert "Bottle" not in extract_summary(found, idf, max_tokens=20).text
+    rows, idf = candidates("Station: Pell Head; Level: 412", "Station: Osterhythe; Level: 409")
+    assert extract_summary(rows, idf, max_tokens=40).text.startswith("Station: Pell Head")
+
+
+def test_a_summary_of_summaries_lets_each_of_them_speak() -> None:
+    long = "Harbour {} of the northern lake keeps its old stone pier, its lamp and its keeper through the winter."
+    found, idf = candidates(
+        *(long.format(i) for i in range(3)), "Cheese ripens in the old tunnel.", "Grebes nest in the tall reeds."
+    )
+    told = [replace(one, child=max(1, one.quote.leaf - 1)) for one in found]
+    assert {one.child for one in told} == {1, 2, 3}
+    summary = extract_summary(told, idf, max_tokens=44)
+    assert {told[quote.leaf].child for quote in summary.quotes} == {1, 2, 3}
+    assert {quote.leaf for quote in extract_summary(found, idf, max_tokens=44).quotes} == {0, 1}
 
 
 def test_one_endless_sentence_is_cut_to_the_length() -> None:

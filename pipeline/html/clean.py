@@ -7,25 +7,40 @@ different blocks are never glued. Not for: choosing what matters (`prune.py`), c
 
 import re
 from collections.abc import Set
+from functools import lru_cache
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
-from pipeline.html.hidden import READER_CLASSES, READER_WORDS, Hiding, StyleJudge, colour
-from pipeline.html.tree import BLOCK_TAGS, MAX_DEPTH, Node, add_space, add_text, count_words, tags, text_of, trim
+from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, colour, is_long
+from pipeline.html.tree import (
+    BLOCK_TAGS,
+    LINE_ENDS,
+    MAX_DEPTH,
+    NEUTRAL,
+    STAYS_EMPTY,
+    Node,
+    add_boxed,
+    add_space,
+    add_text,
+    attach,
+    count_words,
+    ends_a_line,
+    join_texts,
+    tags,
+    text_of,
+    trim,
+)
 from pipeline.work import check_cancelled
 
 _DROPPED: Final = tags(
     "annotation annotation-xml applet area audio base basefont bgsound canvas col colgroup command datalist embed "
-    "frame frameset iframe "
-    "img input link map meta noembed noframes noscript object param rp script source style "
-    "svg template track video"
+    "frame frameset iframe img input link map meta noembed noframes noscript object param rp script source style svg "
+    "template track video"
 )
 """Elements of which a person sees nothing, or nothing in words."""
-_NEUTRAL: Final = tags("center dir div fieldset form hgroup section search")
-"""Blocks that say nothing beyond where a line begins: merged with an only child or an only parent."""
 _KEPT_BLOCKS: Final = tags(
     "address article aside blockquote body caption dd details dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 header "
     "hr html legend li main menu nav ol option p pre select summary table td textarea th thead title tr ul"
@@ -35,13 +50,11 @@ _KEPT_INLINE: Final = tags(
 )
 _SPACED: Final = tags("button label optgroup output")
 """Inline elements drawn as boxes of their own; a space keeps their words apart from the text around."""
-_HOLDS_ITS_P: Final = tags("blockquote caption dd dt figcaption li summary td th")
-_STAYS_EMPTY: Final = frozenset({"td", "th"})
-_LINE_ENDS: Final = frozenset({"br", "hr"})
+_WATCHED: Final = frozenset({"aria-hidden", "color", "hidden", "style"})
+"""Attributes that may hide an element."""
 _ROOTS: Final = frozenset({"html", "body"})
 """Never taken as hidden: pages hide them only until their scripts have run."""
 _VERBATIM: Final = frozenset({"pre", "textarea"})
-_BOXES: Final = frozenset({"form", "pre", "table"})
 _TEXT: Final = 2
 """Lexbor's tag id of text."""
 _ROLES: Final = {
@@ -64,27 +77,51 @@ _ATTRIBUTES: Final = {
 }
 _FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
 _DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey"})
-_PERMALINKS: Final = frozenset({"¶", "#", "§", "🔗", "¶ ", "Permalink", "\uf0c1"})
+_TELLING_CLASSES: Final = _DROPPED_CLASSES | READER_CLASSES
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 _LONGEST_ALT: Final = 300
 _NAMED: Final = tags("aside dialog div fieldset figure form header legend menu ol p section table ul")
 """Elements whose class and id are asked for boilerplate names."""
 
-
-MAX_NODES: Final = 100_000
-"""Elements that are kept as such; of further ones the text is kept. The largest of 495 real pages has 9,000."""
+MAX_NODES: Final = 60_000
+"""Elements that are kept as such, and images; of further ones the text is kept. The largest of 495 real pages has
+9,000; 10 MB of their bodies, one behind the other, have 36,000."""
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
 
-_DROP, _THROUGH, _BOX, _NODE = range(4)
+_DROP, _IMAGE, _SHUT, _THROUGH, _BOX, _NODE = range(6)
+"""Left out; images; dialogs, which are shut until opened; text kept; text kept with blanks around it; kept."""
+_Verdict = Literal["", "soft", "hard", "reader", "dropped"]
 
 
-def _plan_of(name: str) -> int:
-    if name in _DROPPED:
-        return _DROP
-    if name in _KEPT_BLOCKS or name in _NEUTRAL or name in _KEPT_INLINE:
-        return _NODE
-    return _BOX if name in _SPACED or "-" in name else _THROUGH
+class _Tag:
+    """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
+
+    __slots__ = ("attributes", "block", "drawn", "furniture", "kind", "name", "named", "neutral", "shown", "stays")
+
+    def __init__(self, name: str) -> None:
+        """Look a name up in all that is said of names above."""
+        self.name = name
+        self.kind = {"img": _IMAGE, "dialog": _SHUT}.get(name, _DROP)
+        if name in _KEPT_BLOCKS or name in NEUTRAL or name in _KEPT_INLINE:
+            self.kind = _NODE
+        elif not name.startswith(("-", "!")) and name not in _DROPPED and self.kind == _DROP:
+            self.kind = _BOX if name in _SPACED or "-" in name else _THROUGH
+        self.block = name in BLOCK_TAGS
+        self.furniture = name in _FURNITURE
+        self.named = name in _NAMED and not self.furniture
+        self.neutral = name in NEUTRAL
+        self.stays = name in STAYS_EMPTY
+        self.drawn = self.stays or name in LINE_ENDS
+        """Whether it means something without a child."""
+        self.shown = name in _ROOTS
+        self.attributes = _ATTRIBUTES.get(name, ())
+
+
+_TAGS: Final[dict[int, _Tag]] = {}
+"""By Lexbor's numbers for the names of HTML; others' numbers are addresses, which mean something in one page only."""
+_NUMBERED: Final = 1000
+"""Bound of those numbers."""
 
 
 def clean(html: str) -> Node:
@@ -128,84 +165,99 @@ class _Cleaner:
         """Whether anything was hidden."""
         self.soft_words = 0
         """Words that were hidden by opacity or visibility, which pages use before an animation."""
-        self._plans: dict[int, tuple[str, int]] = {}
         self._boilerplate: dict[str, bool] = {}
-        self._verdicts: dict[str, Literal["", "soft", "hard", "reader", "dropped"]] = {"": ""}
-        self._watched = {"aria-hidden", "color", "hidden", "style"}
+        self._images = 0
+        self._verdicts: dict[str | None, _Verdict] = {None: ""}
+        self._telling: Set[str] = _TELLING_CLASSES
+        self._ids: Set[str] = frozenset()
 
     def run(self, top: LexborNode) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
         """Return the tree below `top`; `above` holds, for each element being read, where to go on after it."""
         root = self._begun(top)
-        plans, verdicts, watched = self._plans, self._verdicts, self._watched
+        verdicts, ids = self._verdicts, self._ids
         above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
-        node, pre, behind, steps, made = root, False, "", 0, 0
-        item = top.first_child
-        while item is not None or above:
+        item, node, pre, behind, steps, made = top.first_child, root, False, "", 0, 0
+        while True:
             if item is None:
+                if not above:
+                    break
                 done = node
                 item, node, pre, behind, boxed = above.pop()
                 if done is not node:
-                    _attach(node, done)
+                    attach(node, done)
                 elif boxed:
                     add_space(node)
+                continue
+            current, item = item, item.next
+            number = current.tag_id
+            if number == _TEXT:
+                text = current.text_content or ""
+                if text.isspace() and not pre:
+                    add_space(node)
+                else:
+                    add_text(node, text, pre=pre)
                 continue
             steps += 1
             if not steps & 0x3FFF:
                 check_cancelled()
-            current, item = item, item.next
-            tag = current.tag_id
-            if tag == _TEXT:
-                add_text(node, current.text_content or "", pre=pre)
+            tag = _TAGS.get(number) or _tag(current, number)
+            kind = tag.kind
+            if kind <= _SHUT and self._is_left_out(current, kind, node):
                 continue
-            name, plan = plans.get(tag) or self._plan(current, tag)
-            if plan == _DROP:
-                if name == "img":
-                    _add_image(node, current)
-                continue
-            attributes = current.attributes
-            shade = behind
-            if name == "dialog" and "open" not in attributes and not self._show:
-                continue
-            told = attributes and name not in _ROOTS
-            if told and (verdicts.get(attributes.get("class") or "") != "" or not watched.isdisjoint(attributes)):
-                hides, shade = self._hides(current, attributes, behind)
-                if hides:
-                    self.hid = True
-                    continue
             below = current.first_child
-            if below is None and name not in _STAYS_EMPTY and name not in _LINE_ENDS:
+            if below is None and not tag.drawn:
                 continue
-            if plan == _NODE:
-                made += 1
-                if len(above) >= MAX_DEPTH or made > MAX_NODES:
-                    plan = _BOX
+            attributes, shade = current.attributes, behind
+            if attributes and not tag.shown:
+                verdict = verdicts.get(attributes.get("class"))
+                if verdict is None:
+                    verdict = self._judge_classes(attributes["class"] or "")
+                if verdict or not _WATCHED.isdisjoint(attributes) or (ids and attributes.get("id") in ids):
+                    hides, shade = self._hides(current, attributes, behind, verdict)
+                    if hides:
+                        continue
+            made += kind == _NODE
+            if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES):
+                kind = _BOX
             if below is not None and below.tag_id == _TEXT and below.next is None:
-                self._add_leaf(node, name, attributes, below.text_content or "", plan, pre)
+                self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre)
                 continue
-            above.append((item, node, pre, behind, plan == _BOX))
-            behind = shade
-            if plan == _NODE:
-                node = self._make(name, attributes)
-                pre = pre or name in _VERBATIM
-            elif plan == _BOX:
+            above.append((item, node, pre, behind, kind == _BOX))
+            behind, item = shade, below
+            if kind == _NODE:
+                node = self._make(tag, attributes)
+                pre = pre or tag.name in _VERBATIM
+            elif kind == _BOX:
                 add_space(node)
-            item = below
         trim(root)
-        return root
+        return join_texts(root) if made > MAX_NODES else root
+
+    def _is_left_out(self, current: LexborNode, kind: int, parent: Node) -> bool:
+        """Whether nothing below an element is read: what shows no words, images, and dialogs that are shut."""
+        if kind == _IMAGE and self._images < MAX_NODES:
+            self._images += 1
+            _add_image(parent, current)
+        return kind != _SHUT or ("open" not in current.attributes and not self._show)
 
     def _add_leaf(
-        self, parent: Node, name: str, attributes: dict[str, str | None], text: str, plan: int, pre: bool
+        self, parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, pre: bool
     ) -> None:
         """Add an element that holds one text and nothing else."""
-        if plan == _NODE:
-            node = self._make(name, attributes)
-            add_text(node, text, pre=pre or name in _VERBATIM)
-            _attach(parent, node)
-            return
-        if plan == _BOX:
-            add_space(parent)
-        add_text(parent, text, pre=pre)
-        if plan == _BOX:
+        if kind == _THROUGH:
+            if not pre and text[:1].isupper() and ends_a_line(parent):  # spans drawn as lines of their own
+                add_space(parent)
+            add_text(parent, text, pre=pre)
+        elif kind == _BOX:
+            add_boxed(parent, text, pre=pre)
+        elif pre or tag.name in _VERBATIM:
+            node = self._make(tag, attributes)
+            add_text(node, text, pre=True)
+            attach(parent, node)
+        elif not text.isspace() or tag.stays:
+            node = self._make(tag, attributes)
+            add_text(node, text, pre=False)
+            attach(parent, node)
+        elif not tag.block:
             add_space(parent)
 
     def _begun(self, top: LexborNode) -> Node:
@@ -215,27 +267,21 @@ class _Cleaner:
             root.attrs = {"lang": language}
         for sheet in top.css("style"):
             self._styles.read_sheet(sheet.text(deep=True))
-        if self._styles.has_id_rules:
-            self._watched.add("id")
+        classes, self._ids = self._styles.names()
+        self._telling = _TELLING_CLASSES | classes
         return root
 
-    def _plan(self, current: LexborNode, tag: int) -> tuple[str, int]:
-        name = current.tag or ""
-        found = name, _DROP if name.startswith(("-", "!")) else _plan_of(name)
-        if tag < 1000:  # ids above are addresses, which another document may use for another name
-            self._plans[tag] = found
-        return found
-
-    def _hides(  # noqa: PLR0911  one return a reason
-        self, current: LexborNode, attributes: dict[str, str | None], behind: str
+    def _hides(
+        self, current: LexborNode, attributes: dict[str, str | None], behind: str, verdict: _Verdict
     ) -> tuple[bool, str]:
         """Return whether an element is hidden, and the background behind its text."""
-        classes = attributes.get("class") or ""
-        verdict = self._verdicts.get(classes)
-        if verdict is None:
-            verdict = self._verdicts[classes] = self._judge_classes(classes)
-        if not verdict and attributes.keys().isdisjoint(self._watched):
-            return False, behind
+        hides, behind = self._judge(current, attributes, behind, verdict)
+        self.hid = self.hid or hides
+        return hides, behind
+
+    def _judge(  # noqa: PLR0911  one return a reason
+        self, current: LexborNode, attributes: dict[str, str | None], behind: str, verdict: _Verdict
+    ) -> tuple[bool, str]:
         if verdict == "dropped":
             return True, behind
         if self._show == "all":
@@ -246,10 +292,11 @@ class _Cleaner:
             self._cover(current)
             return True, behind
         if verdict == "reader":
-            return len(current.text(deep=True).split()) > READER_WORDS, behind
+            return is_long(current), behind
         hiding: Hiding = verdict
-        if self._styles.has_id_rules and (anchor := attributes.get("id")):
-            hiding = self._styles.judge_names([f"#{anchor}", *(f".{name}" for name in classes.split())])
+        if self._ids and (anchor := attributes.get("id")) in self._ids:
+            classes = (attributes.get("class") or "").split()
+            hiding = self._styles.judge_names([f"#{anchor}", *(f".{name}" for name in classes)])
         if style := attributes.get("style"):
             own, own_background = self._styles.judge(style, behind)
             hiding = own or hiding
@@ -270,44 +317,74 @@ class _Cleaner:
             self.covered.add(current.mem_id)
             self.covered_words += words
 
-    def _judge_classes(self, classes: str) -> Literal["", "soft", "hard", "reader", "dropped"]:
-        """Return what the value of a class attribute alone says about an element."""
+    def _judge_classes(self, classes: str) -> _Verdict:
+        """Return what the value of a class attribute alone says about an element, and remember it."""
         names = classes.split()
-        if not _DROPPED_CLASSES.isdisjoint(names):
-            return "dropped"
-        if not READER_CLASSES.isdisjoint(names):
-            return "reader"
-        return self._styles.judge_names([f".{name}" for name in names])
+        verdict: _Verdict = ""
+        if not self._telling.isdisjoint(names):
+            if not _DROPPED_CLASSES.isdisjoint(names):
+                verdict = "dropped"
+            elif not READER_CLASSES.isdisjoint(names):
+                verdict = "reader"
+            else:
+                verdict = self._styles.judge_names([f".{name}" for name in names])
+        if len(self._verdicts) < MAX_NODES:
+            self._verdicts[classes] = verdict
+        return verdict
 
-    def _make(self, name: str, attributes: dict[str, str | None]) -> Node:
+    def _make(self, tag: _Tag, attributes: dict[str, str | None]) -> Node:
         """Return the node of an element, with the attributes that mean something."""
+        node = Node(tag.name)
+        node.furniture = tag.furniture
         if not attributes:
-            node = Node(name)
-            node.furniture = name in _FURNITURE
             return node
-        role = attributes.get("role")
-        if role and name in _NEUTRAL:
-            name = _ROLES.get(role) or name
+        named = tag.named
+        if tag.neutral and (role := attributes.get("role")):
+            name = _ROLES.get(role) or tag.name
             if role == "heading":
                 level = attributes.get("aria-level") or "2"
                 name = f"h{level}" if level in "123456" else "h6"
-        node = Node(name)
-        node.furniture = name in _FURNITURE
-        wanted = _ATTRIBUTES.get(name)
-        kept = {key: attributes[key] or "" for key in wanted if key in attributes} if wanted else {}
-        if (language := attributes.get("lang")) and name not in _KEPT_INLINE:
+            node.tag = name
+            node.furniture = name in _FURNITURE
+            named = name in _NAMED and not node.furniture
+        kept = {}
+        for key in tag.attributes:
+            if key in attributes:
+                kept[key] = attributes[key] or ""
+        if tag.block and (language := attributes.get("lang")):
             kept["lang"] = language
+        if tag.name == "table" and attributes.get("role") in {"presentation", "none"}:
+            kept["role"] = "presentation"
         if kept:
             node.attrs = kept
-        if name == "table" and role in {"presentation", "none"}:
-            node.attrs = {**node.attrs, "role": "presentation"}
-        if not node.furniture and name in _NAMED:
-            label = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-            known = self._boilerplate.get(label)
-            if known is None:
-                known = self._boilerplate[label] = says_furniture(label.lower())
-            node.furniture = known
+        if named and (label := attributes.get("class")):
+            node.furniture = self._says_furniture(label)
+        if named and not node.furniture and (label := attributes.get("id")):
+            node.furniture = self._says_furniture(label)
         return node
+
+    def _says_furniture(self, label: str) -> bool:
+        """Whether a class attribute or id names navigation, a banner or the like."""
+        known = self._boilerplate.get(label)
+        if known is None:
+            known = any(map(_says_furniture, label.lower().split()))
+            if len(self._boilerplate) < MAX_NODES:
+                self._boilerplate[label] = known
+        return known
+
+
+@lru_cache(maxsize=20_000)
+def _says_furniture(name: str) -> bool:
+    """Whether one class or id does; pages use the same few names over and over."""
+    return says_furniture(name)
+
+
+def _tag(current: LexborNode, number: int) -> _Tag:
+    """Return what is to be done with an element whose name is met for the first time."""
+    tag = _Tag(current.tag or "-")
+    if number < _NUMBERED:
+        _TAGS[number] = tag
+    return tag
 
 
 def _add_image(node: Node, image: LexborNode) -> None:
@@ -320,42 +397,3 @@ def _add_image(node: Node, image: LexborNode) -> None:
         node.children.append(alt)
     elif len(alt) <= _LONGEST_ALT:
         node.children.append(Node("img", {"alt": alt}))
-
-
-def _attach(parent: Node, node: Node) -> None:
-    """Put a finished node below its parent: empty ones vanish, single-nested ones are merged (HtmlRAG §3.2.2)."""
-    children = node.children
-    tag = node.tag
-    if children and tag in BLOCK_TAGS and children[-1].__class__ is str:
-        trim(node)
-    if not children:
-        if tag not in _STAYS_EMPTY and tag not in _LINE_ENDS:
-            return
-    elif len(children) == 1:
-        only = children[0]
-        if isinstance(only, Node):
-            if tag in _NEUTRAL and only.breaks and only.tag in BLOCK_TAGS:
-                only.furniture = only.furniture or node.furniture
-                if only.tag in _NEUTRAL and not only.furniture and node.attrs and not only.attrs:
-                    only.attrs = node.attrs
-                node = only
-            elif node.tag in BLOCK_TAGS and (only.tag in _NEUTRAL or (only.tag == "p" and tag in _HOLDS_ITS_P)):
-                node.children = only.children
-                node.furniture = node.furniture or only.furniture
-        elif tag == "a" and only in _PERMALINKS:
-            return
-        elif only == " " and tag not in _STAYS_EMPTY:
-            if not node.breaks:
-                add_space(parent)
-            return
-    if node.breaks:
-        _note_block(parent, node)
-    parent.children.append(node)
-
-
-def _note_block(parent: Node, node: Node) -> None:
-    """Say of `parent` what is known of a node that is a block or holds one."""
-    if node.tag in BLOCK_TAGS:
-        trim(parent)
-    parent.breaks = True
-    parent.boxed = parent.boxed or node.boxed or node.tag in _BOXES

@@ -1,46 +1,59 @@
 """Parsing HTML that may be hostile: shapes that make the parser slow are rewritten before it sees them.
 
-Lexbor takes time quadratic in nesting depth and in the attributes of one tag, and builds as many nodes as formatting
-elements times paragraphs where they are left open (measured: 20,000 nested `dd` 1.9 s, 20,000 attributes 0.7 s, 2,400
-open `b` 735 MB). `parse` bounds all three by cheap counts that a page cannot talk down; a page over them goes through
-`rebuild`, our own linear tokenizer, and comes out with limited depth, few attributes and no formatting elements. Not
-for: what is visible (`clean.py`).
+Lexbor takes time quadratic in nesting depth and in the attributes of one element, and builds as many nodes as
+formatting elements times paragraphs where they are left open (measured: 20,000 nested `dd` 1.9 s, 20,000 attributes
+0.7 s, 2,400 open `b` 735 MB). `parse` bounds all three by cheap counts that a page cannot talk down; a page over them
+goes through `rebuild`, our own linear tokenizer, and comes out with limited depth, few attributes and no formatting
+elements. Not for: what is visible (`clean.py`).
 """
 
 import html as entities
 import re
 from typing import Final
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from pipeline.html.tree import MAX_DEPTH, tags
 from pipeline.work import check_cancelled
 
 SMALL: Final = 20_000
-"""Characters below which no shape takes longer than 0.2 s."""
+"""Bytes below which no shape takes longer than 0.2 s."""
 MAX_OPEN: Final = 10_000
 """Start tags that are not closed at once; nesting them all takes Lexbor 0.5 s. Real pages: at most 8,700."""
 MAX_ATTRIBUTES: Final = 20_000
 """Attributes of one tag, or as much work in several (it grows with their squares); they take 0.7 s."""
+_ROOM: Final = 65_000
+"""Bytes below which no page has room for that many: there are not enough short names."""
 MAX_FORMATTING: Final = 64
 """Different formatting tags (same name and attributes count once); the most on 495 real pages is 63."""
+MAX_ROOTS: Final = 32
+"""Different `html` and `body` tags; their attributes gather on one element. The most on 495 real pages is 4."""
 
-_LEAF: Final = re.compile(r"""<([a-zA-Z][a-zA-Z0-9]*)(?:\s+[\w:-]+(?:=(?:"[^"<>]*"|[^\s"'<>=`]+))?)*+\s*>[^<]*</\1>""")
-_EMPTY: Final = re.compile(r"<(?:br|img|meta|link|input|hr)\b", re.IGNORECASE)
-_LONG_TAG: Final = re.compile(r"<[a-zA-Z][^>]{600,}")
-_QUOTED_END: Final = re.compile(r"""=\s*(?:"[^">]*+>|'[^'>]*+>)(?=([^>]*))""")
-"""A `>` that may stand inside a quoted value, where the tag goes on; the group is what it may go on with."""
+_LEAF: Final = re.compile(rb"""<([a-zA-Z][a-zA-Z0-9]*)(?:\s+[\w:-]+(?:=(?:"[^"<>]*"|[^\s"'<>=`]+))?)*+\s*>[^<]*</\1>""")
+_EMPTY: Final = re.compile(rb"<(?:br|img|meta|link|input|hr)\b", re.IGNORECASE)
+_LONG_TAG: Final = re.compile(rb"<[a-zA-Z][^>]{600,}")
+_GOING_ON: Final = re.compile(
+    rb"""=(?=\s*+(?:"[^">]*+>[^"]*+"([^>]*)|'[^'>]*+>[^']*+'([^>]*)))""",
+)
+"""A value that may be quoted and hold a `>`, so that the tag goes on behind it; a group is what it may go on with."""
 _SHORT_TAG: Final = 150
 """Most attributes of a tag that is not overlong."""
-_FORMATTING: Final = re.compile(r"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b[^>]*>", re.IGNORECASE)
+_GATHERING: Final = re.compile(
+    rb"<[bcefhinstu](?:|ig|ody|ode|m|ont|tml|obr|mall|trike|trong|t)(?=[\s/>])[^>]*>", re.IGNORECASE
+)
+"""Formatting elements (`b big code em font i nobr s small strike strong tt u`), which the parser opens again in every
+paragraph, and the roots. One class of first letters makes it twice as fast as a list of names; the few strange names
+that it takes for one (`cm`, `e`) do no harm."""
 
-_TOKEN: Final = re.compile(r"""<(?:(/?)([a-zA-Z][^\s/>]*)((?:[^>=]|=\s*"[^"]*"|=\s*'[^']*'|=)*+)>|[!?/][^>]*>)""")
+_STEP: Final = re.compile(r"""([^<]*)(?:<(/?)([a-zA-Z][^\s/>]*)((?:[^>=]|=\s*"[^"]*"|=\s*'[^']*'|=)*+)>)?""")
+"""Text up to the next `<`, and the tag there if it is a whole one."""
 _ATTRIBUTE: Final = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""")
 _RAW_TEXT: Final = tags(
     "audio canvas iframe noembed noframes noscript object script style svg template textarea title video xmp"
 )
 """Read up to their end tag; all but style, text area and title hold nothing that a reader sees."""
 _DROPPED: Final = tags("b big code em font i nobr s small strike strong tt u frameset frame plaintext")
+_ROOTS: Final = frozenset({b"body", b"html"})
 _VOID: Final = tags("area base br col embed hr img input link meta param source track wbr")
 _IMPLIED: Final = tags(
     "body caption col colgroup dd dt head html li optgroup option p rp rt rb rtc tbody td tfoot th thead tr"
@@ -57,13 +70,17 @@ def parse(html: str) -> LexborNode | None:
 
     Time and memory are linear in the length of `html`, whatever it holds.
     """
-    if "\0" in html:
+    source = html.encode("utf-8", "replace")
+    if b"\0" in source:
         html = html.replace("\0", "")
-    if len(html) > SMALL and not _is_harmless(html):
+        source = source.replace(b"\0", b"")
+    if len(source) > SMALL and not _is_harmless(source):
         html = _without_scripts(html)
-        if not _is_harmless(html):
-            html = rebuild(html)
-    return LexborHTMLParser(html.encode("utf-8", "replace"), scripting=True).root
+        source = html.encode("utf-8", "replace")
+        if not _is_harmless(source):
+            source = rebuild(html).encode("utf-8", "replace")
+    # With events each option of a `select` is looked at anew for every further one.
+    return LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
 
 
 def _without_scripts(html: str) -> str:
@@ -83,29 +100,39 @@ def _without_scripts(html: str) -> str:
     return "".join(kept)
 
 
-def _is_harmless(html: str) -> bool:
+def _is_harmless(source: bytes) -> bool:
     """Whether simple upper bounds of depth, attributes and open formatting elements are all below their limits."""
-    opened = html.count("<") - html.count("</")
+    opened = source.count(b"<")
+    if opened > MAX_OPEN:
+        opened -= source.count(b"</")
     if opened > MAX_OPEN:
         # An element that is closed by the very next tag, written in the strictest syntax, adds no depth.
-        opened -= len(_LEAF.findall(html))
+        opened -= len(_LEAF.findall(source))
     if opened > MAX_OPEN:
-        opened -= len(_EMPTY.findall(html))
-    if opened > MAX_OPEN:
+        opened -= len(_EMPTY.findall(source))
+    if opened > MAX_OPEN or (len(source) > _ROOM and _attribute_work(source) > MAX_ATTRIBUTES**2):
         return False
-    return _attribute_work(html) <= MAX_ATTRIBUTES**2 and len(set(_FORMATTING.findall(html))) <= MAX_FORMATTING
+    gathering = set(_GATHERING.findall(source))
+    roots = sum(tag[1:5].lower() in _ROOTS for tag in gathering)
+    return roots <= MAX_ROOTS and len(gathering) - roots <= MAX_FORMATTING
 
 
-def _attribute_work(html: str) -> int:
+def _attribute_work(source: bytes) -> int:
     """Return an upper bound of the sum of the squares of the tags' numbers of attributes, short tags left out.
 
-    A tag cannot hold more attributes than the words of the stretch up to the next `>`. Each `>` that may be quoted
-    joins two stretches at most, so with n of them the longest n + 1 are taken for one tag.
+    A tag consists of the stretch up to the next `>` and of what stands behind each quoted value that holds a `>`. All
+    of the latter are counted to the longest tag, which is the worst that they can do.
     """
-    stretches = sorted((len(tag.split()) for tag in _LONG_TAG.findall(html)), reverse=True)
-    going_on = [len(rest.split()) + _SHORT_TAG for rest in _QUOTED_END.findall(html)]
-    joined = len(going_on) + 1
-    return (sum(stretches[:joined]) + sum(going_on)) ** 2 + sum(count**2 for count in stretches[joined:])
+    stretches = sorted(map(_most_attributes, _LONG_TAG.findall(source)))
+    going_on = sum(_most_attributes(double or single) for double, single in _GOING_ON.findall(source))
+    longest = stretches.pop() if stretches else _SHORT_TAG
+    return (longest + going_on) ** 2 + sum(count**2 for count in stretches)
+
+
+def _most_attributes(stretch: bytes) -> int:
+    """Return the places where an attribute may begin: after blanks, after a slash, after a quoted value."""
+    quotes = stretch.count(b'"') + stretch.count(b"'")
+    return len(stretch.split()) + stretch.count(b"/") + min(quotes // 2, stretch.count(b"="))
 
 
 def rebuild(html: str) -> str:
@@ -118,40 +145,45 @@ def rebuild(html: str) -> str:
     opened: list[str] = []
     dropped: dict[str, int] = {}
     position, steps = 0, 0
-    while True:
+    while position < len(html) and (step := _STEP.match(html, position)) is not None:
         steps += 1
         if not steps % 65_536:
             check_cancelled()
-        start = html.find("<", position)
-        if start < 0:
-            out.append(html[position:].replace(">", "&gt;"))
-            break
-        if start > position:
-            out.append(html[position:start].replace(">", "&gt;"))
-        if html.startswith("<!--", start):
-            end = html.find("-->", start + 2)
-            if end < 0:
-                break  # a comment or tag that never ends swallows the rest, as in a browser
-            position = end + 3
+        text, closing, name, source = step.groups()
+        if text:
+            out.append(text.replace(">", "&gt;"))
+        position = step.end()
+        if name is None:
+            position = _after_other(html, position, out)
             continue
-        match = _TOKEN.match(html, start)
-        if match is None:
-            if html[start + 1 : start + 2].isalpha():
-                break
-            position = start + 1
-            out.append("&lt;")
+        if not source and not closing and name in _IMPLIED:
+            out.append(f"<{name}>")  # what `_open` would do, for the tags that pages hold most of
             continue
-        position = match.end()
-        closing, name = match.group(1), (match.group(2) or "").lower()
-        if not name or not name.isascii():
+        name = name.lower()
+        if not name.isascii():
             continue
-        if not closing and name in _RAW_TEXT:
-            position = _after_raw_text(html, name, position, out)
-        elif closing:
+        if closing:
             _close(name, opened, dropped, out)
+        elif name in _RAW_TEXT:
+            position = _after_raw_text(html, name, position, out)
         elif name not in _DROPPED:
-            _open(name, match.group(3), opened, dropped, out)
+            _open(name, source, opened, dropped, out)
     return "".join(out)
+
+
+def _after_other(html: str, start: int, out: list[str]) -> int:
+    """Return where a comment, a declaration or a `<` that begins no tag ends; the latter goes to `out` as text."""
+    if html.startswith("<!--", start):
+        end = html.find("-->", start + 2)
+        return end + 3 if end >= 0 else len(html)  # one that never ends swallows the rest, as in a browser
+    following = html[start + 1 : start + 2]
+    if following and following in "!?/" and (end := html.find(">", start)) >= 0:
+        return end + 1
+    if following.isalpha():
+        return len(html)
+    if start < len(html):
+        out.append("&lt;")
+    return start + 1
 
 
 def _after_raw_text(html: str, name: str, position: int, out: list[str]) -> int:

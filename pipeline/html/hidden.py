@@ -13,32 +13,40 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from selectolax.lexbor import LexborNode
+
 from pipeline.html.tree import tags
 
 READER_WORDS: Final = 12
+_READER_NODES: Final = 200
+_READER_LENGTH: Final = 20_000
+"""Nodes and characters of an element for screen readers beyond which it is taken for long."""
 READER_CLASSES: Final = tags(
     "sr-only visually-hidden visuallyhidden screen-reader-text screenreader a-offscreen show-for-sr u-hidden-visually "
     "element-invisible assistive-text cdk-visually-hidden"
 )
 
 _NOT_PLAIN: Final = re.compile(
-    r"display|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr", re.IGNORECASE
+    r"display|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr"
 )
+"""What a style attribute, in lower case, must hold to be worth reading."""
 _TELLING: Final = re.compile(
-    r"display|visib|opacity\s*:\s*0?\.?0|clip|-\d{3}|scale\(0|font-size\s*:\s*[01.]|(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|!|$)",
+    r"(?=[dvoc\-sfwh])"
+    r"(?:display|visib|opacity\s*:\s*0?\.?0|clip|-\d{3}|scale\(0|font-size\s*:\s*[01.]"
+    r"|(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|!|$))",
 )
-"""What a rule's body, in lower case, must hold to be worth reading."""
+"""What a rule's body, in lower case, must hold to be worth reading; the class of first letters only makes it fast."""
 _NUMBER: Final = re.compile(r"(-?\d*\.?\d+)\s*([a-z%]*)")
 _SHIFT: Final = re.compile(
     r"translate(?:3d|x|y)?\(\s*(-?[\d.]+)(px|em|rem|vw|vh|%)?(?:\s*,\s*(-?[\d.]+)(px|em|rem|vw|vh|%)?)?"
 )
 _CLIPPED: Final = re.compile(r"rect\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0")
-_RULE: Final = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_SIMPLE: Final = re.compile(r"^([.#])(-?[A-Za-z_][\w-]*)$")
+_SIMPLE: Final = re.compile(r"[.#]-?[A-Za-z_][\w-]*")
 Hiding = Literal["", "soft", "hard"]
 """Not, until a script runs (opacity, visibility), or for good."""
 _SHOWN: Final[Hiding] = ""
-_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+"""One that never ends swallows the rest, which also keeps the search linear."""
 _PIXELS: Final = {"px": 1.0, "": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "%": 10.0, "ch": 8.0}
 _FAR: Final = -480.0
 """Pixels to the left or above beyond which nothing of a paragraph reaches the screen."""
@@ -172,6 +180,23 @@ def _is_squeezed(found: dict[str, str]) -> bool:
     )
 
 
+def is_long(current: LexborNode) -> bool:
+    """Whether an element holds more than `READER_WORDS` words, or more than can be looked at in passing.
+
+    Elements of this kind may stand within each other, so that counting all of their words would be quadratic.
+    """
+    texts: list[str] = []
+    size = 0
+    for seen, node in enumerate(current.traverse(include_text=True)):
+        if node.is_text_node:
+            text = node.text_content or ""
+            texts.append(text)
+            size += len(text)
+        if seen > _READER_NODES or size > _READER_LENGTH:
+            return True
+    return len("".join(texts).split()) > READER_WORDS
+
+
 class StyleJudge:
     """Decides for the style attributes and classes of one page, each distinct value once."""
 
@@ -180,10 +205,10 @@ class StyleJudge:
         self._styles: dict[tuple[str, str], tuple[Hiding, str]] = {}
         self._rules: dict[str, tuple[int, Hiding]] = {}
         self._read = 0
-        self.has_id_rules = False
 
     def judge(self, style: str, behind: str) -> tuple[Hiding, str]:
         """Return how a style attribute hides, and the background colour it sets (empty for none)."""
+        style = style.lower()
         if not _NOT_PLAIN.search(style):
             return "", ""
         key = (style, behind)
@@ -199,14 +224,23 @@ class StyleJudge:
         """Return how the rules for these selectors (`.class`, `#id`) hide; of several, the last in the sheets wins."""
         return max((rule for name in names if (rule := self._rules.get(name))), default=(0, _SHOWN))[1]
 
+    def names(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the classes and the ids that the rules are for."""
+        classes = frozenset(name[1:] for name in self._rules if name[0] == ".")
+        return classes, frozenset(name[1:] for name in self._rules if name[0] == "#")
+
     def read_sheet(self, sheet: str) -> None:
         """Take the rules of a `<style>` element for single classes and ids."""
-        for match in _RULE.finditer(_applied(sheet)):
+        for rule in _applied(sheet).split("}")[:-1]:
+            head, _, body = rule.rpartition("{")
+            selectors = head.rpartition("{")[2]
+            if not selectors:
+                continue
             self._read += 1
             if self._read > MAX_RULES:
                 return
-            names = [name for part in match[1].split(",") if _SIMPLE.match(name := part.strip())]
-            if not names or not _TELLING.search(body := match[2].lower()):
+            names = [name for part in selectors.split(",") if _SIMPLE.fullmatch(name := part.strip())]
+            if not names or not _TELLING.search(body := body.lower()):
                 continue
             found = declarations(body)
             hiding = how_hidden(found, in_sheet=True)
@@ -215,7 +249,6 @@ class StyleJudge:
             for name in names:
                 # An id outweighs any number of classes.
                 self._rules[name] = self._read + (MAX_RULES if name[0] == "#" else 0), hiding
-                self.has_id_rules = self.has_id_rules or name[0] == "#"
 
 
 def _applied(sheet: str) -> str:

@@ -17,6 +17,7 @@ from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document
 from pipeline.html.budget import UNASKED, choose_budget
+from pipeline.html.candidates import candidates_of
 from pipeline.html.forms import Form
 from pipeline.html.generate import PathRanking, rank_finer, spread_scores
 from pipeline.html.opinion import with_second_opinion
@@ -116,15 +117,15 @@ async def prune(
         )
     if options.method == "paper":
         return await _prune_as_printed(documents, query, options, embedder, finer)
-    # 1. Cut the pages into pieces; without a query, what is main text is asked of a second reader too.
-    if not query.strip():
-        documents = await in_thread(with_second_opinion, documents)
-    pieces = await in_thread(cut_pieces, documents)
-    # 2. Score them.
+    # 1. Cut the pages into pieces and score them; without a query a second reader is asked what is main text.
     if query.strip():
-        values = await score(pieces, documents, query, language=_language(documents), embedder=embedder)
+        candidates = await in_thread(candidates_of, documents, language=_language(documents))
+        pieces, values = candidates.pieces, await score(candidates, query, embedder=embedder)
     else:
+        documents = await in_thread(with_second_opinion, documents)
+        pieces = await in_thread(cut_pieces, documents)
         values = reading_order(pieces)
+    # 2. With a scorer of finer blocks, hear it.
     by = ""
     if finer is not None and query.strip():
         by, values = await _with_paths(documents, query, pieces, values, embedder, finer)
@@ -349,13 +350,29 @@ def _start_of(documents: Sequence[Document], piece: Piece, options: PruneOptions
 
 
 def _cut_to_form(text: str, form: Form, most: int) -> str:
-    """Return the beginning of a text on one line, written in a form, in at most `most` tokens."""
-    begin = cut_to_tokens(" ".join(text.split()), most)
+    """Return the beginning of a text on one line, written in a form, in at most `most` tokens.
+
+    Words are whole, unless the first alone is over them.
+    """
+    line = " ".join(text.split())
+    begin = cut_to_tokens(line, most) or _cut_word(line.partition(" ")[0], most)
     if form != "html":
         return begin
     while begin and count_tokens(escape(begin, quote=False)) > most:
-        begin = cut_to_tokens(begin, count_tokens(begin) - 1)
+        begin = cut_to_tokens(begin, count_tokens(begin) - 1) or begin[: len(begin) // 2]
     return escape(begin, quote=False)
+
+
+def _cut_word(word: str, most: int) -> str:
+    """Return the beginning of a word in at most `most` tokens."""
+    low, high = 0, len(word)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count_tokens(word[:middle]) <= most:
+            low = middle
+        else:
+            high = middle - 1
+    return word[:low]
 
 
 def _pages(

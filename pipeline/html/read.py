@@ -27,21 +27,26 @@ def read_document(page: Page) -> Document:
     A client-side page whose markup holds next to nothing is read from its JSON-LD or framework data, and says so in
     `page.notes`. Never fails on markup: a page without visible text gives a document without blocks.
     """
-    # 1. Parse once; clean, and cut into content units.
+    # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours grows into units.
     top = parse(page.html)
+    known = None if top is None else read_metadata(page.html, top)
     root = Node("html") if top is None else clean_parsed(top)
+    del top
+    # 2. Cut into content units. Next to nothing to see: what would its scripts have drawn?
     text, blocks = content_blocks(root)
-    # 2. Next to nothing to see: what would its scripts have drawn?
-    words = sum(count_words(block.text) for block in blocks if block.main)
+    words = 0
+    for block in blocks:
+        words += count_words(block.text) if block.main else 0
+        if words >= EMPTY_WORDS:
+            break
     notes: tuple[str, ...] = ()
     if words < EMPTY_WORDS and (drawn := recover(page.html)) is not None:
         drawn_text, drawn_blocks = content_blocks(drawn)
         if count_words(drawn_text) > GAIN * words:
             root, text, blocks = drawn, drawn_text, drawn_blocks
             notes = ("the text was read from the page's embedded data, since its markup is empty without scripts",)
-    # 3. What the page says of itself; where it gives no date, trafilatura is asked for all that is missing.
-    if top is not None:
-        known = read_metadata(page.html, top)
+    # 3. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
+    if known is not None:
         silent = not (page.published or known.published)
         # In a text file or PDF any date of the text would be taken for its own.
         other = find_metadata(page.html, page.final_url) if silent and "html" in page.media_type else Metadata()

@@ -212,6 +212,11 @@ class _Writer:
             n for n in rows if not (header and is_header_row(blocks[n], blocks[n + 1] if n + 1 < len(blocks) else None))
         ]
         self.lines.extend(Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]]))
+        columns = header.split(" | ")
+        if len(columns) > 1 and len(set(columns)) == 1:  # one cell over all columns names the table, not a column
+            self.lines.extend([] if self._stands(columns[0]) else [Line("paragraph", columns[0])])
+            self.printed.add(columns[0])
+            header = ""
         # `header: value` is shorter than a header row for one row.
         if len(body) == 1 and (len(blocks[body[0]].cells) < 2 or header or ": " in blocks[body[0]].text):
             text = _joined(blocks[body[0]].text, spans[body[0]])

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from models.protocols import Embedder
-from pipeline.documents import Document
 from pipeline.html.byline import byline
+from pipeline.html.candidates import Candidates
 from pipeline.html.compare import compare_rows, spread
 from pipeline.html.pieces import Piece
 from pipeline.rank.bm25 import BM25
@@ -19,8 +19,6 @@ from pipeline.work import in_thread
 
 # Recall at 256 tokens of 183 development questions (60 % of the pages, docs/log.md): BM25 with the head prior 71.0,
 # with the embedder 71.6, with neighbours of rows 77.0, with edges and extremes of tables 80.3, with both 85.2.
-CONTEXT_WEIGHT: Final = 0.75
-"""Weight of headings, caption and lead-in against a piece's own words; 0.25 loses 2 points, 1.0 one at 256 tokens."""
 EMBEDDING_WEIGHT: Final = 1.0
 """Weight of the embedder against BM25, both standardised."""
 NEIGHBOUR_SHARE: Final = 0.7
@@ -47,30 +45,19 @@ def prior(pieces: Sequence[Piece]) -> Floats:
     return values
 
 
-def score_words(pieces: Sequence[Piece], query: str, *, language: str) -> Floats:
-    """Return the BM25 score of each piece [n]: its own text (tiny ones with their neighbours), and its context."""
-    own = BM25([f"{piece.text} {piece.near}" for piece in pieces], language=language).scores(query)
-    context = BM25([piece.context for piece in pieces], language=language).scores(query)
-    return own + np.float32(CONTEXT_WEIGHT) * context
-
-
-async def score(
-    pieces: Sequence[Piece], documents: Sequence[Document], query: str, *, language: str, embedder: Embedder | None
-) -> Floats:
+async def score(candidates: Candidates, query: str, *, embedder: Embedder | None) -> Floats:
     """Return one score a piece [n], higher is better; the embedder votes where it reads query and most texts.
 
     Args:
-        pieces: What to score.
-        documents: The documents that the pieces were cut from.
+        candidates: What to score.
         query: What is looked for; not empty.
-        language: ISO 639-1 code that picks the stemmer.
         embedder: None for words alone.
 
     Raises:
         ModelError: The embedder failed.
     """
-    words = await in_thread(score_words, pieces, query, language=language)
-    standing, spreading = await in_thread(compare_rows, pieces, documents, query)
+    pieces = candidates.pieces
+    words, standing, spreading = await in_thread(_by_words, candidates, query)
     total = standardise(spread(words, spreading, share=NEIGHBOUR_SHARE))
     before = prior(pieces) + np.float32(STANDING_WEIGHT) * standing
     before += np.float32(BYLINE_WEIGHT) * byline(pieces, query)
@@ -84,6 +71,11 @@ async def score(
             total = blend([total, everywhere], [1.0, EMBEDDING_WEIGHT])
     result: Floats = total + before
     return result
+
+
+def _by_words(candidates: Candidates, query: str) -> tuple[Floats, Floats, Floats]:
+    standing, spreading = compare_rows(candidates.pieces, candidates.documents, query)
+    return candidates.scores(query), standing, spreading
 
 
 async def score_texts(texts: Sequence[str], query: str, *, language: str, embedder: Embedder | None) -> Floats:

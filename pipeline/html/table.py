@@ -127,7 +127,8 @@ def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
         return True
     if any(isinstance(child, Node) and child.tag not in {"tr", "thead", "caption"} for child in table.children):
         return True
-    if any(cell.is_head for row in rows for cell in row):
+    captioned = any(isinstance(child, Node) and child.tag == "caption" for child in table.children)
+    if captioned or any(cell.is_head for row in rows for cell in row):
         return False
     inner = {node.tag for node in walk(table) if node is not table} if len(rows) > 1 else set()
     if not inner.isdisjoint(_PARTS) or len(rows) < 2:

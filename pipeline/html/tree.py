@@ -29,6 +29,16 @@ BLOCK_TAGS: Final = tags(
 """Elements that begin and end a line."""
 
 VOID_TAGS: Final = frozenset({"br", "hr", "img", "wbr"})
+_LINES: Final = BLOCK_TAGS | {"html"}
+_ENDS_LINE: Final = BLOCK_TAGS | VOID_TAGS
+NEUTRAL: Final = tags("center dir div fieldset form hgroup section search")
+"""Blocks that say nothing beyond where a line begins: merged with an only child or an only parent."""
+STAYS_EMPTY: Final = frozenset({"td", "th"})
+LINE_ENDS: Final = frozenset({"br", "hr"})
+_SENTENCE_ENDS: Final = frozenset(".!?)")
+_HOLDS_ITS_P: Final = tags("blockquote caption dd dt figcaption li summary td th")
+_BOXES: Final = frozenset({"form", "pre", "table"})
+_PERMALINKS: Final = frozenset({"¶", "#", "§", "🔗", "¶ ", "Permalink", "\uf0c1"})
 NO_ATTRS: Final[Mapping[str, str]] = {}
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
@@ -63,42 +73,121 @@ def add_text(node: Node, text: str, *, pre: bool) -> None:
     """Append a text, blanks folded (not inside `pre`) and dropped where a line begins."""
     if not text.isascii():
         text = _INVISIBLE.sub("", text)
-    children = node.children
     if pre:
         if text:
-            children.append(text)
+            node.children.append(text)
         return
-    if text.isspace() or not text:
-        if text:
-            add_space(node)
+    if text.isspace():
+        add_space(node)
         return
     folded = " ".join(text.split())
+    if len(folded) == len(text):
+        if text:
+            node.children.append(folded)
+        return
     if text[0].isspace():
         add_space(node)
-    children.append(folded + " " if text[-1].isspace() else folded)
+    node.children.append(folded + " " if text[-1].isspace() else folded)
+
+
+def add_boxed(node: Node, text: str, *, pre: bool) -> None:
+    """Append a text with a space before and behind it."""
+    children = node.children
+    if not children or (last := children[-1]).__class__ is not str or last[-1:] != " ":
+        add_space(node)
+    if pre or not text.isascii():
+        add_text(node, text, pre=pre)
+        add_space(node)
+    elif folded := " ".join(text.split()):
+        children.append(folded + " ")
+
+
+def ends_a_line(node: Node) -> bool:
+    """Whether the text so far ends in a small letter or a sentence's end, as no word goes on with a capital after."""
+    last = node.children[-1] if node.children else ""
+    return isinstance(last, str) and (last[-1:].islower() or last[-1:] in _SENTENCE_ENDS)
 
 
 def add_space(node: Node) -> None:
     """Append a space unless the line begins here or ends in a space already."""
-    if not node.children:
-        if node.tag not in BLOCK_TAGS and node.tag != "html":  # inside an inline element the line has begun before
-            node.children.append(" ")
+    children = node.children
+    if not children:
+        if node.tag not in _LINES:  # inside an inline element the line has begun before
+            children.append(" ")
         return
-    last = node.children[-1]
+    last = children[-1]
     if isinstance(last, str):
         if not last.endswith((" ", "\n")):
-            node.children.append(" ")
-    elif last.tag not in BLOCK_TAGS and last.tag not in VOID_TAGS:
-        node.children.append(" ")
+            children.append(" ")
+    elif last.tag not in _ENDS_LINE:
+        children.append(" ")
 
 
 def trim(node: Node) -> None:
     """Drop the blanks at the end of a line."""
     children = node.children
-    while children and children[-1] == " ":
+    while children:
+        last = children[-1]
+        if last.__class__ is not str or last[-1:] != " ":
+            return
+        if last != " ":
+            children[-1] = last[:-1]
+            return
         children.pop()
-    if children and isinstance(last := children[-1], str) and last.endswith(" "):
-        children[-1] = last[:-1]
+
+
+def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner step, once an element
+    """Put a finished node below its parent: empty ones vanish, single-nested ones are merged (HtmlRAG §3.2.2)."""
+    children = node.children
+    tag = node.tag
+    if children and children[-1].__class__ is str and tag in BLOCK_TAGS:
+        trim(node)
+    if not children:
+        if tag not in STAYS_EMPTY and tag not in LINE_ENDS:
+            return
+    elif len(children) == 1:
+        only = children[0]
+        if isinstance(only, Node):
+            if tag in NEUTRAL and only.breaks and only.tag in BLOCK_TAGS:
+                only.furniture = only.furniture or node.furniture
+                if only.tag in NEUTRAL and not only.furniture and node.attrs and not only.attrs:
+                    only.attrs = node.attrs
+                node = only
+            elif tag in BLOCK_TAGS and (only.tag in NEUTRAL or (only.tag == "p" and tag in _HOLDS_ITS_P)):
+                node.children = only.children
+                node.furniture = node.furniture or only.furniture
+        elif tag == "a" and only in _PERMALINKS:
+            return
+        elif only == " " and tag not in STAYS_EMPTY:
+            if not node.breaks:
+                add_space(parent)
+            return
+    if node.breaks:
+        if node.tag in BLOCK_TAGS and parent.children and parent.children[-1].__class__ is str:
+            trim(parent)
+        parent.breaks = True
+        if node.boxed or node.tag in _BOXES:
+            parent.boxed = True
+    parent.children.append(node)
+
+
+def join_texts(root: Node) -> Node:
+    """Make one text of texts that follow one another; they may be a million, where elements were not kept as such."""
+    for node in walk(root):
+        if len(node.children) < 2:
+            continue
+        joined: list[Node | str] = []
+        texts: list[str] = []
+        for child in node.children:
+            if isinstance(child, str):
+                texts.append(child)
+                continue
+            if texts:
+                joined.append("".join(texts))
+                texts = []
+            joined.append(child)
+        node.children = [*joined, "".join(texts)] if texts else joined
+    return root
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -110,22 +199,31 @@ def walk(root: Node) -> Iterator[Node]:
         stack.extend(child for child in reversed(node.children) if isinstance(child, Node))
 
 
-def pieces(root: Node) -> Iterator[str]:
-    """Yield the texts below `root` in document order, with `"\\n"` at every block boundary and line break."""
-    stack: list[Node | str] = [root]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-        elif item.tag in VOID_TAGS:
-            if item.tag != "img":
-                yield "\n"
-        elif item.tag in BLOCK_TAGS:
-            stack.append("\n")
-            stack.extend(reversed(item.children))
-            yield "\n"
+def pieces(root: Node) -> list[str]:
+    """Return the texts below `root` in document order, with `"\\n"` at every block boundary and line break."""
+    out: list[str] = []
+    above: list[tuple[Iterator[Node | str], str]] = []
+    items: Iterator[Node | str] = iter((root,))
+    end = ""
+    while True:
+        for item in items:
+            if isinstance(item, str):
+                out.append(item)
+            elif item.tag in VOID_TAGS:
+                if item.tag != "img":
+                    out.append("\n")
+            else:
+                above.append((items, end))
+                items, end = iter(item.children), ""
+                if item.tag in BLOCK_TAGS:
+                    out.append("\n")
+                    end = "\n"
+                break
         else:
-            stack.extend(reversed(item.children))
+            if not above:
+                return out
+            out.append(end)
+            items, end = above.pop()
 
 
 def text_of(root: Node) -> str:
@@ -154,40 +252,53 @@ def count_words(text: str) -> int:
 def to_html(root: Node, *, links: bool = False) -> str:
     """Return the HTML of a cleaned tree, valid and without line breaks of our own; `href` only with `links`."""
     out: list[str] = []
-    stack: list[Node | str | None] = [root]
-    closing: list[str] = []
-    while stack:
-        item = stack.pop()
-        if item is None:
-            out.append(closing.pop())
-        elif isinstance(item, str):
-            out.append(entities.escape(item, quote=False))
+    above: list[tuple[Iterator[Node | str], str]] = []
+    items: Iterator[Node | str] = iter((root,))
+    closing = ""
+    while True:
+        for item in items:
+            if isinstance(item, str):
+                out.append(escaped(item))
+                continue
+            out.append(_opening(item, links=links) if item.attrs else f"<{item.tag}>")
+            if item.tag in VOID_TAGS:
+                continue
+            children = item.children
+            if len(children) == 1 and isinstance(only := children[0], str):
+                out.append(f"{escaped(only)}</{item.tag}>")
+                continue
+            above.append((items, closing))
+            items, closing = iter(children), f"</{item.tag}>"
+            break
         else:
-            out.append(_opening(item, links=links))
-            if item.tag not in VOID_TAGS:
-                closing.append(f"</{item.tag}>")
-                stack.append(None)
-                stack.extend(reversed(item.children))
-    return "".join(out)
+            if not above:
+                return "".join(out)
+            out.append(closing)
+            items, closing = above.pop()
+
+
+def escaped(text: str) -> str:
+    """Return a text as it stands in HTML; most texts hold nothing to escape."""
+    return entities.escape(text, quote=False) if "&" in text or "<" in text or ">" in text else text
 
 
 def _opening(node: Node, *, links: bool) -> str:
-    if not node.attrs:
-        return f"<{node.tag}>"
     values = [f' {name}="{entities.escape(value)}"' for name, value in node.attrs.items() if links or name != "href"]
     return f"<{node.tag}{''.join(values)}>"
 
 
 def label_children(node: Node) -> list[str]:
     """Return one path label for each child node of `node`; equal siblings are numbered (`div1`, `div2`)."""
-    tags = [child.tag for child in node.children if isinstance(child, Node)]
-    totals = Counter(tags)
-    seen: Counter[str] = Counter()
+    names = [child.tag for child in node.children if isinstance(child, Node)]
+    if len(set(names)) == len(names):
+        return names
+    once = {name for name, count in Counter(names).items() if count == 1}
+    seen: dict[str, int] = {}
     labels: list[str] = []
-    for tag in tags:
-        if totals[tag] == 1:
-            labels.append(tag)
+    for name in names:
+        if name in once:
+            labels.append(name)
         else:
-            seen[tag] += 1
-            labels.append(f"{tag}{seen[tag]}")
+            seen[name] = number = seen.get(name, 0) + 1
+            labels.append(f"{name}{number}")
     return labels

@@ -7,13 +7,12 @@ content from furniture (`furniture.py`).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Final
 
 from pipeline.documents import BlockKind
 from pipeline.html.furniture import Mark, Unit
 from pipeline.html.table import Grid, read_grid
-from pipeline.html.tree import NO_ATTRS, Node, code_of, label_children, pieces, text_of, to_html, walk
+from pipeline.html.tree import NO_ATTRS, Node, code_of, escaped, label_children, pieces, text_of, to_html, walk
 from pipeline.work import check_cancelled
 
 CODE_LINES: Final = 30
@@ -99,10 +98,20 @@ class _Reader:
     def _push(self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = "") -> _Frame:
         back = self._headings if node.tag in _SCOPES else None
         frame = _Frame(node, path, kind, mark, headings=back, lead=lead)
-        if any(isinstance(child, Node) for child in node.children):
-            frame.labels = label_children(node)
+        frame.labels = label_children(node)
         self._stack.append(frame)
         return frame
+
+    def _open(self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = "") -> None:
+        """Read a container; one that holds a single text, as most do, is a unit at once."""
+        only = node.children[0] if len(node.children) == 1 else None
+        if not isinstance(only, str):
+            self._push(node, path, kind, mark=mark, lead=lead)
+            return
+        text = " ".join(only.split())
+        if text:
+            html = _tagged(_WRAPPERS[kind], only)
+            self._units.append(Unit(path, self._titles, text, text, html, kind, mark, 0, lead=lead))
 
     def _finish(self, frame: _Frame) -> None:
         self._flush(frame)
@@ -137,7 +146,7 @@ class _Reader:
             inner.lead = "" if inner.term else frame.lead
             frame.lead = inner.term or frame.lead
         elif tag == "li":
-            self._push(child, path, "item", mark=mark, lead=frame.lead)
+            self._open(child, path, "item", mark=mark, lead=frame.lead)
         elif tag in {"ul", "ol", "menu", "dir"}:
             self._push(child, path, "block", mark=mark, lead=self._lead_in(frame))
         elif tag == "table":
@@ -146,7 +155,7 @@ class _Reader:
             if inner.grid is not None:
                 self._caption(inner)
         elif tag in {"figcaption", "caption", "legend"}:
-            self._push(child, path, "caption", mark=mark)
+            self._open(child, path, "caption", mark=mark)
         elif tag in _PASSING or (tag == "p" and frame.kind != "block"):
             first = not frame.runs and frame.kind in {"item", "definition"}
             inner = self._push(child, path, frame.kind if first else "paragraph" if tag == "p" else "block", mark=mark)
@@ -155,7 +164,7 @@ class _Reader:
                 inner.term, frame.term = frame.term, ""
                 frame.runs += 1
         elif tag != "title":
-            self._push(child, path, "paragraph" if tag == "p" else "block", mark=mark)
+            self._open(child, path, "paragraph" if tag == "p" else "block", mark=mark)
 
     def _lead_in(self, frame: _Frame) -> str:
         """Return the sentence that a list completes, or the item that it is nested in."""
@@ -192,12 +201,15 @@ class _Reader:
             frame.runs += 1
 
     def _emit(self, frame: _Frame, path: str, text: str, kind: BlockKind, part: Sequence[Node | str] = ()) -> None:
-        html = "".join(to_html(_wrapped("p" if kind == "block" else _WRAPPERS[kind], part)))
+        if len(part) == 1 and isinstance(only := part[0], str):
+            html, linked = _tagged(_WRAPPERS[kind], only), 0
+        else:
+            html = to_html(_wrapped(_WRAPPERS[kind], part))
+            linked = sum(_linked(item) for item in part if isinstance(item, Node))
         if kind == "definition" and frame.term:
-            html = f"<dl><dt>{escape(frame.term, quote=False)}</dt>{html if part else ''}</dl>"
+            html = f"<dl><dt>{escaped(frame.term)}</dt>{html if part else ''}</dl>"
             text = f"{frame.term}: {text}" if part else text
             frame.term = ""
-        linked = sum(_linked(item) for item in part if isinstance(item, Node))
         self._units.append(Unit(path, self._titles, text, text, html, kind, frame.mark, linked, lead=frame.lead))
 
     def _heading(self, frame: _Frame, node: Node, path: str, *, mark: Mark | None) -> None:
@@ -207,7 +219,7 @@ class _Reader:
         level = _HEADINGS[node.tag]
         above = tuple(pair for pair in self._headings if pair[0] < level)
         titles = tuple(title for _, title in above)
-        html = f"<{node.tag}>{escape(text, quote=False)}</{node.tag}>"
+        html = f"<{node.tag}>{escaped(text)}</{node.tag}>"
         self._units.append(Unit(path, titles, text, text, html, "heading", mark, 0))
         self._set_headings((*above, (level, text)))
         frame.runs += frame.kind == "caption"
@@ -219,7 +231,7 @@ class _Reader:
         parts = _cut_listing(listing)
         numbers = listing.replace("\n", "").replace(" ", "").isdigit()
         for number, part in enumerate(parts, start=1):
-            html = f"<pre>{escape(part, quote=False)}</pre>"
+            html = f"<pre>{escaped(part)}</pre>"
             name = path if len(parts) == 1 else f"{path}/text{number}"
             self._units.append(
                 Unit(name, self._titles, part, part, html, "code", mark, 0, lead=frame.lead, main=not numbers)
@@ -230,7 +242,7 @@ class _Reader:
         for child, label in zip(nodes, frame.labels, strict=True):
             if child.tag == "caption" and (words := text_of(child)):
                 frame.caption = words
-                html = f"<p>{escape(words, quote=False)}</p>"
+                html = f"<p>{escaped(words)}</p>"
                 path = f"{frame.path}/{label}"
                 self._units.append(Unit(path, self._titles, words, words, html, "caption", frame.mark, 0))
 
@@ -263,7 +275,12 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
     "code": "pre",
     "definition": "dd",
     "caption": "p",
+    "block": "p",
 }
+
+
+def _tagged(tag: str, text: str) -> str:
+    return f"<{tag}>{escaped(text)}</{tag}>"
 
 
 def _wrapped(tag: str, part: Sequence[Node | str]) -> Node:

@@ -35,8 +35,7 @@ from pipeline.raptor.tree import (
     leaf_node,
     tree_handle,
 )
-from pipeline.segment.judge import Judge
-from pipeline.segment.partition import SegmentOptions, segment_by
+from pipeline.segment.idms import Idms
 from pipeline.trace import traced
 from pipeline.work import Report, in_thread, no_report
 
@@ -62,12 +61,12 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     report: Report = no_report,
     writer: Writer | None = None,
     grown_from: Tree | None = None,
-    judge: Judge | None = None,
+    idms: Idms | None = None,
 ) -> Tree:
     """Build the tree of `documents`, or take it from `store`.
 
     With `grown_from`, leaves that it has keep their clusters, new ones join the nearest, and only summaries whose
-    children changed are made again. A tree by other models or options brings nothing.
+    children changed are made again. A tree by another embedder, other options or another generator brings nothing.
 
     Args:
         documents: Any number; one without text adds a source and no leaf.
@@ -77,7 +76,7 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
         report: Progress in nodes.
         writer: Generator and prompt for summaries; without one they are extracted.
         grown_from: An earlier tree over some of these documents.
-        judge: Finds the boundaries of `idms` leaves by a generator; without one, or where it fails, embeddings do.
+        idms: Cuts `idms` leaves, and may write what the index reads beside them; None cuts them by embeddings.
 
     Returns:
         The tree; without leaves when there is no text. The same documents, options and models give the same ids.
@@ -87,20 +86,21 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
         MissingExtra: `umap` was chosen and is not installed.
     """
     reading = embedder if embedder is not None and await in_thread(_is_read, documents, embedder) else None
-    built_with = BuiltWith(reading.name if reading else LEXICAL, _summariser(writer, judge, options), options)
-    before = grown_from if grown_from and grown_from.built_with == built_with else None
+    idms = (idms or Idms()) if options.chunking == "idms" else None
+    built_with = BuiltWith(reading.name if reading else LEXICAL, _summariser(writer, idms), options)
+    before = grown_from if grown_from and _goes_on(grown_from.built_with, built_with) else None
     handle = tree_handle(documents, built_with, grown_from=before.id if before else "")
     if store is not None and (kept := await in_thread(find_tree, store, handle)) is not None:
         await report(1, 1, "took the tree from the cache")
         return kept
     # 1. leaves: whole sentences, about 100 tokens
-    growth = await _leaves(documents, reading, options, report, judge)
-    if judge is not None and judge.trouble:  # embeddings cut leaves too: not the tree that the judge's handle names
-        built_with = replace(built_with, summariser=_summariser(writer, None, options))
+    growth, forms = await _leaves(documents, reading, options, report, idms)
+    if _summariser(writer, idms) != built_with.summariser:  # something failed: not the tree that the handle names
+        built_with = replace(built_with, summariser=_summariser(writer, idms))
         handle = tree_handle(documents, built_with, grown_from=before.id if before else "")
     growth.earlier = Earlier(before, growth.nodes) if before else None
     # 2. a vector for every leaf
-    await _embed_leaves(growth, reading, report)
+    await _embed_leaves(growth, forms, reading, report)
     # 3. runs of neighbours, the sections that guide questions
     runs = await in_thread(_all_runs, growth)
     # 4. cluster and summarise, within each document, then over the documents' roots
@@ -136,9 +136,20 @@ def _finished(
     )
 
 
-def _summariser(writer: Writer | None, judge: Judge | None, options: TreeOptions) -> str:
+def _summariser(writer: Writer | None, idms: Idms | None) -> str:
     summariser = writer.name if writer else EXTRACTIVE
-    return f"{summariser}; boundaries by {judge.version}" if judge and options.chunking == "idms" else summariser
+    return f"{summariser}; {idms.version}" if idms and idms.version else summariser
+
+
+def _goes_on(before: BuiltWith, now: BuiltWith) -> bool:
+    """Whether what is in an earlier tree may stand in one that is made so now.
+
+    Where summaries are extracted now, written ones stay: they were checked, and they lack quotes, which tells them.
+    """
+    if (before.embedder, before.options) != (now.embedder, now.options):
+        return False
+    (wrote, _, cut), (writes, _, cuts) = before.summariser.partition("; "), now.summariser.partition("; ")
+    return cut == cuts and writes in (wrote, EXTRACTIVE)
 
 
 def _source(document: Document) -> Source:
@@ -157,10 +168,12 @@ async def _leaves(
     embedder: Embedder | None,
     options: TreeOptions,
     report: Report,
-    judge: Judge | None,
-) -> Growth:
+    idms: Idms | None,
+) -> tuple[Growth, list[str]]:
+    """Return the leaves with their terms, and what the index reads beside each, "" for nothing more."""
     leaves: list[Leaf] = []
     texts: list[list[str]] = []
+    forms: list[str] = []
     languages: list[str] = []
     seen: set[tuple[str, str]] = set()
     for number, document in enumerate(documents):
@@ -170,40 +183,45 @@ async def _leaves(
             continue
         seen.add(named)
         sentences = await in_thread(main_sentences, document)
-        if options.chunking == "idms":
+        if idms is not None:
             least, most = options.leaf_tokens // 2, 2 * options.leaf_tokens
-            lengths = SegmentOptions(minimum=least, maximum=most)
-            found = await segment_by(sentences, judge=judge, embedder=embedder, options=lengths)
-            ranges = unbroken(sentences, found.ranges)
+            found = await idms.ranges(sentences, embedder=embedder, minimum=least, maximum=most)
+            ranges = unbroken(sentences, found)
         else:
             ranges = await in_thread(pack_sentences, document, sentences, leaf_tokens=options.leaf_tokens)
         made = await in_thread(make_leaves, document, sentences, ranges, number=number)
         leaves.extend(made)
+        if idms is not None:
+            chunks = [[s.text for s in sentences[begin:end]] for begin, end in ranges]
+            forms.extend(await idms.forms(chunks, language=document.page.language[:2].lower()))
         texts.extend(
             [heading_line(leaf), *(s.text for s in sentences[begin:end])]
             for leaf, (begin, end) in zip(made, ranges, strict=True)
         )
         languages.extend([document.page.language[:2].lower()] * len(made))
         await report(0, None, f"cut {number + 1} of {len(documents)} documents into {len(leaves)} leaves")
-    lexical, terms = await in_thread(count_terms, texts, languages)
+    if idms is None or not idms.writes:  # forms of some documents and not of others would tip the scales
+        forms = [""] * len(leaves)
+    pieces = [[*text, form] if form else text for text, form in zip(texts, forms, strict=True)]
+    lexical, terms = await in_thread(count_terms, pieces, languages)
     lines = [
         [
             (Quote(place, *span), text, numbers)
-            for span, text, numbers in zip(leaf.sentences, texts[place][1:], terms[place][1:], strict=True)
+            for span, text, numbers in zip(leaf.sentences, texts[place][1:], terms[place][1:], strict=False)
         ]
         for place, leaf in enumerate(leaves)
     ]
     nodes = [leaf_node(place, leaf) for place, leaf in enumerate(leaves)]
     total = max(1.0, len(leaves) * (1 + ABOVE_LEAVES))
-    return Growth(leaves, lines, lexical, lexical.idf(), nodes, vectors=[], total=total)
+    return Growth(leaves, lines, lexical, lexical.idf(), nodes, vectors=[], total=total), forms
 
 
-async def _embed_leaves(growth: Growth, embedder: Embedder | None, report: Report) -> None:
+async def _embed_leaves(growth: Growth, forms: Sequence[str], embedder: Embedder | None, report: Report) -> None:
     if embedder is None:
         growth.vectors.append(await in_thread(word_vectors, growth.lexical))
         growth.done = len(growth.leaves)
         return
-    texts = [embedded_text(leaf) for leaf in growth.leaves]
+    texts = [embedded_text(leaf, form) for leaf, form in zip(growth.leaves, forms, strict=True)]
     growth.vectors.append(await _embedded(growth.nodes, texts, growth, embedder, report))
 
 
@@ -262,8 +280,9 @@ async def _grow(
             continue
         above: list[list[int]] = []
         first, made = len(growth.nodes), parents.made
+        parted = iter(await parents.over(growth, [members for clusters in found for members in clusters]))
         for group, clusters, stood in zip(groups, found, kept, strict=True):
-            nodes = [await parents.parent(growth, members) for members in clusters]
+            nodes = [next(parted) for _ in clusters]
             places = list(range(len(growth.nodes), len(growth.nodes) + len(nodes)))
             above.append(places or group)
             growth.nodes.extend(nodes)

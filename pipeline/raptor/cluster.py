@@ -199,7 +199,9 @@ def _kmeans(x: Floats, group: list[int], k: int, seed: int) -> list[list[int]]:
             break
         label = nearest
         sums = np.zeros_like(centres)
-        np.add.at(sums, label, rows)
+        order = np.argsort(label, kind="stable")
+        present, starts = np.unique(label[order], return_index=True)
+        sums[present] = np.add.reduceat(rows[order], starts, axis=0)
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
         centres = np.where(norms > 1e-9, sums / np.maximum(norms, 1e-9), centres)
     return [[group[i] for i in np.flatnonzero(label == c)] for c in range(k) if (label == c).any()]

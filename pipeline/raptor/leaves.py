@@ -130,7 +130,7 @@ def heading_line(leaf: Leaf) -> str:
     return " > ".join(shown[-SHOWN_HEADINGS:])
 
 
-def embedded_text(leaf: Leaf) -> str:
-    """Return what an embedder reads for a leaf: its heading line, then its text."""
-    line, text = heading_line(leaf), leaf.shown or leaf.text
+def embedded_text(leaf: Leaf, form: str = "") -> str:
+    """Return what an embedder reads for a leaf: its heading line, then its text, or the `form` written for it."""
+    line, text = heading_line(leaf), form or leaf.shown or leaf.text
     return f"{line}\n{text}" if line else text

@@ -1,7 +1,8 @@
 """UMAP for the paper's clustering: vectors laid out in few dimensions, neighbourhoods kept (RAPTOR §3; extra `umap`).
 
 Slow (30 to 40 ms a leaf, notes/raptor §2) and no better for finding than components or k-means, hence not the default.
-Seeded, so that two builds agree; that costs UMAP its threads. Not for: clusters (`gauss.py`).
+Seeded, so that two builds agree; that costs UMAP its threads. A layout that has begun runs to its end: a cancelled
+call returns at once, its thread only then. Not for: clusters (`gauss.py`).
 """
 
 import numpy as np

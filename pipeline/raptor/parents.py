@@ -3,13 +3,16 @@
 Not for: which nodes share a parent (`cluster.py`, `join.py`), nor how a summary is made (`summarise.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cache.store import Store
 from errors import ModelError
+from pipeline.messages import side_by_side
 from pipeline.raptor.join import Earlier
 from pipeline.raptor.lexical import LexicalIndex
 from pipeline.raptor.summarise import Candidate, Summary, Writer, extract_summary, kept_summary
@@ -45,6 +48,12 @@ class Parents:
         self._most = options.summary_tokens
         self.made = 0
         """Summaries that were not taken over from an earlier tree."""
+
+    async def over(self, growth: Growth, clusters: Sequence[tuple[int, ...]]) -> list[TreeNode]:
+        """Return the node over each of `clusters`, in order; a generator writes several summaries at once."""
+        if self._writer is None:
+            return [await self.parent(growth, members) for members in clusters]
+        return await side_by_side([partial(self.parent, growth, members) for members in clusters])
 
     async def parent(self, growth: Growth, members: tuple[int, ...]) -> TreeNode:
         """Return the node over `members`, summarised."""
@@ -86,21 +95,24 @@ def _candidates(growth: Growth, members: tuple[int, ...]) -> list[Candidate]:
     """The sentences that the children show: all of a leaf, the quoted ones of a summary."""
     children = [growth.nodes[i] for i in members]
     wanted: dict[int, set[int] | None] = {}
-    for child in children:
+    shows: dict[int, int] = {}
+    for number, child in enumerate(children, start=1):
         if child.quotes:
             for quote in child.quotes:
+                shows.setdefault(quote.leaf, number)
                 starts = wanted.setdefault(quote.leaf, set())
                 if starts is not None:
                     starts.add(quote.start)
         else:
             for leaf in child.leaves[:40]:
                 wanted[leaf] = None
+                shows.setdefault(leaf, number if child.is_summary else 0)
     order = sorted(wanted)
     rows = growth.vectors[0][np.asarray(order)]
     centre = rows.mean(axis=0)
     likeness = rows @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
     return [
-        Candidate(quote, text, terms, float(likeness[place]), opens=n == 0)
+        Candidate(quote, text, terms, float(likeness[place]), opens=n == 0, child=shows[leaf])
         for place, leaf in enumerate(order)
         for n, (quote, text, terms) in enumerate(growth.lines[leaf])
         if (starts := wanted[leaf]) is None or quote.start in starts

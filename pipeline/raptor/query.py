@@ -7,7 +7,6 @@ whose summaries compete with leaves for the room loses to its own leaves by 1 to
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 from typing import Final, Literal
 
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 from errors import UsageError
 from models.protocols import Embedder
 from pipeline.rank.fuse import blend
-from pipeline.rank.words import index_terms
-from pipeline.raptor.fill import fill
+from pipeline.raptor.broad import is_broad
+from pipeline.raptor.fill import fill, fill_once
 from pipeline.raptor.tree import Tree
 from pipeline.tokens import count_tokens, cut_to_tokens
 from pipeline.trace import traced
@@ -46,41 +45,6 @@ SUMMARY_SHARE: Final = 0.8
 
 Words of the written answers to the 19 such questions of qmsum_s at 500, 1,000 and 2,000 tokens: share 0.4 .286, .397,
 .527; 0.8 .304, .422, .549; 1.0 .312, .427, .561; leaves alone .262, .380, .509. Under 1: words of the page stay."""
-
-_CUES: Final = (
-    "summary summarize summarise summarization overview outline gist nutshell main key central overall general "
-    "major important point idea theme topic finding conclusion takeaway message whole entire abstract "
-    "zusammenfassung zusammenfassen fasse überblick hauptthemen hauptpunkte kernaussagen worum "
-    "résumé résume résumer aperçu principaux principales thèmes parle resumen resume resumir principales temas trata"
-)
-"""Words that ask for the whole."""
-_FILLERS: Final = (
-    "document text page article paper book story report meeting discussion conversation transcript source content work "
-    "give tell please short brief briefly describe explain say said cover discuss talk deal author write written "
-    "following option best all everything people fact argument result mention list what which "
-    "dokument artikel seite bericht buch geht gib zusammen wichtigsten document texte livre rapport idées "
-    "documento artículo texto libro informe ideas quoi"
-)
-"""Words that narrow nothing down."""
-_BROAD_LANGUAGES: Final = ("en", "de", "fr", "es")
-_CJK_CUES: Final = (
-    "要約",
-    "概要",
-    "まとめ",
-    "要点",
-    "主題",
-    "摘要",
-    "总结",
-    "總結",
-    "概述",
-    "主要内容",
-    "主旨",
-    "요약",
-    "개요",
-    "요점",
-)
-_CJK_LENGTH: Final = 24
-"""Characters up to which a Chinese, Japanese or Korean question with such a cue has no room for a subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,25 +130,6 @@ class _Picked:
     considered: int
     reason: str
     broad: bool = False
-
-
-def is_broad(question: str) -> bool:
-    """Whether a question is about a text as a whole: it asks for a summary, and no word of it narrows that down."""
-    if any(cue in question for cue in _CJK_CUES):
-        return len(question) <= _CJK_LENGTH
-    if not index_terms(question) and question.lower().rstrip(" ?.!").endswith("about"):
-        return True
-    for language in _BROAD_LANGUAGES:
-        terms = set(index_terms(question, language=language))
-        cues, fillers = _broad_terms(language)
-        if terms & cues and terms <= cues | fillers:
-            return True
-    return False
-
-
-@cache
-def _broad_terms(language: str) -> tuple[frozenset[str], frozenset[str]]:
-    return frozenset(index_terms(_CUES, language=language)), frozenset(index_terms(_FILLERS, language=language))
 
 
 @traced("query_tree")
@@ -321,8 +266,15 @@ def _node_scores(tree: Tree, question: str, vector: Floats | None, options: Quer
 def _collapsed(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> _Picked:
     scores = _node_scores(tree, question, vector, options)
     order = np.argsort(-scores, kind="stable").tolist()
-    chosen = fill(tree, order, options.max_tokens, distinct=options.scores == "fused")
+    chosen = _filled(tree, order, options)
     return _Picked(chosen, scores, len(tree.nodes), "nodes of all layers by likeness to the question (collapsed tree)")
+
+
+def _filled(tree: Tree, order: Sequence[int], options: QueryOptions) -> list[int]:
+    """As many nodes of all layers as fit: the paper's way by cosine alone, else with nothing said twice."""
+    if options.scores == "cosine":
+        return fill(tree, order, options.max_tokens, distinct=False)
+    return fill_once(tree, order, options.max_tokens)
 
 
 def _traversal(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> _Picked:
@@ -341,7 +293,7 @@ def _traversal(tree: Tree, question: str, vector: Floats | None, options: QueryO
         level = [child for node in best for child in tree.nodes[node].children]
     # Root first, the summaries alone would fill the budget of a deep tree; the likeliest of all that was walked go in.
     walked.sort(key=lambda i: (-float(scores[i]), i))
-    chosen = fill(tree, walked, options.max_tokens, distinct=options.scores == "fused")
+    chosen = _filled(tree, walked, options)
     reason = f"the {options.top_k} likeliest nodes of each layer from the roots down (tree traversal)"
     return _Picked(chosen, scores, considered, reason)
 

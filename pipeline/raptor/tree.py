@@ -24,8 +24,8 @@ Clustering = Literal["kmeans", "gmm", "umap", "runs"]
 Half = NDArray[np.float16]
 
 SCHEME: Final = "winnow://tree/"
-FORMAT: Final = 2
-"""Raised when leaves, ids or the stored form change, so that no old tree is taken for a new one."""
+FORMAT: Final = 3
+"""Raised when leaves, extracted summaries, ids or the stored form change: no old tree is then taken for a new one."""
 MAX_LEAF_TOKENS: Final = 2000
 UNUSED_SECONDS: Final = 30 * 86_400.0
 """A tree that nobody asked for this long leaves the store."""

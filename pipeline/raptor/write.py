@@ -6,12 +6,15 @@ trees by a generator (`build.py` with a writer).
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import anyio
 
 from cache.store import Store
 from errors import ModelError
+from pipeline.messages import side_by_side
 from pipeline.raptor.query import Passage
 from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from pipeline.raptor.tree import Tree
@@ -30,17 +33,16 @@ async def write_shown(
     if not tree.built_with.summariser.startswith(EXTRACTIVE):
         return tuple(shown)
     nodes = {node.id: node for node in tree.nodes if node.is_summary}
-    with anyio.move_on_after(seconds):
-        for place, passage in enumerate(passages):
-            if not passage.is_summary or passage.cut:
-                continue
-            texts = [tree.nodes[child].text for child in nodes[passage.node].children]
-            try:
-                summary = await kept_summary(writer, texts, max_tokens=passage.tokens, store=store)
-            except ModelError:
-                # The generator is gone: what is extracted answers as well.
-                break
-            if summary.text:
-                tokens = count_tokens(summary.text)
-                shown[place] = replace(passage, text=summary.text, tokens=tokens, written=True)
+
+    async def write(place: int) -> None:
+        passage = passages[place]
+        texts = [tree.nodes[child].text for child in nodes[passage.node].children]
+        summary = await kept_summary(writer, texts, max_tokens=passage.tokens, store=store)
+        if summary.text:
+            shown[place] = replace(passage, text=summary.text, tokens=count_tokens(summary.text), written=True)
+
+    extracted = [i for i, one in enumerate(passages) if one.is_summary and not (one.cut or one.written)]
+    # A generator that is gone costs nothing but its words: what is extracted answers as well.
+    with anyio.move_on_after(seconds), suppress(ModelError):
+        await side_by_side([partial(write, place) for place in extracted])
     return tuple(shown)
