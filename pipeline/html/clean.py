@@ -243,9 +243,9 @@ class _Cleaner:
         self, parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, pre: bool
     ) -> None:
         """Add an element that holds one text and nothing else."""
+        if (kind == _THROUGH or tag.name == "time") and not pre and text[:1].isupper() and ends_a_line(parent):
+            add_space(parent)  # spans and dates drawn as lines of their own
         if kind == _THROUGH:
-            if not pre and text[:1].isupper() and ends_a_line(parent):  # spans drawn as lines of their own
-                add_space(parent)
             add_text(parent, text, pre=pre)
         elif kind == _BOX:
             add_boxed(parent, text, pre=pre)
