@@ -218,7 +218,7 @@ async def _served(port: int) -> Sequence[Figure]:
     return [
         Figure("worst ping while 4 MB are fetched and read, ms", min(worst), "ms", 50, False),
         Figure("six pages of 2 s at once, s", min(together), "s", 2.2, False),
-        Figure("repeated call of the tool, whole, ms", repeated, "ms", 20, False),
+        Figure("repeated call of the tool, whole, ms", repeated, "ms", 6, False),
     ]
 
 

@@ -119,7 +119,7 @@ async def prune(
         return await _prune_as_printed(documents, query, options, embedder, finer)
     # 1. Cut the pages into pieces and score them; without a query a second reader is asked what is main text.
     if query.strip():
-        candidates = await in_thread(candidates_of, documents, language=_language(documents))
+        candidates = await candidates_of(documents, language=_language(documents))
         pieces, values = candidates.pieces, await score(candidates, query, embedder=embedder)
     else:
         documents = await in_thread(with_second_opinion, documents)

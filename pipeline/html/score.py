@@ -10,7 +10,7 @@ import numpy as np
 
 from models.protocols import Embedder
 from pipeline.html.byline import byline
-from pipeline.html.candidates import Candidates
+from pipeline.html.candidates import QUESTIONS, Candidates
 from pipeline.html.compare import compare_rows, spread
 from pipeline.html.pieces import Piece
 from pipeline.rank.bm25 import BM25
@@ -56,6 +56,17 @@ async def score(candidates: Candidates, query: str, *, embedder: Embedder | None
     Raises:
         ModelError: The embedder failed.
     """
+    key = (query, embedder.name if embedder is not None else "")
+    if key not in candidates.heard:
+        scores = await _scored(candidates, query, embedder)
+        scores.setflags(write=False)  # others will be given the same array
+        candidates.heard[key] = scores
+        while len(candidates.heard) > QUESTIONS:
+            candidates.heard.popitem(last=False)
+    return candidates.heard[key]
+
+
+async def _scored(candidates: Candidates, query: str, embedder: Embedder | None) -> Floats:
     pieces = candidates.pieces
     words, standing, spreading = await in_thread(_by_words, candidates, query)
     total = standardise(spread(words, spreading, share=NEIGHBOUR_SHARE))
