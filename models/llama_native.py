@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from errors import ModelError
 from models.chat_template import ChatTemplate
-from models.llama_devices import placed
-from models.placement import Weights
+from models.llama_devices import Handles, handles, placed
+from models.placement import Weights, fallen_back
 
 WARNING: Final = 3
 """llama.cpp's log level from which lines are kept."""
@@ -77,21 +77,19 @@ class Native:
         self._log = llama_cpp.llama_log_callback(_written)
         llama_cpp.llama_log_set(self._log, ctypes.c_void_p(0))
         llama_cpp.llama_backend_init()
-        self.placement = placed(weights)
-        options = llama_cpp.llama_model_default_params()
-        options.n_gpu_layers = self.placement.gpu_layers if self.placement.gpu_layers >= 0 else weights.layers + 1
-        self._model: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), options)
-        if not self._model:
-            raise ModelError(
-                f"llama.cpp cannot load {path}.",
-                hint="The file may be damaged, of a newer format, or larger than the free memory.",
-            )
+        self.placement, devices = placed(weights)
+        self._model: Any = None
+        try:
+            self._load(weights, devices)
+        except ModelError:
+            if self.placement.gpu_layers == 0:
+                raise
+            if self._model:
+                llama_cpp.llama_model_free(self._model)
+            self.placement = fallen_back(self.placement)
+            self._load(weights, handles())
         self.vocabulary: Any = llama_cpp.llama_model_get_vocab(self._model)
         self.n_vocabulary = int(llama_cpp.llama_vocab_n_tokens(self.vocabulary))
-        recurrent = llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
-        if recurrent:
-            self.plan = replace(plan, sequences=min(plan.sequences, STATES))
-        self._context: Any = self._made_context(self.plan)
         self._memory: Any = llama_cpp.llama_get_memory(self._context)
         self._stopped = llama_cpp.ggml_abort_callback(lambda _data: stopped())
         llama_cpp.llama_set_abort_callback(self._context, self._stopped, ctypes.c_void_p(0))
@@ -244,6 +242,22 @@ class Native:
                 llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
 
     # --- inside ---
+
+    def _load(self, weights: Weights, devices: Handles) -> None:
+        """Load the file and make its context where the placement says."""
+        options = llama_cpp.llama_model_default_params()
+        options.devices = ctypes.addressof(devices)
+        options.n_gpu_layers = self.placement.gpu_layers if self.placement.gpu_layers >= 0 else weights.layers + 1
+        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self.path), options)
+        if not self._model:
+            raise ModelError(
+                f"llama.cpp cannot load {self.path}.",
+                hint="The file may be damaged, of a newer format, or larger than the free memory.",
+            )
+        recurrent = llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
+        if recurrent:
+            self.plan = replace(self.plan, sequences=min(self.plan.sequences, STATES))
+        self._context: Any = self._made_context(self.plan)
 
     def _made_context(self, plan: Plan) -> Any:
         options = llama_cpp.llama_context_default_params()

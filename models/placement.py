@@ -4,7 +4,7 @@ Pure arithmetic on what llama.cpp and the file's header say, so that every machi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 KEPT_FREE: Final = 0.1
@@ -25,6 +25,8 @@ class Device:
     name: str
     free: int
     """Bytes."""
+    integrated: bool = False
+    """Whether it is part of the processor and its memory the processor's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +52,27 @@ class Placement:
     reason: str
 
 
-def place(weights: Weights, devices: Sequence[Device], *, supports_offload: bool, cores: int) -> Placement:
-    """Return where the model goes: as many layers as fit in the free memory of the roomiest device."""
+def chosen_device(devices: Sequence[Device]) -> Device:
+    """Return the one device that layers go to: a card before graphics inside the processor, then the roomiest."""
+    return max(devices, key=lambda found: (not found.integrated, found.free))
+
+
+def place(weights: Weights, devices: Sequence[Device], *, backends: Sequence[str], cores: int) -> Placement:
+    """Return where the model goes: as many layers as fit in the free memory of the chosen device.
+
+    Args:
+        weights: What the model takes.
+        devices: What the build finds on this machine.
+        backends: The build's backends beside the processor's, by name.
+        cores: Of the processor.
+    """
     threads = max(1, min(MOST_THREADS, cores if cores <= FEW_CORES else cores // 2))
     cpu = f"{threads} of {cores} cores"
-    if not supports_offload:
-        reason = f"this build of llama.cpp has no GPU backend; {cpu}"
-        return Placement("CPU", "CPU", 0, threads, reason)
     if not devices:
-        return Placement("CPU", "CPU", 0, threads, f"this build of llama.cpp finds no GPU; {cpu}")
-    device = max(devices, key=lambda found: found.free)
+        looked = f"{' and '.join(backends)} of this build of llama.cpp found no GPU" if backends else ""
+        reason = looked or "this build of llama.cpp has no GPU backend"
+        return Placement("CPU", "CPU", 0, threads, f"{reason}; {cpu}")
+    device = chosen_device(devices)
     room = device.free * (1 - KEPT_FREE) - BUFFERS
     each = (weights.file_bytes + weights.context_bytes) / weights.layers
     fitting = max(0, int(room / each))
@@ -71,3 +84,9 @@ def place(weights: Weights, devices: Sequence[Device], *, supports_offload: bool
         return Placement("CPU", "CPU", 0, threads, f"{told}, {needed}: no layer fits; {cpu}")
     reason = f"{told}, {needed}: {fitting} of {weights.layers} layers; the rest on {cpu}"
     return Placement(device.backend, device.name, fitting, threads, reason)
+
+
+def fallen_back(placement: Placement) -> Placement:
+    """Return the placement of a model that its device did not take after all."""
+    reason = f"{placement.reason}; it could not be loaded there, so it runs on the processor"
+    return replace(placement, backend="CPU", device="CPU", gpu_layers=0, reason=reason)

@@ -18,7 +18,7 @@ from errors import ModelError
 from models.instructions import instructions_for
 from models.llama import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.memory import MemoryBudget
-from models.placement import Device, Weights, place
+from models.placement import Device, Weights, fallen_back, place
 from models.schema import bounded
 from models.worker import Limits
 from tests.llama_reference import Said, smol_weights, write_reranker
@@ -299,14 +299,33 @@ async def test_a_loaded_model_says_where_it_runs_and_why(stories: LlamaGenerator
 
 def test_layers_go_to_the_gpu_as_far_as_its_memory_reaches() -> None:
     weights = Weights(layers=30, file_bytes=3 * GIGABYTE, context_bytes=GIGABYTE)
-    whole = place(weights, [Device("CUDA", "card", 24 * GIGABYTE)], supports_offload=True, cores=16)
-    part = place(weights, [Device("Vulkan", "card", 3 * GIGABYTE)], supports_offload=True, cores=16)
-    none = place(weights, [Device("Metal", "chip", GIGABYTE // 2)], supports_offload=True, cores=16)
+    whole = place(weights, [Device("CUDA", "card", 24 * GIGABYTE)], backends=["CUDA"], cores=16)
+    part = place(weights, [Device("Vulkan", "card", 3 * GIGABYTE)], backends=["Vulkan"], cores=16)
+    none = place(weights, [Device("Metal", "chip", GIGABYTE // 2)], backends=["Metal"], cores=16)
     assert (whole.backend, whole.gpu_layers) == ("CUDA", -1)
     assert (part.backend, part.gpu_layers) == ("Vulkan", 16)
     assert (none.backend, none.gpu_layers, none.threads) == ("CPU", 0, 8)
     assert "no layer fits" in none.reason
-    assert "no GPU backend" in place(weights, [], supports_offload=False, cores=2).reason
+    assert "no GPU backend" in place(weights, [], backends=[], cores=2).reason
+    assert "Vulkan of this build of llama.cpp found no GPU" in place(weights, [], backends=["Vulkan"], cores=2).reason
+
+
+def test_a_card_comes_before_graphics_inside_the_processor_and_one_device_takes_all() -> None:
+    weights = Weights(layers=30, file_bytes=3 * GIGABYTE, context_bytes=GIGABYTE)
+    inside = Device("Vulkan", "inside", 24 * GIGABYTE, integrated=True)
+    cards = [Device("Vulkan", "small", 2 * GIGABYTE), inside, Device("Vulkan", "large", 3 * GIGABYTE)]
+    chosen = place(weights, cards, backends=["Vulkan"], cores=16)
+    assert (chosen.device, chosen.gpu_layers) == ("large", 16)
+    assert place(weights, [inside], backends=["Vulkan"], cores=16).gpu_layers == -1
+
+
+def test_a_model_that_its_card_did_not_take_says_so() -> None:
+    weights = Weights(layers=30, file_bytes=GIGABYTE, context_bytes=0)
+    first = place(weights, [Device("CUDA", "card", 24 * GIGABYTE)], backends=["CUDA"], cores=16)
+    after = fallen_back(first)
+    assert (after.backend, after.device, after.gpu_layers, after.threads) == ("CPU", "CPU", 0, first.threads)
+    assert first.reason in after.reason
+    assert "could not be loaded there" in after.reason
 
 
 @pytest.mark.parametrize(

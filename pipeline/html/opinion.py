@@ -34,8 +34,10 @@ REMEMBERED: Final = 8
 """Pages whose main text is remembered, so that the next part of one is not asked for again."""
 _TRUSTED: Final = frozenset({"code", "row"})
 """Kinds that are never overruled: it took 3% of the rows of tables on 23 development pages."""
-_MAY_BE_DATED: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d[./-]\d{1,2}[./-]\d\d(?!\d)")
-"""A year or a short date. A page without either has no date to find, and asking takes as long as reading it."""
+_YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
+_SHORT_DATE: Final = re.compile(r"\d[./-]\d{1,2}[./-]\d\d(?!\d)")
+"""A page without either has no date to find, and asking takes as long as reading it. Two patterns, each of which begins
+with a digit, so that the text is scanned for digits: as one they take five times as long."""
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _WORD: Final = re.compile(r"\w+")
 _LONGEST_NAME: Final = 80
@@ -49,7 +51,7 @@ Runs = set[tuple[str, ...]]
 
 def find_metadata(html: str, url: str) -> Metadata:
     """Return the metadata that trafilatura finds; empty where it fails, or the page is undated or over `LARGEST`."""
-    if len(html) > LARGEST or not _MAY_BE_DATED.search(html):
+    if len(html) > LARGEST or not (_YEAR.search(html) or _SHORT_DATE.search(html)):
         return Metadata()
     # Half a second of imports that pages which say their own date never need.
     from trafilatura.metadata import extract_metadata  # noqa: PLC0415

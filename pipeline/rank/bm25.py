@@ -37,10 +37,13 @@ class BM25:
         self._numbers = _Numbers()
         terms: list[int] = []
         lengths = np.zeros(len(texts), dtype=np.int64)
+        known: dict[str, list[int]] = {}  # all pieces of a section have the same headings above them
         for i, text in enumerate(texts):
-            before = len(terms)
-            terms.extend(map(self._numbers.__getitem__, index_terms(text, language=language)))
-            lengths[i] = len(terms) - before
+            numbers = known.get(text)
+            if numbers is None:
+                numbers = known[text] = list(map(self._numbers.__getitem__, index_terms(text, language=language)))
+            terms.extend(numbers)
+            lengths[i] = len(numbers)
         self._terms = np.asarray(terms, dtype=np.int32)
         self._text_of = np.repeat(np.arange(len(texts)), lengths)
         mean = lengths.mean() if terms else 1.0
