@@ -48,6 +48,8 @@ class Header:
     file_bytes: int = 0
     classifies: bool = False
     """Whether it carries a classification head, which a reranker needs."""
+    output_bytes: int = 0
+    """Bytes of the layer that makes logits; of the token embedding where the two are one."""
 
 
 def read_header(path: Path) -> Header:
@@ -61,6 +63,7 @@ def read_header(path: Path) -> Header:
             reader = _Reader(data)
             values = reader.values()
             tensors = reader.tensors()
+            sizes = _sizes(tensors, end=reader.remaining())
             file_bytes = len(data)
         architecture = str(values["general.architecture"])
         return Header(
@@ -75,6 +78,7 @@ def read_header(path: Path) -> Header:
             token_bytes=_token_bytes(values, architecture),
             file_bytes=file_bytes,
             classifies=any(name.startswith("cls.") for name in tensors),
+            output_bytes=sizes.get("output.weight", sizes.get("token_embd.weight", 0)),
         )
     except OSError as error:
         raise ModelError(f"Cannot read the model {path}: {error.strerror}.", hint="Check the path.") from error
@@ -100,6 +104,13 @@ def _token_bytes(values: Mapping[str, object], architecture: str) -> int:
     return layers * min(sharing, heads) * (key + value) * BYTES_A_NUMBER
 
 
+def _sizes(places: Mapping[str, int], *, end: int) -> dict[str, int]:
+    """Return each tensor's bytes: up to where the next one begins."""
+    order = sorted(places, key=lambda name: places[name])
+    ends = [places[name] for name in order[1:]] + [end]
+    return {name: max(0, after - places[name]) for name, after in zip(order, ends, strict=False)}
+
+
 class _Reader:
     """Walks the key-value part from its beginning."""
 
@@ -122,16 +133,21 @@ class _Reader:
             found[key] = self._value(self._take("<I")[0])
         return found
 
-    def tensors(self) -> list[str]:
-        """Return the tensors' names, which stand after the values."""
-        names = []
+    def tensors(self) -> dict[str, int]:
+        """Return the tensors' names, which stand after the values, and where the data of each begins."""
+        places = {}
         for _ in range(self._tensors):
-            names.append(self._string().decode("utf-8", "replace"))
+            name = self._string().decode("utf-8", "replace")
             (dimensions,) = self._take("<I")
             if dimensions > MOST_DIMENSIONS:
                 raise ValueError(f"a tensor of {dimensions} dimensions")
-            self._at += dimensions * 8 + 4 + 8  # lengths, kind of number, place
-        return names
+            self._at += dimensions * 8 + 4  # lengths, kind of number
+            (places[name],) = self._take("<Q")
+        return places
+
+    def remaining(self) -> int:
+        """Return the bytes after what was read."""
+        return len(self._data) - self._at
 
     def _value(self, kind: int) -> object:
         if kind == STRING:

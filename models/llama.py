@@ -120,7 +120,7 @@ class _Gguf:
                 "role": self._role,
                 "context": self._context,
                 "width": self._width,
-                "weights": (header.layers + 1, header.file_bytes, context_bytes),
+                "weights": (header.layers + 1, header.file_bytes, context_bytes, header.output_bytes),
             }
             self._worker = Worker(
                 "models.llama_process",

@@ -33,8 +33,8 @@ class Arguments(TypedDict):
     context: int
     width: int
     """Numbers that come out for a text."""
-    weights: tuple[int, int, int]
-    """Layers, bytes of the file, bytes of the whole context."""
+    weights: tuple[int, int, int, int]
+    """Layers, bytes of the file, of the whole context, of the output layer."""
     wide: bool
     """Whether keys and values are kept as 32-bit floats."""
     idle_seconds: float

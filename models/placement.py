@@ -38,6 +38,8 @@ class Weights:
     file_bytes: int
     context_bytes: int
     """Of the whole context's keys and values."""
+    output_bytes: int = 0
+    """Of the output layer's weights, the first to go to a device: many blocks' worth where the vocabulary is large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,8 @@ def place(weights: Weights, devices: Sequence[Device], *, backends: Sequence[str
         return Placement("CPU", "CPU", 0, threads, f"{reason}; {cpu}")
     device = chosen_device(devices)
     room = device.free * (1 - KEPT_FREE) - BUFFERS
-    each = (weights.file_bytes + weights.context_bytes) / weights.layers
-    fitting = max(0, int(room / each))
+    block = (weights.file_bytes - weights.output_bytes + weights.context_bytes) / max(1, weights.layers - 1)
+    fitting = 1 + int((room - weights.output_bytes) / block) if room > weights.output_bytes else 0
     told = f"{device.backend} ({device.name}) has {device.free / 1e9:.1f} GB free"
     needed = f"the model needs {(weights.file_bytes + weights.context_bytes + BUFFERS) / 1e9:.1f} GB"
     if fitting >= weights.layers:

@@ -258,6 +258,14 @@ def test_a_million_siblings_end_soon_in_bounded_memory() -> None:
     assert text_of(root).count("x") == 1_000_000
 
 
+def test_behind_300_000_tags_plain_leaves_keep_their_words_and_hidden_ones_stay_hidden() -> None:
+    page = "<p>x</p>" * 310_000 + "<div hidden><p>secret</p></div><p>one</p><span>two</span><p class=a>three</p>"
+    words = text_of(clean(page)).split()
+    assert words.count("x") == 310_000
+    assert words[-3:] == ["one", "two", "three"]
+    assert "secret" not in words
+
+
 def test_words_of_a_select_stand_once_and_in_their_order() -> None:
     page = "<select><button><selectedcontent></selectedcontent></button><option>one<option>two</select>"
     assert text_of(clean(page)) == "one two"

@@ -319,6 +319,16 @@ def test_a_card_comes_before_graphics_inside_the_processor_and_one_device_takes_
     assert place(weights, [inside], backends=["Vulkan"], cores=16).gpu_layers == -1
 
 
+def test_a_large_vocabulary_is_counted_whole_since_it_goes_to_the_card_first() -> None:
+    card = [Device("Vulkan", "card", 3 * GIGABYTE)]
+    even = Weights(layers=30, file_bytes=4 * GIGABYTE, context_bytes=0, output_bytes=4 * GIGABYTE // 30)
+    heavy = Weights(layers=30, file_bytes=4 * GIGABYTE, context_bytes=0, output_bytes=GIGABYTE)
+    assert place(even, card, backends=["Vulkan"], cores=2).gpu_layers == 16
+    assert place(heavy, card, backends=["Vulkan"], cores=2).gpu_layers == 12
+    tight = [Device("Vulkan", "card", int(1.5 * GIGABYTE))]
+    assert place(heavy, tight, backends=["Vulkan"], cores=2).gpu_layers == 0
+
+
 def test_a_model_that_its_card_did_not_take_says_so() -> None:
     weights = Weights(layers=30, file_bytes=GIGABYTE, context_bytes=0)
     first = place(weights, [Device("CUDA", "card", 24 * GIGABYTE)], backends=["CUDA"], cores=16)

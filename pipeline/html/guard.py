@@ -26,6 +26,11 @@ _ROOM: Final = 65_000
 """Bytes below which no page has room for that many: there are not enough short names."""
 MAX_FORMATTING: Final = 64
 """Different formatting tags (same name and attributes count once); the most on 495 real pages is 63."""
+MANY: Final = 300_000
+"""Tags behind which leaves without attributes are only blanks between words, on a page of twice as many: cleaning keeps
+no structure there either (`clean.MAX_NODES`), and a million leaves take Lexbor up to 1 s and 400 MB. Real pages have
+some 15,000 in a MB, and the one with the most 19,000."""
+_PLAIN_LEAF: Final = re.compile(rb"<(p|div|span|option)>([^<]*)</\1>")
 MAX_ROOTS: Final = 32
 """Different `html` and `body` tags; their attributes gather on one element. The most on 495 real pages is 4."""
 
@@ -79,8 +84,17 @@ def parse(html: str) -> LexborNode | None:
         source = html.encode("utf-8", "replace")
         if not _is_harmless(source):
             source = rebuild(html).encode("utf-8", "replace")
+    if source.count(b"<") > 2 * MANY:
+        source = _without_plain_leaves(source)
     # With events each option of a `select` is looked at anew for every further one.
     return LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
+
+
+def _without_plain_leaves(source: bytes) -> bytes:
+    """Return `source` with the tags of plain leaves replaced by blanks, from the tag `MANY` on."""
+    tail = source.split(b"<", MANY)[-1]
+    head = source[: len(source) - len(tail) - 1]
+    return head + _PLAIN_LEAF.sub(rb" \2 ", b"<" + tail)
 
 
 def _without_scripts(html: str) -> str:
