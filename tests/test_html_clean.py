@@ -266,6 +266,23 @@ def test_behind_300_000_tags_plain_leaves_keep_their_words_and_hidden_ones_stay_
     assert "secret" not in words
 
 
+@pytest.mark.parametrize(
+    ("begin", "leaf", "end"),
+    [
+        ("<dl>", "<dt>a<dd>b", "</dl>"),
+        ("<table>", "<tr><td>a</td><td>b</td></tr>", "</table>"),
+        ("<ul>", "<li>a</li>\n<li>b</li>", "</ul>"),
+        ("<select>", "<option>a<option>b", "</select>"),
+        ("", "<div>a</div><span>b</span>", ""),
+    ],
+)
+def test_joined_leaves_keep_their_words_in_order_and_what_follows_stands_outside(
+    begin: str, leaf: str, end: str
+) -> None:
+    words = text_of(clean(f"{begin}{leaf * 310_000}{end}<p>last</p>")).split()
+    assert words == [*["a", "b"] * 310_000, "last"]
+
+
 def test_words_of_a_select_stand_once_and_in_their_order() -> None:
     page = "<select><button><selectedcontent></selectedcontent></button><option>one<option>two</select>"
     assert text_of(clean(page)) == "one two"

@@ -27,10 +27,18 @@ _ROOM: Final = 65_000
 MAX_FORMATTING: Final = 64
 """Different formatting tags (same name and attributes count once); the most on 495 real pages is 63."""
 MANY: Final = 300_000
-"""Tags behind which leaves without attributes are only blanks between words, on a page of twice as many: cleaning keeps
-no structure there either (`clean.MAX_NODES`), and a million leaves take Lexbor up to 1 s and 400 MB. Real pages have
-some 15,000 in a MB, and the one with the most 19,000."""
-_PLAIN_LEAF: Final = re.compile(rb"<(p|div|span|option)>([^<]*)</\1>")
+"""Tags behind which neighbouring leaves without attributes become one, on a page of twice as many: cleaning keeps no
+structure there either (`clean.MAX_NODES`), and a million leaves take Lexbor up to 1 s and 400 MB. Real pages have some
+15,000 in a MB, and the one with the most 19,000."""
+_PLAIN_LEAVES: Final = re.compile(
+    b"|".join(
+        [b"(?:<%b>[^<]*(?:</%b>\\s*)?){2,64}" % (name, name) for name in (b"d[dt]", b"li", b"option", b"p", b"t[dh]")]
+        + [b"(?:<%b>[^<]*</%b>\\s*){2,64}" % (name, name) for name in (b"div", b"span")]
+    )
+)
+"""Whole elements of one kind: a start tag of those that need an end has its own, and the first of them closes what it
+would have closed, so what stands around stays as it was."""
+_TAG: Final = re.compile(rb"<[^>]*>")
 MAX_ROOTS: Final = 32
 """Different `html` and `body` tags; their attributes gather on one element. The most on 495 real pages is 4."""
 
@@ -79,22 +87,29 @@ def parse(html: str) -> LexborNode | None:
     if b"\0" in source:
         html = html.replace("\0", "")
         source = source.replace(b"\0", b"")
+    if source.count(b"<") > 2 * MANY:
+        source = _with_leaves_joined(source)
+        html = source.decode("utf-8", "replace")
     if len(source) > SMALL and not _is_harmless(source):
         html = _without_scripts(html)
         source = html.encode("utf-8", "replace")
         if not _is_harmless(source):
             source = rebuild(html).encode("utf-8", "replace")
-    if source.count(b"<") > 2 * MANY:
-        source = _without_plain_leaves(source)
     # With events each option of a `select` is looked at anew for every further one.
     return LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
 
 
-def _without_plain_leaves(source: bytes) -> bytes:
-    """Return `source` with the tags of plain leaves replaced by blanks, from the tag `MANY` on."""
-    tail = source.split(b"<", MANY)[-1]
-    head = source[: len(source) - len(tail) - 1]
-    return head + _PLAIN_LEAF.sub(rb" \2 ", b"<" + tail)
+def _with_leaves_joined(source: bytes) -> bytes:
+    """Return `source` with runs of plain leaves joined into their first, from the tag `MANY` on."""
+    tail = b"<" + source.split(b"<", MANY)[-1]
+    return source[: len(source) - len(tail)] + _PLAIN_LEAVES.sub(_joined, tail)
+
+
+def _joined(run: re.Match[bytes]) -> bytes:
+    leaves = run[0]
+    first = leaves.index(b">") + 1
+    ended = leaves.startswith(b"</", leaves.rindex(b"<"))
+    return leaves[:first] + _TAG.sub(b" ", leaves[first:]) + (b"</" + leaves[1:first] if ended else b"")
 
 
 def _without_scripts(html: str) -> str:
