@@ -106,7 +106,12 @@ class _Reader:
         """Read a container; one that holds a single text, as most do, is a unit at once."""
         only = node.children[0] if len(node.children) == 1 else None
         if not isinstance(only, str):
-            self._push(node, path, kind, mark=mark, lead=lead)
+            if any(child.breaks for child in node.children if isinstance(child, Node)):
+                self._push(node, path, kind, mark=mark, lead=lead)
+            else:
+                frame = _Frame(node, path, kind, mark, headings=None, lead=lead)
+                frame.run = list(node.children)
+                self._flush(frame)
             return
         text = " ".join(only.split())
         if text:
