@@ -20,9 +20,9 @@ from server.settings import Settings
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 """Hosts that only this machine reaches."""
 _TURN_SECONDS: Final = 0.002
-"""How long one thread keeps Python to itself while another waits; an answer takes several turns. Worst ping during a page
-of 4 MB, and six pages of 2 s at once (`bench.fetch`, three quiet runs each): Python's own 5 ms 34 to 44 ms and 2.16 s,
-2 ms 29 to 31 ms and 2.15 to 2.17 s, 1 ms 27 to 29 ms and 2.17 to 2.21 s."""
+"""How long one thread keeps Python to itself while another waits; an answer takes several turns. Worst ping during a
+page of 4 MB, and six pages of 2 s at once (`bench.fetch`, three quiet runs each): Python's own 5 ms 34 to 44 ms and
+2.16 s, 2 ms 29 to 31 ms and 2.15 to 2.17 s, 1 ms 27 to 29 ms and 2.17 to 2.21 s."""
 
 
 def serve_stdio(settings: Settings) -> None:
