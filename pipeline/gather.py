@@ -9,12 +9,12 @@ from typing import Final
 
 import anyio
 
-from errors import SourceError, SourceTimeout
+from errors import SourceError
 from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse_model import Parser, parse
 from pipeline.services import Services
-from pipeline.sources import open_source
+from pipeline.sources import failure_of, open_source
 from pipeline.work import Report
 
 FETCH_SHARE: Final = 0.4
@@ -103,7 +103,7 @@ async def _fetch_all(
         try:
             documents[url] = await open_source(url, services)
         except SourceError as error:
-            failures[url] = Failure(url, str(error), late=isinstance(error, SourceTimeout))
+            failures[url] = failure_of(url, error)
 
     seconds = services.seconds * FETCH_SHARE
     with anyio.move_on_after(seconds):

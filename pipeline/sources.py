@@ -71,14 +71,15 @@ async def load_sources(sources: Sequence[str], services: Services, *, seconds: f
                 source=name,
                 hint="Repeat the call; it goes on from the cache.",
             )
-    failures = [*failed, *(_failure(errors[i]) for i in sorted(errors))]
+    failures = [*failed, *(failure_of(errors[i].source, errors[i]) for i in sorted(errors))]
     if not documents:
         _raise_failures(errors, failures)
     return Loaded(tuple(documents[i] for i in sorted(documents)), tuple(failures))
 
 
-def _failure(error: SourceError) -> Failure:
-    return Failure(error.source, str(error), late=isinstance(error, SourceTimeout))
+def failure_of(source: str, error: SourceError) -> Failure:
+    """Return what an answer says of a source that could not be had, and whether it was only late."""
+    return Failure(source, str(error), late=isinstance(error, SourceTimeout))
 
 
 def _raise_failures(errors: dict[int, SourceError], failures: Sequence[Failure]) -> None:

@@ -42,14 +42,13 @@ class OriginPools(httpcore2.AsyncConnectionPool):
         self._backend = network_backend
         self._most = max_connections
         self._clock = clock
-        self._pools: dict[str, httpcore2.AsyncConnectionPool] = {}
-        """The one used last at the end."""
-        self._used: dict[str, float] = {}
+        self._pools: dict[str, tuple[httpcore2.AsyncConnectionPool, float]] = {}
+        """With the time of the last use; the one used last at the end."""
 
     @property
     def connections(self) -> list[httpcore2.AsyncConnectionInterface]:
         """All connections that are open or being opened."""
-        return [connection for pool in self._pools.values() for connection in pool.connections]
+        return [connection for pool, _ in self._pools.values() for connection in pool.connections]
 
     async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
         """Send a request over a connection to its origin.
@@ -59,18 +58,17 @@ class OriginPools(httpcore2.AsyncConnectionPool):
         """
         await self._close_old()
         origin = str(request.url.origin)
-        pool = self._pools.pop(origin, None) or self._new()
+        known = self._pools.pop(origin, None)
+        pool = self._new() if known is None else known[0]
         # No await between here and the pool's own bookkeeping: it counts the request before it waits for anything.
-        self._pools[origin] = pool
-        self._used[origin] = self._clock()
+        self._pools[origin] = pool, self._clock()
         return await pool.handle_async_request(request)
 
     async def aclose(self) -> None:
         """Close all connections."""
         pools = list(self._pools.values())
         self._pools.clear()
-        self._used.clear()
-        for pool in pools:
+        for pool, _ in pools:
             await pool.aclose()
 
     def _new(self) -> httpcore2.AsyncConnectionPool:
@@ -88,11 +86,11 @@ class OriginPools(httpcore2.AsyncConnectionPool):
         """Close what was not used for a while, and the oldest beyond `_MOST_ORIGINS`."""
         stale = self._clock() - _IDLE_SECONDS
         closing: list[httpcore2.AsyncConnectionPool] = []
-        for origin, pool in list(self._pools.items()):
-            if self._used[origin] > stale and len(self._pools) < _MOST_ORIGINS:
+        for origin, (pool, used) in list(self._pools.items()):
+            if used > stale and len(self._pools) < _MOST_ORIGINS:
                 break
             if all(connection.is_idle() for connection in pool.connections):
-                del self._pools[origin], self._used[origin]
+                del self._pools[origin]
                 closing.append(pool)
         for pool in closing:
             await pool.aclose()

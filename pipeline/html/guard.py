@@ -83,15 +83,11 @@ def parse(html: str) -> LexborNode | None:
 
     Time and memory are linear in the length of `html`, whatever it holds.
     """
-    source = html.encode("utf-8", "replace")
-    if b"\0" in source:
-        html = html.replace("\0", "")
-        source = source.replace(b"\0", b"")
+    source = html.encode("utf-8", "replace").replace(b"\0", b"")
     if source.count(b"<") > 2 * MANY:
         source = _with_leaves_joined(source)
-        html = source.decode("utf-8", "replace")
     if len(source) > SMALL and not _is_harmless(source):
-        html = _without_scripts(html)
+        html = _without_scripts(source.decode())
         source = html.encode("utf-8", "replace")
         if not _is_harmless(source):
             source = rebuild(html).encode("utf-8", "replace")
