@@ -29,9 +29,11 @@ def serve_stdio(settings: Settings) -> None:
     """Serve one client until its end of stdin, then leave the process."""
     with _stdout_kept_clean():
         from server.app import build_server  # noqa: PLC0415  heavy imports may print; stdout is diverted here
+        from server.memory import give_back_large_blocks  # noqa: PLC0415  as the line above
 
         server = build_server(settings, own_signals=True)
     drop_what_nobody_reads()
+    give_back_large_blocks()
     sys.setswitchinterval(_TURN_SECONDS)
     server.run("stdio")
     # Not flushed: fd 1 is the wire again, and what is left in a buffer is some library's print. Threads that were
@@ -48,6 +50,7 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
     import uvicorn  # noqa: PLC0415  only this transport needs it
 
     from server.http import build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
+    from server.memory import give_back_large_blocks  # noqa: PLC0415  as the line above
 
     guarded = settings.http_tokens or settings.http_issuer
     if host not in LOOPBACK and not guarded and not open_to_all:
@@ -55,6 +58,7 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
             f"{host} can be reached by others, and nothing says who may call.",
             hint="Set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER, or pass --without-auth on a network that you trust.",
         )
+    give_back_large_blocks()
     app = build_app(settings, host=host, port=port, allowed_hosts=allowed_hosts)
     sys.setswitchinterval(_TURN_SECONDS)
     uvicorn.run(app, host=host, port=port, log_level=settings.log_level.lower(), server_header=False)

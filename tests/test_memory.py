@@ -1,11 +1,14 @@
-"""Garbage in a process that serves: looked for when it is quiet, and Python's own ways come back at the end."""
+"""Memory of a process that serves: garbage looked for when it is quiet, and the room of large pages given back."""
 
 import gc
+import subprocess
+import sys
 
 import anyio
 import pytest
 
 from server.memory import LOOK_SECONDS, collect_when_quiet
+from tests.support import ROOT
 
 pytestmark = pytest.mark.anyio
 
@@ -35,3 +38,36 @@ async def test_old_garbage_is_freed_at_a_quiet_moment_and_never_in_between() -> 
     assert alive < 20_000
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
+
+
+PAGES = """
+import sys
+from pathlib import Path
+from server.memory import give_back_large_blocks
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+if sys.argv[1] == "server" and not give_back_large_blocks():
+    raise SystemExit("no such call")
+before = resident()
+for size in (24_000_000, 20_000_000):  # the first teaches glibc the size; the second then lies in its heap
+    page = b"x" * size
+    kept = b"x" * 900_000  # above the page, which holds the heap's end where it is
+    del page
+print(resident() - before)
+"""
+
+
+def test_room_of_a_large_page_is_the_systems_again_in_a_server_and_not_in_plain_python() -> None:
+    if not sys.platform.startswith("linux"):
+        pytest.skip("the bound is glibc's")
+
+    def left(who: str) -> float:
+        ran = subprocess.run([sys.executable, "-c", PAGES, who], cwd=ROOT, capture_output=True, text=True, check=False)
+        if "no such call" in ran.stderr:
+            pytest.skip("this C library has no such bound")
+        return float(ran.stdout)
+
+    assert left("plain") > 15
+    assert left("server") < 5
