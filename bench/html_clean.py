@@ -17,6 +17,7 @@ import hashlib
 import importlib
 import json
 import re
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -39,6 +40,10 @@ RUN: Final = 4
 UNBOUNDED: Final = 10_000_000
 SECONDS: Final = 2.0
 """Most seconds of processor time for cleaning a hostile page."""
+SIZES: Final = (10_000, 100_000, 1_000_000, 10_000_000)
+GROWTH: Final = 2.0
+"""Most time for a MB of 10, against that for a MB of one."""
+_BODY: Final = re.compile(r"<body[^>]*>(.*)</body>", re.DOTALL | re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
 _MAIN: Final = "main, article, [role=main], #mw-content-text, #content"
 _AROUND: Final = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary], .navbox, .catlinks"
@@ -264,12 +269,38 @@ def print_hostile() -> int:
     over = 0
     for name, make in HOSTILE.items():
         html = make()
-        begin = time.process_time()
-        clean(html)
-        seconds = time.process_time() - begin
+        seconds = _seconds(html)
         over += seconds > SECONDS
         print(f"  {name:34} {seconds:5.2f} s{'  SHORT' if seconds > SECONDS else ''}")
     return over
+
+
+def print_growth() -> int:
+    """Print time and memory of cleaning 10 kB to 10 MB of real bodies in a row; return how many bars fall short."""
+    bodies = ""
+    for path in sorted(DATA.glob("*.gz")):
+        body = _BODY.search(gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
+        bodies += f"<section>{body[1] if body else ''}</section>"
+        if len(bodies) >= SIZES[-1]:
+            break
+    rates: dict[int, float] = {}
+    for size in SIZES:
+        html = "<!doctype html><html><body>" + bodies[:size]
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        rates[size] = min(_seconds(html) for _ in range(3)) / size * 1e6
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
+        print(
+            f"  {size / 1e6:5.2f} MB of real bodies {rates[size] * 1e3:20.1f} ms/MB, the peak of memory {grown:+.0f} MB"
+        )
+    ratio = rates[SIZES[-1]] / rates[SIZES[-2]]
+    print(f"  time for a MB, of {SIZES[-1] / 1e6:.0f} against of {SIZES[-2] / 1e6:.0f}: {ratio:.2f} (at most {GROWTH})")
+    return int(ratio > GROWTH)
+
+
+def _seconds(html: str) -> float:
+    begin = time.process_time()
+    clean(html)
+    return time.process_time() - begin
 
 
 def main() -> int:
@@ -281,7 +312,7 @@ def main() -> int:
     if not DATA.is_dir():
         print("not measured: ../shared/data is not beside this checkout")
         return 0
-    short = print_hostile()
+    short = print_growth() + print_hostile()
     if not given.check:
         print_speed(given.every)
     lines = print_plain(10 if given.check else given.every)

@@ -256,6 +256,32 @@ def test_time_grows_no_faster_than_a_hostile_page(shape: str) -> None:
     assert depth(clean(long)) <= 260
 
 
+def test_a_large_page_of_whole_elements_is_parsed_as_it_is_written() -> None:
+    page = "<section><ul>" + '<li><a href="/x"><b>bold</b><br></a><div>text</div></li>' * 10_000 + "</ul></section>"
+    root = parse(page)
+    assert root is not None
+    assert len(root.css("b")) == 10_000  # written anew, it would have none
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<form><table><form>x</form></table><form><table>x</table></form><table></table>",
+        "<div><!-- </div> -->",
+        '<di<b>x</b>v a="1"></div>',
+        "<div title='<p>' x=\"</p></div>\">",
+        "<div><object></div></object>",
+        "<div><textarea><b>x</b></div></textarea>",
+    ],
+)
+def test_elements_that_only_look_closed_do_not_make_a_deep_tree(unit: str) -> None:
+    level = [node for node in (parse(unit * 12_000),) if node is not None]
+    deepest = 0
+    while level:
+        deepest, level = deepest + 1, [child for node in level for child in node.iter()]
+    assert 100 < deepest < 300  # as they stand, each unit adds one
+
+
 def test_a_million_siblings_end_soon_in_bounded_memory() -> None:
     begin = time.process_time()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

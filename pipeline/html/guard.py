@@ -42,8 +42,28 @@ _TAG: Final = re.compile(rb"<[^>]*>")
 MAX_ROOTS: Final = 32
 """Different `html` and `body` tags; their attributes gather on one element. The most on 495 real pages is 4."""
 
-_LEAF: Final = re.compile(rb"""<([a-zA-Z][a-zA-Z0-9]*)(?:\s+[\w:-]+(?:=(?:"[^"<>]*"|[^\s"'<>=`]+))?)*+\s*>[^<]*</\1>""")
-_EMPTY: Final = re.compile(rb"<(?:br|img|meta|link|input|hr)\b", re.IGNORECASE)
+_SET: Final = rb"""(?:\s++[\w:.-]++(?:=(?:"[^"<>\0]*+"|'[^'<>\0]*+'|[^\s"'<>=`\0]++))?+)*+\s*+"""
+"""Attributes in the strictest syntax, where no other reading of quotes is possible."""
+_FLAT: Final = rb"<(?:br|hr|img|meta)\b" + _SET + rb"/?>|<(?:input|link|source|wbr)\b" + _SET + rb"/>|<!--[^<>\0]*+-->"
+"""What never holds anything: inside of `svg` and `math` an `input` does, unless it ends itself."""
+_NESTED_IN_ONE: Final = 3
+
+
+def _whole_elements() -> re.Pattern[bytes]:
+    """Return the pattern of elements that hold, up to `_NESTED_IN_ONE` levels deep, text and such elements alone.
+
+    Not of forms: inside of a form the end tag of another closes the outer one, and what lies between stays open.
+    """
+    whole = b""
+    for group in range(_NESTED_IN_ONE, 0, -1):
+        held = b"|".join(filter(None, (_FLAT, whole)))
+        whole = rb"<(?!(?i:form)\b)([a-zA-Z][a-zA-Z0-9-]*+)%b>[^<]*+(?:(?:%b)[^<]*+)*+</\%d\s*+>" % (_SET, held, group)
+    return re.compile(b"|".join((_FLAT, whole)))  # this order: no `br` is asked for its end in vain
+
+
+_WHOLE: Final = _whole_elements()
+_ROUNDS: Final = 6
+"""Most times that whole elements are taken out; 10 MB of real pages need two."""
 _LONG_TAG: Final = re.compile(rb"<[a-zA-Z][^>]{600,}")
 _GOING_ON: Final = re.compile(
     rb"""=(?=\s*+(?:"[^">]*+>[^"]*+"([^>]*)|'[^'>]*+>[^']*+'([^>]*)))""",
@@ -87,10 +107,9 @@ def parse(html: str) -> LexborNode | None:
     if source.count(b"<") > 2 * MANY:
         source = _with_leaves_joined(source)
     if len(source) > SMALL and not _is_harmless(source):
-        html = _without_scripts(source.decode())
-        source = html.encode("utf-8", "replace")
+        source = _without_scripts(source)
         if not _is_harmless(source):
-            source = rebuild(html).encode("utf-8", "replace")
+            source = rebuild(source.decode()).encode()
     # With events each option of a `select` is looked at anew for every further one.
     return LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
 
@@ -108,38 +127,44 @@ def _joined(run: re.Match[bytes]) -> bytes:
     return leaves[:first] + _TAG.sub(b" ", leaves[first:]) + (b"</" + leaves[1:first] if ended else b"")
 
 
-def _without_scripts(html: str) -> str:
-    """Return `html` without script elements, whose text looks like tags to the counts."""
-    lowered = html.lower()
-    if len(lowered) != len(html):  # a few capitals grow when lowered, and places would no longer agree
-        return html
-    kept: list[str] = []
+def _without_scripts(source: bytes) -> bytes:
+    """Return `source` without script elements, whose text looks like tags to the counts."""
+    lowered = source.lower()
+    kept: list[bytes] = []
     position = 0
-    while (start := lowered.find("<script", position)) >= 0:
-        kept.append(html[position:start])
-        end = lowered.find("</script", start)
-        position = lowered.find(">", end) + 1 if end >= 0 else 0
+    while (start := lowered.find(b"<script", position)) >= 0:
+        kept.append(source[position:start])
+        end = lowered.find(b"</script", start)
+        position = lowered.find(b">", end) + 1 if end >= 0 else 0
         if not position:
-            return "".join(kept)
-    kept.append(html[position:])
-    return "".join(kept)
+            return b"".join(kept)
+    kept.append(source[position:])
+    return b"".join(kept)
 
 
 def _is_harmless(source: bytes) -> bool:
     """Whether simple upper bounds of depth, attributes and open formatting elements are all below their limits."""
-    opened = source.count(b"<")
-    if opened > MAX_OPEN:
-        opened -= source.count(b"</")
-    if opened > MAX_OPEN:
-        # An element that is closed by the very next tag, written in the strictest syntax, adds no depth.
-        opened -= len(_LEAF.findall(source))
-    if opened > MAX_OPEN:
-        opened -= len(_EMPTY.findall(source))
-    if opened > MAX_OPEN or (len(source) > _ROOM and _attribute_work(source) > MAX_ATTRIBUTES**2):
-        return False
-    gathering = set(_GATHERING.findall(source))
-    roots = sum(tag[1:5].lower() in _ROOTS for tag in gathering)
-    return roots <= MAX_ROOTS and len(gathering) - roots <= MAX_FORMATTING
+    return (len(source) <= _ROOM or _attribute_work(source) <= MAX_ATTRIBUTES**2) and _leaves_little_open(source)
+
+
+def _leaves_little_open(source: bytes) -> bool:
+    """Whether few elements can be open at once.
+
+    An element that is closed by the very next tag, both written in the strictest syntax, adds nothing to what is open
+    behind it and is taken out; then its parent may be such an element. A NUL, which no page holds any more, marks the
+    place: a tag that such a place is part of is not what it seems to be, and stays.
+    """
+    for _ in range(_ROUNDS):
+        left = source.count(b"<")
+        if left <= MAX_OPEN or left - source.count(b"</") <= MAX_OPEN:
+            gathering = set(_GATHERING.findall(source))
+            roots = sum(tag[1:5].lower() in _ROOTS for tag in gathering)
+            if roots <= MAX_ROOTS and len(gathering) - roots <= MAX_FORMATTING:
+                return True
+        source = _WHOLE.sub(b"\0", source)
+        if left - source.count(b"<") < left // 20:
+            break
+    return False
 
 
 def _attribute_work(source: bytes) -> int:
