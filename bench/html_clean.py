@@ -65,6 +65,9 @@ Cells = tuple[set[str], ...]
 HOSTILE: Final[dict[str, Callable[[], str]]] = {
     "200,000 nested": lambda: "<div>" * 200_000 + "x",
     "a million siblings": lambda: "<p>x</p>" * 1_000_000,
+    "10 MB of elements with attributes": lambda: ("<div>" + "<b a='1'>x</b><br>" * 20) * 28_000,
+    "10 MB of line breaks": lambda: "<div>" + "<br>" * 2_500_000,
+    "10 MB of definition terms": lambda: "<dl>" + "<dt>a<dd>b" * 1_000_000,
     "fake end tags in comments": lambda: "<div><!--</div>-->" * 100_000 + "x",
     "nested definition lists": lambda: "<dl><dd>" * 60_000 + "x",
     "a tag with 200,000 attributes": lambda: "<div " + " ".join(f"a{i}=1" for i in range(200_000)) + ">x",

@@ -27,18 +27,24 @@ _ROOM: Final = 65_000
 MAX_FORMATTING: Final = 64
 """Different formatting tags (same name and attributes count once); the most on 495 real pages is 63."""
 MANY: Final = 300_000
-"""Tags behind which neighbouring leaves without attributes become one, on a page of twice as many: cleaning keeps no
+"""Tags behind which neighbouring leaves without attributes become one, on a page of more than `MOST`: cleaning keeps no
 structure there either (`clean.MAX_NODES`), and a million leaves take Lexbor up to 1 s and 400 MB. Real pages have some
 15,000 in a MB, and the one with the most 19,000."""
+MOST: Final = 450_000
+"""Tags behind which a page is not read, its joined leaves counting once; so many take 1.9 s and 250 MB."""
+_NEED_NO_END: Final = (b"d[dt]", b"li", b"option", b"p", b"t[dh]")
+_NEED_AN_END: Final = b"|".join(
+    b"abbr a bdi b cite code del dfn div em i ins kbd mark q samp small span strong sub sup s tt u var".split()
+)
 _PLAIN_LEAVES: Final = re.compile(
-    b"|".join(
-        [b"(?:<%b>[^<]*(?:</%b>\\s*)?){2,64}" % (name, name) for name in (b"d[dt]", b"li", b"option", b"p", b"t[dh]")]
-        + [b"(?:<%b>[^<]*</%b>\\s*){2,64}" % (name, name) for name in (b"div", b"span")]
-    )
+    b"<(?:"
+    + b"|".join(rb"%b>[^<]*(?:</%b>\s*)?(?:<%b>[^<]*(?:</%b>\s*)?){1,63}" % ((name,) * 4) for name in _NEED_NO_END)
+    + rb"|(%b)>[^<]*</\1>\s*(?:<\1>[^<]*</\1>\s*){1,63})" % _NEED_AN_END
 )
 """Whole elements of one kind: a start tag of those that need an end has its own, and the first of them closes what it
 would have closed, so what stands around stays as it was."""
 _TAG: Final = re.compile(rb"<[^>]*>")
+_LINE_BREAKS: Final = re.compile(rb"(?:<(?:br|hr)\s*/?>\s*){3,64}")
 MAX_ROOTS: Final = 32
 """Different `html` and `body` tags; their attributes gather on one element. The most on 495 real pages is 4."""
 
@@ -50,15 +56,18 @@ _NESTED_IN_ONE: Final = 3
 
 
 def _whole_elements() -> re.Pattern[bytes]:
-    """Return the pattern of elements that hold, up to `_NESTED_IN_ONE` levels deep, text and such elements alone.
+    """Return the pattern of elements that hold, up to `_NESTED_IN_ONE` levels deep, text and few such elements alone.
 
-    Not of forms: inside of a form the end tag of another closes the outer one, and what lies between stays open.
+    Not of forms: inside of a form the end tag of another closes the outer one, and what lies between stays open. Few,
+    since the matcher keeps a place to go back to for each, and a possessive repeat of groups crashes Python 3.11; in
+    the next round many are none.
     """
     whole = b""
     for group in range(_NESTED_IN_ONE, 0, -1):
         held = b"|".join(filter(None, (_FLAT, whole)))
-        whole = rb"<(?!(?i:form)\b)([a-zA-Z][a-zA-Z0-9-]*+)%b>[^<]*+(?:(?:%b)[^<]*+)*+</\%d\s*+>" % (_SET, held, group)
-    return re.compile(b"|".join((_FLAT, whole)))  # this order: no `br` is asked for its end in vain
+        name = rb"(?!(?i:br|form|hr|img|meta)\b)([a-zA-Z][a-zA-Z0-9-]*+)"
+        whole = rb"<%b%b>[^<]*+(?:(?:%b)[^<]*+){0,64}</\%d\s*+>" % (name, _SET, held, group)
+    return re.compile(b"|".join((_FLAT, whole)))
 
 
 _WHOLE: Final = _whole_elements()
@@ -103,9 +112,7 @@ def parse(html: str) -> LexborNode | None:
 
     Time and memory are linear in the length of `html`, whatever it holds.
     """
-    source = html.encode("utf-8", "replace").replace(b"\0", b"")
-    if source.count(b"<") > 2 * MANY:
-        source = _with_leaves_joined(source)
+    source, _ = _bounded(html)
     if len(source) > SMALL and not _is_harmless(source):
         source = _without_scripts(source)
         if not _is_harmless(source):
@@ -114,10 +121,28 @@ def parse(html: str) -> LexborNode | None:
     return LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
 
 
+def is_cut(html: str) -> bool:
+    """Whether `parse` leaves out the end of `html`, which has more tags than any page needs."""
+    return html.count("<") > MOST and _bounded(html)[1]
+
+
+def _bounded(html: str) -> tuple[bytes, bool]:
+    """Return `html` as bytes with `MOST` tags or fewer, and whether something was cut off for it."""
+    source = html.encode("utf-8", "replace").replace(b"\0", b"")
+    if source.count(b"<") <= MOST:
+        return source, False
+    source = _with_leaves_joined(source)
+    start = -1
+    if source.count(b"<") > MOST:
+        start = len(source) - len(source.split(b"<", MOST)[-1]) - 1
+    return (source, False) if start < 0 else (source[:start], True)
+
+
 def _with_leaves_joined(source: bytes) -> bytes:
     """Return `source` with runs of plain leaves joined into their first, from the tag `MANY` on."""
     tail = b"<" + source.split(b"<", MANY)[-1]
-    return source[: len(source) - len(tail)] + _PLAIN_LEAVES.sub(_joined, tail)
+    head = source[: len(source) - len(tail)]
+    return head + _PLAIN_LEAVES.sub(_joined, _LINE_BREAKS.sub(b"<br><br>", tail))
 
 
 def _joined(run: re.Match[bytes]) -> bytes:
