@@ -1,11 +1,12 @@
 """Opens citations of real pages in a real Chromium and reads which words it highlights.
 
-    python -m bench.citations            some 240 citations of ../shared/data/pages; the table and what went wrong
-    python -m bench.citations --check    some 40; exit code 1 where fewer than 97 % highlight the right words
+    python -m bench.citations            some 360 citations of ../shared/data/pages; the table and what went wrong
+    python -m bench.citations --check    some 70; exit code 1 where fewer than 97 % highlight the right words
 
 Every page is served on loopback without its scripts, with highlights painted in one colour; a picture of the window
 tells which of the words in it carry that colour. Right is a highlight of the cited words and nothing else; a table's
-row may begin at its first telling cell. Needs the package playwright and an installed Chromium. Not for: which
+row may begin at its first telling cell. Every third citation is a run of `RUN` units, as evidence joins them: right is
+what begins in the first and ends in the last. Needs the package playwright and an installed Chromium. Not for: which
 sentences are chosen.
 """
 
@@ -38,6 +39,9 @@ SHARE: Final = 0.97
 """Of citations must highlight the right words."""
 PAGES: Final = 40
 A_PAGE: Final = 6
+RUNS: Final = 3
+"""On each page."""
+RUN: Final = 4
 LOOKS: Final = (60, 300, 900)
 """Milliseconds before each look: Chromium searches for the words after the page is loaded."""
 WIDTH, HEIGHT = 1200, 2000
@@ -96,18 +100,18 @@ class Cited:
     highlighted: str
     """The words that Chromium painted, joined."""
     outcome: str
-    """`right`, `row from a later cell`, `nothing` or `other words`."""
+    """`right`, `row from a later cell`, `run`, `nothing`, `other words` or `part of a run`."""
 
     @property
     def right(self) -> bool:
         """Whether the words are the cited ones."""
-        return self.outcome in {"right", "row from a later cell"}
+        return self.outcome in {"right", "row from a later cell", "run"}
 
 
 def main() -> int:
     """Print the table; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="some 40 citations; exit code 1 below the share")
+    parser.add_argument("--check", action="store_true", help="some 70 citations; exit code 1 below the share")
     parser.add_argument("--browser", default="auto", help="path of Chromium, or auto")
     wanted = parser.parse_args()
     reason = missing(wanted.browser)
@@ -148,8 +152,8 @@ def real_pages(count: int) -> dict[str, str]:
     }
 
 
-async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -> list[Cited]:
-    """Open citations of `pages` (name to HTML), `a_page` of each evenly spread, and return what Chromium highlights.
+async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto", *, runs: int = RUNS) -> list[Cited]:
+    """Open citations of `pages` (name to HTML), `a_page` and `runs` of each, and return what Chromium highlights.
 
     Raises:
         MissingExtra: Playwright is not installed.
@@ -169,24 +173,27 @@ async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -
                 for name, html in pages.items():
                     url = f"{address}/{name}"
                     document = read_document(Page(url, url, "", html, "text/html"))
-                    sentences = spread(document, a_page)
-                    found += [await _opened(window, decoder, document, one, name) for one in sentences]
+                    spans = [*spread(document, a_page), *spread(document, runs, RUN)]
+                    found += [await _opened(window, decoder, document, span, name) for span in spans]
             finally:
                 await chromium.close()
     return found
 
 
-def spread(document: Document, count: int) -> Sequence[Sentence]:
-    """Return `count` sentences evenly spread over the main text of a page, none without letters."""
-    told = [s for s in tag_sentences(document) if document.blocks[s.block].main and len(_letters(s.text)) >= 8]
-    return told[len(told) // (2 * count) :: max(1, len(told) // count)][:count]
+def spread(document: Document, count: int, length: int = 1) -> list[Sequence[Sentence]]:
+    """Return `count` runs of `length` sentences, evenly spread over the main text of a page, none without letters."""
+    every = tag_sentences(document)
+    told = [s for s in every if document.blocks[s.block].main and len(_letters(s.text)) >= 8]
+    told = [s for s in told if s.number - 1 + length <= len(every)]
+    firsts = told[len(told) // (2 * count) :: max(1, len(told) // count)][:count] if count else []
+    return [every[first.number - 1 : first.number - 1 + length] for first in firsts]
 
 
-async def _opened(window: Any, decoder: Any, document: Document, sentence: Sentence, name: str) -> Cited:
-    citation = cite(document, sentence.start, sentence.end)
+async def _opened(window: Any, decoder: Any, document: Document, span: Sequence[Sentence], name: str) -> Cited:
+    citation = cite(document, span[0].start, span[-1].end)
     # Another document each time: a change of the fragment alone is no navigation.
     address, _, fragment = citation.partition("#")
-    await window.goto(f"{address}?{sentence.number}#{fragment}", wait_until="load")
+    await window.goto(f"{address}?{span[0].number}-{len(span)}#{fragment}", wait_until="load")
     # A banner over the words, which its own style sheet or script would place or close, hides the paint.
     await window.evaluate(_UNCOVER)
     got = ""
@@ -198,8 +205,11 @@ async def _opened(window: Any, decoder: Any, document: Document, sentence: Sente
         got = " ".join(word for (word, _, _), lit in zip(words, painted, strict=True) if lit)
         if got:
             break
-    wanted = document.text[sentence.start : sentence.end]
-    kind = document.blocks[sentence.block].kind
+    wanted = document.text[span[0].start : span[-1].end]
+    if len(span) > 1:
+        first, last = (document.text[one.start : one.end] for one in (span[0], span[-1]))
+        return Cited(name, wanted, citation, got, _outcome_of_run(first, last, got))
+    kind = document.blocks[span[0].block].kind
     return Cited(name, wanted, citation, got, _outcome(wanted, got, row=kind == "row"))
 
 
@@ -211,6 +221,16 @@ def _outcome(wanted: str, got: str, *, row: bool) -> str:
     if row and _letters(wanted).endswith(_letters(got)):
         return "row from a later cell"
     return "other words"
+
+
+def _outcome_of_run(first: str, last: str, got: str) -> str:
+    """A table's row may be told by a later cell where a run begins, and by an earlier one where it ends."""
+    if not got:
+        return "nothing"
+    first, last, got = _letters(first), _letters(last), _letters(got)
+    begins = any(got.startswith(first[at:]) for at in range(max(1, len(first) - 2)))
+    ends = any(got.endswith(last[:at]) for at in range(len(last), min(2, len(last) - 1), -1))
+    return "run" if begins and ends and len(got) > len(last) else "part of a run"
 
 
 def _letters(text: str) -> str:

@@ -73,6 +73,30 @@ def test_a_span_over_blocks_takes_start_and_end_from_one_block_each() -> None:
     assert cite(doc, 0, len(doc.text)).endswith("#:~:text=Opening%20hours,Tuesday%20to%20Friday")
 
 
+def test_a_run_that_ends_in_a_table_ends_in_one_cell_of_its_last_row() -> None:
+    doc = document(
+        ("paragraph", "The longest rivers:", ()),
+        ("row", "Volga | 3530 km", ("Volga", "3530 km")),
+        ("row", "Ural | 2428 km", ("Ural", "2428 km")),
+    )
+    assert cite(doc, 0, len(doc.text)).endswith("#:~:text=The%20longest%20rivers,2428%20km")
+
+
+def test_a_run_ends_in_an_earlier_cell_where_the_last_one_reads_like_one_above() -> None:
+    doc = document(
+        ("row", "North pier | open", ("North pier", "open")),
+        ("row", "South pier | open", ("South pier", "open")),
+    )
+    assert cite(doc, 0, len(doc.text)).endswith("#:~:text=North%20pier,South%20pier")
+
+
+def test_words_before_a_line_break_in_a_cell_are_no_context() -> None:
+    html = "<table><tr><td>Ann<td>Out<br>(day 17)<tr><td>Bea<td>In<tr><td>Bea<td>In</table>"
+    doc = read_document(Page(BASE, BASE, "", f"<p>Ann and Bea, In and Out.</p>{html}", "text/html"))
+    start = doc.text.index("Bea | In")
+    assert cite(doc, start, start + len("Bea | In")).endswith("#:~:text=%28day%2017%29-,Bea,In")
+
+
 def test_code_is_cited_within_its_lines() -> None:
     doc = document(("code", "import sys\nprint(sys.argv)", ()))
     assert fragment(doc, "import sys\nprint(sys.argv)") == "import%20sys,print%28sys.argv"

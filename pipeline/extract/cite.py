@@ -8,6 +8,7 @@ Not for: choosing what to cite.
 import html
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote, urldefrag
 
@@ -61,16 +62,34 @@ def _directive(document: Document, start: int, end: int) -> str:
     pieces = _pieces(document, start, end)
     if not pieces:
         return ""
-    (first_start, first_end), (last_start, last_end) = pieces[0], pieces[-1]
+    first_start, first_end = pieces[0]
     first = text[first_start:first_end]
     if len(pieces) == 1 and len(first) <= (_WHOLE_CJK if is_cjk(first) else _WHOLE):
-        return _with_context(text, first_start, first_end, _encode(first))
+        return _with_context(document, first_start, first_end, _encode(first))
     head_end = _head(text, first_start, first_end)
-    tail_start = _tail(text, max(last_start, head_end), last_end)
-    head = _encode(text[first_start:head_end])
-    if tail_start is None or not text[tail_start:last_end].strip():
-        return _with_context(text, first_start, head_end, head)
-    return _with_context(text, first_start, head_end, head, tail=_encode(text[tail_start:last_end]))
+    tail_start, tail_end = _end(document, pieces, head_end)
+    tail = _encode(text[tail_start:tail_end])
+    return _with_context(document, first_start, head_end, _encode(text[first_start:head_end]), tail=tail)
+
+
+def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tuple[int, int]:
+    """Return where a range's last words stand, empty where nothing is left for them.
+
+    The browser takes the first such words behind the range's start, so a last cell that reads like one above it gives
+    way to the cell before it.
+    """
+    text = document.text
+    block, _ = _block_at(document, pieces[-1][0])
+    found: list[tuple[int, int]] = []
+    for start, end in reversed(pieces):
+        if found and (block is None or start < block.start):
+            break
+        tail = _tail(text, max(start, head_end), end, low=head_end)
+        if tail is not None and text[tail:end].strip():
+            if _first_place(text, tail, end, low=head_end) == tail:
+                return tail, end
+            found.append((tail, end))
+    return found[0] if found else (head_end, head_end)
 
 
 def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
@@ -78,26 +97,27 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     place = start
     while place < end:
-        block = _block_at(document, place)
-        stop = end if block is None else min(end, block.end)
+        block, behind = _block_at(document, place)
+        stop = min(end, behind)
         if block is not None and block.kind == "row" and block.cells and place <= block.start:
-            spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(document.text, block)
+            parts = _trimmed(document.text, _parts(document.text, block))
+            spans += _from_distinct(document.text, parts) or _cells(document.text, block)
         elif block is not None and (parts := _parts(document.text, block)):
             spans += [(max(a, place), min(b, stop)) for a, b in parts if a < stop and b > place]
         else:
             for line in re.finditer(r"[^\n\r\v\f\u2028\u2029]+", document.text[place:stop]):
                 spans.append((place + line.start(), place + line.end()))
         place = max(stop, place + 1)
-    return [trimmed for span in spans if (trimmed := _trim(document.text, *span))]
+    return _trimmed(document.text, spans)
 
 
-def _block_at(document: Document, place: int) -> Block | None:
-    """The content unit that holds `place`; blocks stand in the order of the text."""
+def _block_at(document: Document, place: int) -> tuple[Block | None, int]:
+    """The content unit that holds `place` and where it ends; None between units, and where the next one begins."""
     blocks = document.blocks
-    index = bisect_right(blocks, place, key=lambda block: block.start) - 1
-    if index >= 0 and blocks[index].start <= place < blocks[index].end:
-        return blocks[index]
-    return None
+    after = bisect_right(blocks, place, key=lambda block: block.start)
+    if after and place < blocks[after - 1].end:
+        return blocks[after - 1], blocks[after - 1].end
+    return None, blocks[after].start if after < len(blocks) else len(document.text)
 
 
 def _parts(text: str, block: Block) -> list[tuple[int, int]]:
@@ -128,7 +148,7 @@ def _cells(text: str, block: Block) -> list[tuple[int, int]]:
         if found >= 0:
             spans.append((found, found + len(cell)))
             place = found + len(cell)
-    return _from_distinct(text, spans) or [(block.start, block.end)]
+    return _from_distinct(text, _trimmed(text, spans)) or [(block.start, block.end)]
 
 
 def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -137,6 +157,10 @@ def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, i
         if _first_place(text, start, end) == start:
             return cells[index:]
     return cells
+
+
+def _trimmed(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [trimmed for span in spans if (trimmed := _trim(text, *span))]
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -157,14 +181,14 @@ def _head(text: str, start: int, end: int) -> int:
     return ends[min(_MORE_WORDS, len(ends)) - 1]
 
 
-def _tail(text: str, start: int, end: int) -> int | None:
-    """Start of the last words of a span, None where nothing is left for them."""
+def _tail(text: str, start: int, end: int, *, low: int) -> int | None:
+    """Start of a span's last words, of as many as stand nowhere between `low` and there; None where none are left."""
     starts = _word_starts(text, start, end)
     if not starts:
         return None
     for count in range(min(_WORDS, len(starts)), min(_MORE_WORDS, len(starts)) + 1):
         place = starts[-count]
-        if _first_place(text, place, end, low=start) == place:
+        if _first_place(text, place, end, low=low) == place:
             return place
     return starts[-min(_WORDS, len(starts))]
 
@@ -200,15 +224,15 @@ def _first_place(text: str, start: int, end: int, *, low: int = 0) -> int:
     return found.start() if found else start
 
 
-def _with_context(text: str, start: int, end: int, head: str, *, tail: str = "") -> str:
+def _with_context(document: Document, start: int, end: int, head: str, *, tail: str = "") -> str:
     """Put prefix or suffix around where the words stand earlier on the page as well.
 
     Context must touch the words but for white space and block boundaries, so its inner edge keeps its punctuation.
     """
-    middle = f"{head},{tail}" if tail else head
+    text, middle = document.text, f"{head},{tail}" if tail else head
     if _first_place(text, start, end) == start:
         return middle
-    low = max(0, start - _CONTEXT_REACH)
+    low = max(0, start - _CONTEXT_REACH, _part_before(document, start))
     before = [piece for piece in _BEFORE.split(text[low:start]) if piece.strip()]
     words = before[-1].split()[-_CONTEXT:] if before else []
     if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
@@ -218,6 +242,14 @@ def _with_context(text: str, start: int, end: int, head: str, *, tail: str = "")
     after = [piece for piece in _SEPARATOR.split(text[end : end + _CONTEXT_REACH]) if piece.strip()]
     words = after[0].split()[:_CONTEXT] if after else []
     return f"{middle},-{_encode(' '.join(words))}" if words and not tail else middle
+
+
+def _part_before(document: Document, place: int) -> int:
+    """Where the piece of a unit begins that ends before `place`; 0 where the unit is one piece."""
+    last = len(document.text[:place].rstrip()) - 1
+    block, _ = _block_at(document, last)
+    parts = _parts(document.text, block) if block else []
+    return next((start for start, end in parts if start <= last < end), 0)
 
 
 def _encode(words: str) -> str:
