@@ -34,7 +34,7 @@ NEIGHBOUR_SHARE: Final = 0.25
 """Part of the budget for what stands around the chosen sentences: the rest of a list, the next rows of a table."""
 NEIGHBOUR_REACH: Final = 12
 """How many sentences away from a chosen one a neighbour may stand."""
-FILL_SHARE: Final = 0.2
+FILL_SHARE: Final = 0.4
 """Sentences below this share of the best score are not worth their tokens, however much room there is."""
 STRAY_SHARE: Final = 0.75
 """The same for furniture and stray words: opening hours in a footer answer, a menu's entry does not."""

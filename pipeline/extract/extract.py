@@ -127,7 +127,9 @@ def page_text(document: Document, sentences: Sequence[Sentence]) -> PageText:
         above.pop(sentence.text, None)
         headings.append(" › ".join(above))
         priors.append((1.0 if block.main else _FURNITURE) * (_HEADING if block.kind == "heading" else 1.0))
-    return PageText([sentence.text for sentence in sentences], headings, priors, document.page.language)
+    texts = [sentence.text for sentence in sentences]
+    tabular = any(document.blocks[sentence.block].kind == "row" for sentence in sentences)
+    return PageText(texts, headings, priors, document.page.language, tabular)
 
 
 def _lead(block: Block) -> str:

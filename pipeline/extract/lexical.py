@@ -42,6 +42,8 @@ class PageText:
     """Factor on each sentence's score, below 1 for furniture and headings; empty means 1 throughout."""
     language: str = ""
     """ISO 639-1 code; guessed where empty."""
+    tabular: bool = False
+    """Whether some of the sentences are rows of tables."""
 
 
 def guess_language(text: str) -> str:
@@ -61,6 +63,7 @@ class TermIndex:
             Stopped: The call was cancelled (in a worker thread only).
         """
         self.languages = [page.language or guess_language(" ".join(page.sentences[:60])) for page in pages]
+        self.tabular = any(page.tabular for page in pages)
         sizes = [len(page.sentences) for page in pages]
         self.page_starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         self.size = int(self.page_starts[-1])
