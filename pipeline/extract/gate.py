@@ -40,10 +40,11 @@ _ASKING: Final = (
 _ASKING_WORDS: Final = frozenset(_ASKING.split())
 """Words that say what kind of answer is wanted; a page that answers seldom repeats them."""
 _CHOOSING: Final = {
-    "en": "least most fewest lowest highest shortest longest largest smallest biggest greatest fastest slowest earliest "
-    "latest oldest youngest newest tallest heaviest closest first second third last final top bottom best worst "
-    "only total list listed chart table according next previous before after above below more less than same both "
-    "consecutive ranked rank place placed amount average difference between other another besides either",
+    "en": "least most fewest lowest highest shortest longest largest smallest biggest greatest fastest slowest "
+    "earliest latest oldest youngest newest tallest heaviest closest first second third last final top bottom "
+    "best worst only total list listed chart table according next previous before after above below more less "
+    "than same both consecutive ranked rank place placed amount average difference between other another "
+    "besides either",
     "de": "meisten wenigsten niedrigste höchste kürzeste längste größte kleinste schnellste früheste späteste älteste "
     "jüngste erste zweite dritte letzte beste schlechteste einzige liste tabelle nächste mehr weniger durchschnitt",
     "fr": "plus moins grand petit premier première dernier dernière meilleur pire seul total liste tableau moyenne",
