@@ -15,7 +15,7 @@ from pipeline.documents import Document, Evidence, Extraction, ScoredSentence, S
 from pipeline.extract.antecedent import antecedents
 from pipeline.extract.cite import cite
 from pipeline.frame import one_line
-from pipeline.show import Shown, headings_to_show, show_evidence
+from pipeline.show import Shown, headings_to_show, headline, show_evidence
 from pipeline.tokens import count_tokens
 from pipeline.trace import traced
 
@@ -48,7 +48,7 @@ PASSAGE_COST: Final = 6
 LINK_COST: Final = 32
 """Tokens of a passage's link: 20 to 40 on the sample library; the last step of `assemble` makes up for the rest."""
 FRAME_COST: Final = 12
-"""Tokens of a page's number, marks and line breaks, before its title and address are counted."""
+"""Tokens of a page's number, marks and line breaks, before its headline and address are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,9 @@ def _take(shelves: _Shelves, item: ScoredSentence, room: int) -> None:
         cost += LINK_COST if shelves.links else 0
     if not shelf.chosen:
         page = shelf.document.page
-        cost += FRAME_COST + count_tokens(one_line(page.title)) + count_tokens(page.final_url)
+        cost += (
+            FRAME_COST + count_tokens(headline(page.title, page.author, page.published)) + count_tokens(page.final_url)
+        )
     if shelves.used + cost > room:
         return
     shelf.chosen[number] = item
@@ -348,5 +350,6 @@ def _evidence(shelf: _Shelf, run: Sequence[Sentence], also: tuple[str, ...]) -> 
         citation=cite(document, run[0].start, run[-1].end),
         heading_path=headings_to_show(document.page.title, run[0].heading_path),
         published=document.page.published,
+        author=document.page.author,
         also=also,
     )

@@ -253,6 +253,8 @@ class Evidence:
     """Citations of the leaves under a summary."""
     also: tuple[str, ...] = ()
     """Citations of other pages that hold the same words."""
+    author: str = ""
+    """Who wrote the page, as it says itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from pipeline.tokens import count_tokens
 
 LINKS_FROM: Final = 1500
 """Smallest budget whose text shows a link a passage; below, the structured part alone has them."""
+LONGEST_AUTHOR: Final = 80
+"""Code points of who wrote a page."""
 ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them all."""
 UNSURE: Final = "No passage clearly answers. These are the nearest; check that they do before you use them:"
@@ -58,6 +60,13 @@ def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]
     return tuple(heading for heading in folded if heading and heading.casefold() not in known)
 
 
+def headline(title: str, author: str, published: str) -> str:
+    """Return the line that names a page: title, author where the title does not name them, date."""
+    title, author = one_line(title) or "(no title)", one_line(author)[:LONGEST_AUTHOR]
+    by = f" – by {author}" if author and author.casefold() not in title.casefold() else ""
+    return f"{title}{by}" + (f" ({published})" if published else "")
+
+
 def _fragment(citation: str) -> str:
     """Return the part of a citation behind the page's address, empty where there is none."""
     return citation[citation.index("#") :] if "#" in citation else ""
@@ -65,8 +74,7 @@ def _fragment(citation: str) -> str:
 
 def _page(number: int, letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, links: bool) -> str:
     first = passages[0]
-    date = f" ({first.published})" if first.published else ""
-    lines = [f"[{number}] {one_line(first.title) or '(no title)'}{date}"]
+    lines = [f"[{number}] {headline(first.title, first.author, first.published)}"]
     if first.url:
         lines.append(first.url)
     quoted = []

@@ -2,11 +2,12 @@
 
 import pytest
 
-from pipeline.assemble import PAGE_CAP, SITE_CAP, Assembled, assemble
+from pipeline.assemble import FILL_SHARE, PAGE_CAP, SITE_CAP, Assembled, assemble
 from pipeline.documents import Document, Extraction, Page, Score, ScoredSentence
 from pipeline.extract.tag import tag_sentences
 from pipeline.frame import new_mark
 from pipeline.html.read import read_document
+from pipeline.show import LONGEST_AUTHOR, headline
 from pipeline.tokens import count_tokens
 
 SAME = "The harbour light of Orvane was built in the year 1871 by the brothers Marr."
@@ -18,11 +19,17 @@ def page(url: str, *sentences: str, title: str = "Harbour") -> Document:
     return read_document(Page(url, url, title, f"<main>{body}</main>", "text/html"))
 
 
-def filled(*documents: Document, max_tokens: int = 2000, links: bool = True) -> Assembled:
-    """Assemble pages whose sentences all score alike but for their order: first pages and first sentences best."""
+def filled(
+    *documents: Document, max_tokens: int = 2000, links: bool = True, scores: tuple[float, ...] = ()
+) -> Assembled:
+    """Assemble pages whose sentences have `scores` in every page, else nearly the same, the first ones best."""
     tagged = tuple(tag_sentences(document) for document in documents)
     scored = tuple(
-        ScoredSentence(place, sentence, Score(1.0 - 0.01 * place - 0.001 * sentence.number, "bm25"))
+        ScoredSentence(
+            place,
+            sentence,
+            Score(scores[sentence.number - 1] if scores else 1.0 - 0.01 * place - 0.001 * sentence.number, "bm25"),
+        )
         for place, sentences in enumerate(tagged)
         for sentence in sentences
     )
@@ -89,3 +96,29 @@ def test_the_budget_is_kept_with_duplicates_and_their_citations(budget: int, lin
     documents = [page(f"https://{host}.example/", SAME, *_lines(host, 20), AND) for host in "abcdef"]
     found = filled(*documents, max_tokens=budget, links=links)
     assert found.shown.tokens == count_tokens(found.shown.text) <= budget
+
+
+def test_a_page_is_headed_by_title_author_and_date_and_no_author_twice() -> None:
+    head = '<meta name="author" content="Ilse Marr"><meta property="article:published_time" content="2024-05-06">'
+    url = "https://a.example/"
+    named = read_document(Page(url, url, "Harbour", f"<head>{head}</head><p>{SAME}</p>", "text/html"))
+    known = read_document(Page(url, url, "Harbour, by Ilse Marr", f"<head>{head}</head><p>{SAME}</p>", "text/html"))
+    assert filled(named).shown.text.splitlines()[0] == "[1] Harbour – by Ilse Marr (2024-05-06)"
+    assert filled(known).shown.text.splitlines()[0] == "[1] Harbour, by Ilse Marr (2024-05-06)"
+
+
+def test_an_authors_name_is_one_short_line() -> None:
+    head = headline("Harbour", "Ilse\nMarr " * 40, "")
+    assert "\n" not in head
+    assert len(head) <= len("Harbour – by ") + LONGEST_AUTHOR
+
+
+def test_sentences_far_weaker_than_the_best_are_not_shown_however_much_room_there_is() -> None:
+    third = "A third sentence tells of boats and of ropes and sails."
+    html = f"<main><p>{SAME}</p><p>{AND}</p><h2>Boats</h2><p>{third}</p></main>"
+    url = "https://a.example/"
+    document = read_document(Page(url, url, "Harbour", html, "text/html"))
+    assert "ropes" in filled(document).shown.text
+    weak = filled(document, scores=(1.0, 0.5, FILL_SHARE - 0.01, FILL_SHARE - 0.01))
+    assert "market" in weak.shown.text
+    assert "ropes" not in weak.shown.text

@@ -57,6 +57,7 @@ def _evidence(tree: Tree, passage: Passage, documents: Mapping[int, Document]) -
         citation=cited,
         heading_path=headings_to_show(passage.title, passage.heading_path),
         published=source.published if source else "",
+        author=document.page.author if document else "",
         is_summary=passage.is_summary,
         sources=_sources(tree, passage, documents) if passage.is_summary else (),
     )
