@@ -55,8 +55,8 @@ _CHOOSING_WORDS: Final = frozenset(
     term for language, words in _CHOOSING.items() for term in index_terms(words, language=language)
 )
 """Words that choose among a table's rows, which do not repeat them. Left out where the pages hold tables: 160
-questions about tables of real pages, false None .19 -> .11 (66 of them held aside .20 -> .12), false evidence on
-another page with tables .04 -> .02 (`python -m bench.extract`)."""
+questions about tables of real pages, false None .19 -> .10 (66 of them held aside .20 -> .12), false evidence on
+another page with tables .01 both (`python -m bench.extract`)."""
 _FLOOR: Final = 0.3
 """Least weight of a word, as a share of the heaviest: common words count little, but they count."""
 _BEST: Final = 3
