@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pipeline.documents import Document, Evidence, Extraction, ScoredSentence, Sentence
 from pipeline.extract.antecedent import antecedents
 from pipeline.extract.cite import cite
-from pipeline.frame import one_line
+from pipeline.passage import passage_text, row_below_header
 from pipeline.show import Shown, headings_to_show, headline, show_evidence
 from pipeline.tokens import count_tokens
 from pipeline.trace import traced
@@ -214,8 +214,10 @@ def _take(shelves: _Shelves, item: ScoredSentence, room: int) -> None:
     key = _key(item.sentence, item.document)
     if number in shelf.chosen or key in shelves.said:
         return
-    cost = count_tokens(item.sentence.text) + 1
-    if number - 1 not in shelf.chosen and number + 1 not in shelf.chosen:
+    beside = number - 1 in shelf.chosen or number + 1 in shelf.chosen
+    told = row_below_header(shelf.document, item.sentence) if beside else ""
+    cost = count_tokens(told or item.sentence.text) + 1
+    if not beside:
         cost += PASSAGE_COST + count_tokens(
             " › ".join(headings_to_show(shelf.document.page.title, item.sentence.heading_path))
         )
@@ -335,13 +337,9 @@ def _without_last_headings(shelf: _Shelf, run: list[Sentence]) -> list[Sentence]
 
 def _evidence(shelf: _Shelf, run: Sequence[Sentence], also: tuple[str, ...]) -> Evidence:
     document = shelf.document
-    text = ""
-    for before, sentence in zip([None, *run], run, strict=False):
-        joint = "" if before is None else " " if before.block == sentence.block else "\n"
-        text += joint + one_line(sentence.text)
     best = max((shelf.chosen[s.number] for s in run), key=lambda item: item.score.value)
     return Evidence(
-        text=text,
+        text=passage_text(document, run),
         url=document.page.final_url,
         title=document.page.title,
         block_path=document.blocks[run[0].block].path,

@@ -122,3 +122,25 @@ def test_sentences_far_weaker_than_the_best_are_not_shown_however_much_room_ther
     weak = filled(document, scores=(1.0, 0.5, FILL_SHARE - 0.01, FILL_SHARE - 0.01))
     assert "market" in weak.shown.text
     assert "ropes" not in weak.shown.text
+
+
+RIVERS = """<main><table><caption>Rivers</caption><tr><th>River<th>Length<tr><td>Volga<td>3530 km
+<tr><td>Danube<td>2850 km<tr><td>Ural<td>2428 km</table></main>"""
+
+
+def table(*scores: float, max_tokens: int = 2000) -> Assembled:
+    """Assemble a table with `scores` of its caption, header row and rows."""
+    url = "https://a.example/"
+    return filled(read_document(Page(url, url, "", RIVERS, "text/html")), scores=scores, max_tokens=max_tokens)
+
+
+def test_rows_that_follow_each_other_stand_below_their_header_which_is_said_once() -> None:
+    text = table(0.1, 0.1, 1.0, 0.9, 0.8).shown.text
+    assert "River | Length\nVolga | 3530 km\nDanube | 2850 km\nUral | 2428 km" in text
+    assert text.count("Length") == 1
+
+
+def test_a_row_by_itself_names_its_columns() -> None:
+    text = table(0.1, 0.1, 0.1, 1.0, 0.1, max_tokens=70).shown.text
+    assert "River: Danube; Length: 2850 km" in text
+    assert "Volga" not in text
