@@ -65,8 +65,16 @@ def line(process: subprocess.Popen[bytes], seconds: float = 40) -> dict[str, obj
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], seconds)
     assert ready, "the server said nothing"
-    answer: dict[str, object] = json.loads(process.stdout.readline())
+    told = process.stdout.readline()
+    if not told:
+        raise AssertionError(f"the server ended with {process.wait(EXIT_SECONDS)}: {last_words(process)}")
+    answer: dict[str, object] = json.loads(told)
     return answer
+
+
+def last_words(process: subprocess.Popen[bytes]) -> str:
+    assert process.stderr is not None
+    return process.stderr.read()[-3000:].decode("utf-8", "replace")
 
 
 def answer_to(process: subprocess.Popen[bytes], number: int) -> dict[str, object]:
