@@ -5,17 +5,24 @@ buffers are flushed before the wire is given back; at the end they are dropped (
 served.
 """
 
+from __future__ import annotations
+
 import ctypes
 import gc
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
 
 from errors import UsageError
 from server.log import drop_what_nobody_reads
 from server.settings import Settings
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 """Hosts that only this machine reaches."""
@@ -35,9 +42,17 @@ def serve_stdio(settings: Settings) -> None:
     drop_what_nobody_reads()
     give_back_large_blocks()
     sys.setswitchinterval(_TURN_SECONDS)
-    server.run("stdio")
-    # Not flushed: fd 1 is the wire again, and what is left in a buffer is some library's print. Threads that were
-    # abandoned by cancelled calls would hold any other exit for as long as they run.
+    anyio.run(_serve, server)
+
+
+async def _serve(server: MCPServer[Any]) -> None:
+    """Serve until the end of stdin and leave at once.
+
+    Not flushed: fd 1 is the wire again, and what is left in a buffer is some library's print; while an event loop is
+    taken down such a buffer may fill up and go out by itself. Threads that were abandoned by cancelled calls would hold
+    any other exit for as long as they run.
+    """
+    await server.run_stdio_async()
     os._exit(0)
 
 
