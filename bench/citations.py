@@ -152,8 +152,8 @@ def real_pages(count: int) -> dict[str, str]:
     }
 
 
-async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto", *, runs: int = RUNS) -> list[Cited]:
-    """Open citations of `pages` (name to HTML), `a_page` and `runs` of each, and return what Chromium highlights.
+async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -> list[Cited]:
+    """Open `a_page` citations and `RUNS` of runs of each of `pages` (name to HTML); return what Chromium highlights.
 
     Raises:
         MissingExtra: Playwright is not installed.
@@ -173,7 +173,7 @@ async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto", *
                 for name, html in pages.items():
                     url = f"{address}/{name}"
                     document = read_document(Page(url, url, "", html, "text/html"))
-                    spans = [*spread(document, a_page), *spread(document, runs, RUN)]
+                    spans = [*spread(document, a_page), *spread(document, RUNS, RUN)]
                     found += [await _opened(window, decoder, document, span, name) for span in spans]
             finally:
                 await chromium.close()
@@ -185,7 +185,7 @@ def spread(document: Document, count: int, length: int = 1) -> list[Sequence[Sen
     every = tag_sentences(document)
     told = [s for s in every if document.blocks[s.block].main and len(_letters(s.text)) >= 8]
     told = [s for s in told if s.number - 1 + length <= len(every)]
-    firsts = told[len(told) // (2 * count) :: max(1, len(told) // count)][:count] if count else []
+    firsts = told[len(told) // (2 * count) :: max(1, len(told) // count)][:count]
     return [every[first.number - 1 : first.number - 1 + length] for first in firsts]
 
 

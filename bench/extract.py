@@ -201,7 +201,7 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
         f"{1 - point[1]:.2f} on the page without its answer, {1 - point[2]:.2f} on another request's page"
     )
     lone = read_cases("none", 60 if limit else 0)
-    share = np.mean([await _is_none(case.request, case.page, embedder) for case in lone])
+    share = np.mean([await is_none(case.request, case.page, embedder) for case in lone])
     print(f"{'none':10} embedder  page that does not answer: {share:.2f} of {len(lone)}")
     measured["None where the page does not answer"] = float(share)
     return measured | await _none_of_tables(embedder, 40 if limit else 0)
@@ -258,7 +258,7 @@ async def _none_shares(cases: Sequence[Case], embedder: Embedder | None) -> list
     shares: list[tuple[float, float]] = []
     others = [*cases[len(cases) // 2 :], *cases[: len(cases) // 2]]
     for pages in ([case.page for case in cases], [case.without for case in cases], [case.page for case in others]):
-        said = [await _is_none(case.request, page, embedder) for case, page in zip(cases, pages, strict=True)]
+        said = [await is_none(case.request, page, embedder) for case, page in zip(cases, pages, strict=True)]
         parts = [[s for s, case in zip(said, cases, strict=True) if case.held_out is part] for part in (True, False)]
         shares.append((_mean(parts[0]), _mean(parts[1])))
     return shares
@@ -274,8 +274,8 @@ async def _none_of_tables(embedder: Embedder, limit: int) -> dict[str, float]:
     other: dict[bool, list[bool]] = {True: [], False: []}
     for question in asked:
         away = names[(names.index(question.page) + len(names) // 2) % len(names)]
-        own[question.held].append(await _is_none(question.text, texts[question.page], embedder))
-        other[question.held].append(await _is_none(question.text, texts[away], embedder))
+        own[question.held].append(await is_none(question.text, texts[question.page], embedder))
+        other[question.held].append(await is_none(question.text, texts[away], embedder))
     print(
         f"{'tables':10} embedder  {_mean(own[True]):>5.2f} ({_mean(own[False]):>4.2f})                "
         f"{_mean(other[True]):>5.2f} ({_mean(other[False]):>4.2f})  of {len(asked)}"
@@ -290,7 +290,8 @@ def _mean(values: Sequence[bool]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-async def _is_none(request: str, page: PageText, embedder: Embedder | None) -> bool:
+async def is_none(request: str, page: PageText, embedder: Embedder | None) -> bool:
+    """Whether the gate says that `page` does not answer `request`."""
     return not judge(request, await score_sentences(request, [page], embedder=embedder)).answered
 
 

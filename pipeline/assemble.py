@@ -224,9 +224,8 @@ def _take(shelves: _Shelves, item: ScoredSentence, room: int) -> None:
         cost += LINK_COST if shelves.links else 0
     if not shelf.chosen:
         page = shelf.document.page
-        cost += (
-            FRAME_COST + count_tokens(headline(page.title, page.author, page.published)) + count_tokens(page.final_url)
-        )
+        head = headline(page.title, page.published, author=page.author)
+        cost += FRAME_COST + count_tokens(head) + count_tokens(page.final_url)
     if shelves.used + cost > room:
         return
     shelf.chosen[number] = item

@@ -60,7 +60,7 @@ def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]
     return tuple(heading for heading in folded if heading and heading.casefold() not in known)
 
 
-def headline(title: str, author: str, published: str) -> str:
+def headline(title: str, published: str, *, author: str = "") -> str:
     """Return the line that names a page: title, author where the title does not name them, date."""
     title, author = one_line(title) or "(no title)", one_line(author)[:LONGEST_AUTHOR]
     by = f" – by {author}" if author and author.casefold() not in title.casefold() else ""
@@ -74,7 +74,7 @@ def _fragment(citation: str) -> str:
 
 def _page(number: int, letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, links: bool) -> str:
     first = passages[0]
-    lines = [f"[{number}] {headline(first.title, first.author, first.published)}"]
+    lines = [f"[{number}] {headline(first.title, first.published, author=first.author)}"]
     if first.url:
         lines.append(first.url)
     quoted = []

@@ -108,7 +108,7 @@ def test_a_page_is_headed_by_title_author_and_date_and_no_author_twice() -> None
 
 
 def test_an_authors_name_is_one_short_line() -> None:
-    head = headline("Harbour", "Ilse\nMarr " * 40, "")
+    head = headline("Harbour", "", author="Ilse\nMarr " * 40)
     assert "\n" not in head
     assert len(head) <= len("Harbour – by ") + LONGEST_AUTHOR
 

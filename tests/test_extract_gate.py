@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from bench.evidence import measure, read_cases
+from bench.extract import is_none
 from bench.html_questions import document, questions
 from models.onnx import OnnxEmbedder
 from pipeline.extract.extract import page_text
-from pipeline.extract.gate import judge
-from pipeline.extract.lexical import PageText, TermIndex
+from pipeline.extract.lexical import TermIndex
 from pipeline.extract.score import score_sentences
 from pipeline.extract.tag import tag_sentences
 
@@ -47,8 +47,7 @@ async def test_pages_that_answer_are_kept_and_pages_that_do_not_are_none(shared:
 
     async def nones(name: str, requests: int) -> float:
         cases = read_cases(name, requests)
-        scored = [(case.request, await score_sentences(case.request, [case.page], embedder=embedder)) for case in cases]
-        return float(np.mean([not judge(request, found).answered for request, found in scored]))
+        return float(np.mean([await is_none(case.request, case.page, embedder) for case in cases]))
 
     assert await nones("hotpot", REQUESTS) <= FALSE_NONE
     assert await nones("none", OF_NONE) >= 1 - FALSE_EVIDENCE
@@ -63,11 +62,8 @@ async def test_a_question_that_chooses_among_a_tables_rows_is_kept_on_its_page_a
     asked = [question for question in questions() if question.set == "table"][::5]
     texts = [page_text(document(q.page), tag_sentences(document(q.page))) for q in asked]
 
-    async def none(request: str, text: PageText) -> bool:
-        return not judge(request, await score_sentences(request, [text], embedder=embedder)).answered
-
-    own = [await none(q.text, text) for q, text in zip(asked, texts, strict=True)]
+    own = [await is_none(q.text, text, embedder) for q, text in zip(asked, texts, strict=True)]
     away = [texts[place - len(texts) // 2] for place in range(len(texts))]
-    other = [await none(q.text, text) for q, text in zip(asked, away, strict=True)]
+    other = [await is_none(q.text, text, embedder) for q, text in zip(asked, away, strict=True)]
     assert np.mean(own) <= FALSE_NONE_OF_TABLES
     assert np.mean(other) >= 1 - FALSE_EVIDENCE

@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.documents import Page
 from pipeline.html.clean import clean
-from pipeline.html.guard import MANY, is_cut, parse, rebuild
+from pipeline.html.guard import MANY, bounded, parse, rebuild
 from pipeline.html.read import read_document
 from pipeline.html.tree import Node, text_of, to_html, walk
 from tests.support import SHARED
@@ -302,21 +302,22 @@ def test_behind_300_000_tags_plain_leaves_keep_their_words_and_hidden_ones_stay_
 
 
 @pytest.mark.parametrize(
-    ("begin", "leaf", "end"),
+    ("begin", "leaf", "end", "whole"),
     [
-        ("<dl>", "<dt>a<dd>b", "</dl>"),
-        ("<table>", "<tr><td>a</td><td>b</td></tr>", "</table>"),
-        ("<ul>", "<li>a</li>\n<li>b</li>", "</ul>"),
-        ("<select>", "<option>a<option>b", "</select>"),
-        ("", "<div>a</div><span>b</span>", ""),
+        ("<dl>", "<dt>a<dd>b", "</dl>", True),
+        ("<table>", "<tr><td>a</td><td>b</td></tr>", "</table>", False),
+        ("<ul>", "<li>a</li>\n<li>b</li>", "</ul>", True),
+        ("<select>", "<option>a<option>b", "</select>", True),
+        ("", "<div>a</div><span>b</span>", "", False),
     ],
 )
 def test_joined_leaves_keep_their_words_in_order_and_what_follows_stands_outside(
-    begin: str, leaf: str, end: str
+    begin: str, leaf: str, end: str, whole: bool
 ) -> None:
     page = f"{begin}{leaf * 310_000}{end}<p>last</p>"
     words = text_of(clean(page)).split()
-    if is_cut(page):  # of rows and of leaves of two kinds there is no run
+    assert bounded(page)[1] is not whole
+    if not whole:  # of rows and of leaves of two kinds there is no run
         assert MANY // 2 <= len(words) < 620_000
         assert words == (["a", "b"] * 310_000)[: len(words)]
     else:

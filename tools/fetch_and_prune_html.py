@@ -18,6 +18,7 @@ from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.html.generate import is_pruner, path_scorer
 from pipeline.html.prune import Pruned, PruneOptions, prune
 from pipeline.sheet import Sheet
+from pipeline.show import headline
 from pipeline.sources import Loaded, load_sources
 from pipeline.tokens import count_tokens
 from tools.context import MOST_LINKS, Next, ToolContext, again, answer, repeated, reporter, services_of, write_next
@@ -141,8 +142,7 @@ def _part(cursor: str, key: str) -> int:
 
 def _head(number: int, document: Document) -> str:
     page = document.page
-    date = f" ({page.published})" if page.published else ""
-    return f"[{number}] {one_line(page.title) or '(no title)'}{date}\n{page.final_url}"
+    return f"[{number}] {headline(page.title, page.published)}\n{page.final_url}"
 
 
 def _following(loaded: Loaded, pruned: Pruned, next_cursor: str, ctx: ToolContext) -> list[Next]:

@@ -17,6 +17,7 @@ from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
 from pipeline.sheet import Sheet, shortened
+from pipeline.show import headline
 from tools.context import Next, ToolContext, again, answer, larger, repeated, reporter, services_of, write_next
 
 DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
@@ -170,9 +171,8 @@ def _add_notes(sheet: Sheet, gathered: Gathered) -> None:
 
 def _entry(place: int, ranked: RankedPage, handle: str, mark: str, passage_tokens: int) -> str:
     result = ranked.result
-    published = f" ({result.published})" if result.published else ""
     read = f"\n{handle}" if handle else ""
-    head = f"{place}. {one_line(result.title) or '(no title)'}{published}\n{result.url}{read}"
+    head = f"{place}. {headline(result.title, result.published)}\n{result.url}{read}"
     passage = shortened(one_line(ranked.passage or result.snippet), passage_tokens)
     return f"{head}\n{framed(passage, mark)}" if passage else head
 

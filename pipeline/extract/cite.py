@@ -100,8 +100,7 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
         block, behind = _block_at(document, place)
         stop = min(end, behind)
         if block is not None and block.kind == "row" and block.cells and place <= block.start:
-            parts = _trimmed(document.text, _parts(document.text, block))
-            spans += _from_distinct(document.text, parts) or _cells(document.text, block)
+            spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(document.text, block)
         elif block is not None and (parts := _parts(document.text, block)):
             spans += [(max(a, place), min(b, stop)) for a, b in parts if a < stop and b > place]
         else:
@@ -148,11 +147,12 @@ def _cells(text: str, block: Block) -> list[tuple[int, int]]:
         if found >= 0:
             spans.append((found, found + len(cell)))
             place = found + len(cell)
-    return _from_distinct(text, _trimmed(text, spans)) or [(block.start, block.end)]
+    return _from_distinct(text, spans) or [(block.start, block.end)]
 
 
 def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Leave out leading cells such as `1` or `yes` that stand earlier on the page too, while another one does not."""
+    """Trim, and leave out leading cells such as `1` or `yes` that stand earlier on the page, while another does not."""
+    cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
         if _first_place(text, start, end) == start:
             return cells[index:]

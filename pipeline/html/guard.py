@@ -112,7 +112,7 @@ def parse(html: str) -> LexborNode | None:
 
     Time and memory are linear in the length of `html`, whatever it holds.
     """
-    source, _ = _bounded(html)
+    source = bounded(html)[0].encode("utf-8", "replace").replace(b"\0", b"")
     if len(source) > SMALL and not _is_harmless(source):
         source = _without_scripts(source)
         if not _is_harmless(source):
@@ -121,21 +121,15 @@ def parse(html: str) -> LexborNode | None:
     return LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
 
 
-def is_cut(html: str) -> bool:
-    """Whether `parse` leaves out the end of `html`, which has more tags than any page needs."""
-    return html.count("<") > MOST and _bounded(html)[1]
-
-
-def _bounded(html: str) -> tuple[bytes, bool]:
-    """Return `html` as bytes with `MOST` tags or fewer, and whether something was cut off for it."""
-    source = html.encode("utf-8", "replace").replace(b"\0", b"")
+def bounded(html: str) -> tuple[str, bool]:
+    """Return `html` with `MOST` tags or fewer, and whether something was cut off for it: more than any page needs."""
+    if html.count("<") <= MOST:
+        return html, False
+    source = _with_leaves_joined(html.encode("utf-8", "replace").replace(b"\0", b""))
     if source.count(b"<") <= MOST:
-        return source, False
-    source = _with_leaves_joined(source)
-    start = -1
-    if source.count(b"<") > MOST:
-        start = len(source) - len(source.split(b"<", MOST)[-1]) - 1
-    return (source, False) if start < 0 else (source[:start], True)
+        return source.decode(), False
+    behind = source.split(b"<", MOST)[-1]
+    return source[: -1 - len(behind)].decode(), True
 
 
 def _with_leaves_joined(source: bytes) -> bytes:
