@@ -84,9 +84,9 @@ class Recorded(Watched):
 
     @property
     def naive(self) -> float:
-        """Tokens of a whole prompt for each path of the last call, and the paths' own."""
+        """Tokens of a whole prompt for each path of the last call."""
         assert self.scores is not None
-        return self.scores.prefix_tokens * len(self.scores.log_probabilities) + self.scores.tree_tokens
+        return self.scores.whole_tokens
 
 
 Table = dict[str, Cost]
@@ -129,7 +129,11 @@ async def reading_costs(table: Table, model: LlamaGenerator, one: Asked, pages: 
 async def tree_costs(table: Table, model: LlamaGenerator, document: Document, *, quick: bool) -> None:
     """Add what margins of a document's first sentences and summaries of its tree cost."""
     texts = [sentence.text for sentence in main_sentences(document)[:SENTENCES]]
+    before = await model.counters()
     judged = await Judge(model, store=None, seconds=PATIENCE).margins(texts)
+    after = await model.counters()
+    batches, tokens = (int(str(after[name])) - int(str(before[name])) for name in ("batches", "tokens"))
+    print(f"margins of {len(texts) - 1} gaps: {batches} batches of {tokens / batches:.0f} tokens")
     _add(table, "segment: margins", judged.evaluated_tokens, judged.whole_tokens)
     if quick:
         return

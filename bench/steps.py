@@ -130,7 +130,7 @@ def _cost(scorer: PathScorer) -> tuple[int, int]:
         return 0, 0
     # The prefix may stand from the call before, so it is counted in on both sides.
     whole = scorer.cost.prefix_tokens + scorer.cost.tree_tokens
-    return whole, scorer.cost.prefix_tokens * len(scorer.cost.log_probabilities) + scorer.cost.tree_tokens
+    return whole, scorer.cost.whole_tokens
 
 
 async def path_cost(model: LlamaGenerator) -> dict[str, float]:

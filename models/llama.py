@@ -278,18 +278,22 @@ class LlamaGenerator(_Gguf):
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
         """Return log P(path | prefix) of each path; the prefix and beginnings that paths share are evaluated once.
 
-        A prefix that goes on from the last call's costs only what is new. See `protocols.TreeScorer`.
+        Of a prefix that begins like the last one, or like its last path, only the rest is evaluated; see
+        `protocols.TreeScorer`.
 
         Raises:
             ModelError: The process died, a path is empty, or prefix and path are over the context.
         """
         if not paths:
-            return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0)
+            return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
         texts = [_sendable(text) for text in paths]
         request = {"prompt": _prompt(prefix), "texts": texts, "among_siblings": among_siblings}
         frame = await self._ask("score_tree", request)
-        counted = [int(str(frame.fields[name])) for name in ("evaluated", "prefix", "tree")]
-        return PathScores(np.frombuffer(frame.blob, dtype=np.float64), *counted)
+        evaluated, before, tree, apart = (
+            int(str(frame.fields[name])) for name in ("evaluated", "prefix", "tree", "apart")
+        )
+        scores = np.frombuffer(frame.blob, dtype=np.float64)
+        return PathScores(scores, evaluated, before, tree, before * len(texts) + apart)
 
     @property
     def _context(self) -> int:

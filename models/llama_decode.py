@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from errors import ModelError
 from models.counters import Counters
 from models.llama_grammar import schema_grammar
 from models.llama_native import DONE, Grammar, Native, Row
 from models.llama_opening import Opening
+from models.llama_prefix import Prefix
 from models.pipe import Fields, Frame, refusal
-from models.token_tree import TokenTree, grow, parts, read
+from models.token_tree import Part, TokenTree, grow, parts, read
 
 SLOTS: Final = 4
 """Answers written at once; their sequences come first, then the prefix's, the opening's, and those of the paths."""
@@ -62,16 +62,10 @@ class _Scoring:
     tree: TokenTree
     among_siblings: bool
     normalised: bool
+    rows: int
+    """Most tokens of a batch."""
     cells: int
     evaluated: int = 0
-
-
-@dataclass(slots=True)
-class _Kept:
-    """The prefix that the context still holds."""
-
-    tokens: list[int] = field(default_factory=list)
-    logits: NDArray[np.float32] | None = None
 
 
 class Decoder:
@@ -86,12 +80,12 @@ class Decoder:
         self._writing: list[_Writing] = []
         self._scoring: _Scoring | None = None
         self._work: Iterator[None] | None = None
-        self._kept = _Kept()
+        self._prefix = Prefix(native, PREFIX)
         self._opening = Opening(native, OPENING)
         self._ready: list[tuple[int, Frame]] = []
         self._counters = Counters()
         self._pace = 0.0
-        self._rows = max(1, min(native.plan.batch, MOST_LOGITS // native.n_vocabulary))
+        self._most_logits = max(1, min(native.plan.batch, MOST_LOGITS // native.n_vocabulary))
 
     @property
     def facts(self) -> Fields:
@@ -174,14 +168,18 @@ class Decoder:
         if choosing:
             paths = self._disjoint(paths)
         tree = grow(paths)
+        among_siblings = bool(request["among_siblings"])
+        weighed = tree.forks if among_siblings else tree.size
+        rows = self._native.plan.batch if weighed < self._most_logits else self._most_logits
         inner = max(len(path) for path in paths) - 1
-        if inner > self._rows or len(prefix) + inner > self._native.n_context:
+        if inner > rows or len(prefix) + inner > self._native.n_context:
             raise ModelError(
                 f"A path of {inner + 1} tokens after {len(prefix)} is more than {self._native.path} takes.",
-                hint=f"Its context is {self._native.n_context} tokens, a path at most {self._rows}.",
+                hint=f"Its context is {self._native.n_context} tokens, a path at most {rows}.",
             )
-        cells = min(self._native.n_context, len(prefix) + min(self._rows, tree.size))
-        return _Scoring(call, prefix, tree, bool(request["among_siblings"]), choosing, cells)
+        most = tree.apart if self._native.keeps_state else tree.size
+        cells = min(self._native.n_context, len(prefix) + min(rows, most))
+        return _Scoring(call, prefix, tree, among_siblings, choosing, rows, cells)
 
     def _disjoint(self, options: list[list[int]]) -> list[list[int]]:
         """Return the options so that none is the beginning of another: such a one gets the end of the answer."""
@@ -213,9 +211,9 @@ class Decoder:
                 del job.tokens[: job.position]
                 self._writing.append(job)
             self._queue.popleft()
-            idle = len(self._kept.tokens) if self._scoring is None else 0
+            idle = self._prefix.cells if self._scoring is None else 0
             if taken + job.cells + idle + self._opening.cells > self._native.n_context:
-                self._let_prefix_go()
+                self._prefix.let_go()
                 self._opening.let_go()
 
     # --- answers ---
@@ -226,12 +224,12 @@ class Decoder:
         ends: list[tuple[_Writing, int]] = []
         most = self._chunk()
         for writing in sorted(self._writing, key=lambda found: len(found.tokens)):
-            fitting = writing.tokens[: max(0, most - len(rows))]
+            fitting = writing.tokens[: self._opening.stop(writing.slot, writing.position, max(0, most - len(rows)))]
             whole = len(fitting) == len(writing.tokens)
             for place, token in enumerate(fitting):
                 wanted = whole and place == len(fitting) - 1
                 position = writing.position + place
-                rows.append(Row(token, position, self._opening.sequences(writing.slot, position), wanted=wanted))
+                rows.append(Row(token, position, (writing.slot,), wanted=wanted))
             if fitting:
                 ends.append((writing, len(rows) - 1 if whole else -1))
                 writing.position += len(fitting)
@@ -294,60 +292,50 @@ class Decoder:
 
     def _evaluate(self, job: _Scoring) -> Iterator[None]:
         """Evaluate prefix and tree, a batch at each `next`."""
-        begin = len(self._kept.tokens)
-        if self._kept.logits is None or job.prefix[:begin] != self._kept.tokens:
-            self._let_prefix_go()
-            begin = 0
+        begin = self._prefix.begin(job.prefix)
         while begin < len(job.prefix):
             chunk = job.prefix[begin : begin + self._chunk()]
             last = begin + len(chunk) == len(job.prefix)
-            rows = [
-                Row(token, begin + place, (PREFIX,), wanted=last and place == len(chunk) - 1)
-                for place, token in enumerate(chunk)
-            ]
-            self._kept.logits = None
-            if not self._compute(rows, {job.call}):
-                raise ModelError("The call was cancelled.", hint="Ask again.")
-            job.evaluated += len(rows)
+            self._evaluate_rows(
+                job,
+                [
+                    Row(token, begin + place, (PREFIX,), wanted=last and place == len(chunk) - 1)
+                    for place, token in enumerate(chunk)
+                ],
+            )
+            self._prefix.reach(chunk)
             begin += len(chunk)
             if last:
-                self._kept = _Kept(job.prefix, self._native.logits(len(rows) - 1).copy())
+                self._prefix.read(self._native.logits(len(chunk) - 1))
             yield
-        if self._kept.logits is None:
-            raise ModelError("The prefix was not evaluated.", hint="Try again.")
-        read(job.tree.root, self._kept.logits, among_siblings=job.among_siblings)
-        room = min(self._rows, self._native.n_context - len(job.prefix))
+        read(job.tree.root, self._prefix.logits, among_siblings=job.among_siblings)
+        room = min(job.rows, self._native.n_context - len(job.prefix))
         lines = self._native.plan.sequences - FIRST_PATH
-        for part in parts(job.tree, sequences=lines, rows=room):
+        shared = not self._native.keeps_state
+        whole = list(parts(job.tree, sequences=lines, rows=room, shared=shared))
+        for number, part in enumerate(whole, start=1):
             used = range(FIRST_PATH, FIRST_PATH + part.count)
             self._native.copy(PREFIX, used)
-            rows = [
-                Row(
-                    node.token,
-                    len(job.prefix) + node.depth,
-                    tuple(FIRST_PATH + number for number in numbers),
-                    wanted=True,
-                )
-                for node, numbers in zip(part.nodes, part.sequences, strict=True)
-            ]
-            if not self._compute(rows, {job.call}):
-                raise ModelError("The call was cancelled.", hint="Ask again.")
-            job.evaluated += len(rows)
+            self._evaluate_rows(job, _rows(job, part))
             for row, node in enumerate(part.nodes):
-                read(node, self._native.logits(row), among_siblings=job.among_siblings)
+                asked = node.weighs(among_siblings=job.among_siblings)
+                read(node, self._native.logits(row) if asked else None, among_siblings=job.among_siblings)
+            if number == len(whole):
+                self._prefix.follow(used[-1], part.line(part.count - 1))
             self._native.forget(used)
             yield
+
+    def _evaluate_rows(self, job: _Scoring, rows: list[Row]) -> None:
+        if not self._compute(rows, {job.call}):
+            raise ModelError("The call was cancelled.", hint="Ask again.")
+        job.evaluated += len(rows)
 
     def _leave_scoring(self, *, whole: bool) -> None:
         """End the scoring; `whole` forgets the prefix too, for it may be there in part."""
         self._scoring, self._work = None, None
         if whole:
             self._native.forget(range(FIRST_PATH, self._native.plan.sequences))
-            self._let_prefix_go()
-
-    def _let_prefix_go(self) -> None:
-        self._native.forget([PREFIX])
-        self._kept = _Kept()
+            self._prefix.let_go()
 
     # --- both ---
 
@@ -378,10 +366,22 @@ class Decoder:
         raise ModelError(f"The context of {self._native.path} is full.", hint="Ask for less at once.")
 
 
+def _rows(job: _Scoring, part: Part) -> list[Row]:
+    return [
+        Row(
+            node.token,
+            len(job.prefix) + node.depth,
+            tuple(FIRST_PATH + number for number in numbers),
+            wanted=node.weighs(among_siblings=job.among_siblings),
+        )
+        for node, numbers in zip(part.nodes, part.sequences, strict=True)
+    ]
+
+
 def _answer(job: _Scoring) -> Frame:
     scores = np.array([node.score for node in job.tree.ends], dtype=np.float64)
     if job.normalised:
         likely = np.exp(scores - scores.max())
         scores = likely / likely.sum()
-    counted = {"evaluated": job.evaluated, "prefix": len(job.prefix), "tree": job.tree.size}
+    counted = {"evaluated": job.evaluated, "prefix": len(job.prefix), "tree": job.tree.size, "apart": job.tree.apart}
     return Frame(counted, scores.tobytes())

@@ -235,8 +235,14 @@ class Native:
         for target in targets:
             llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
+    def cut(self, sequence: int, keep: int) -> bool:
+        """Take all after the first `keep` tokens out of a sequence; False where the model's state does not allow it."""
+        if self.keeps_state:
+            return False
+        return bool(llama_cpp.llama_memory_seq_rm(self._memory, sequence, keep, -1))
+
     def forget(self, sequences: Sequence[int]) -> None:
-        """Empty whole sequences; never a part of one, which models with a state cannot."""
+        """Empty whole sequences, which every model can."""
         if self._memory:
             for sequence in sequences:
                 llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
@@ -254,8 +260,9 @@ class Native:
                 f"llama.cpp cannot load {self.path}.",
                 hint="The file may be damaged, of a newer format, or larger than the free memory.",
             )
-        recurrent = llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
-        if recurrent:
+        states = (llama_cpp.llama_model_is_recurrent, llama_cpp.llama_model_is_hybrid)
+        self.keeps_state = any(asked(self._model) for asked in states)
+        if self.keeps_state:
             self.plan = replace(self.plan, sequences=min(self.plan.sequences, STATES))
         self._context: Any = self._made_context(self.plan)
 

@@ -35,8 +35,8 @@ class Opening:
     def begin(self, prompt: Sequence[int], slot: int) -> int:
         """Return how many tokens of `prompt` sequence `slot` holds now; it evaluates the rest.
 
-        Where `prompt` begins like the last one instead, the beginning is to be evaluated for both sequences
-        (`sequences`), and is there for the prompts that follow.
+        Where `prompt` begins like the last one instead, the beginning stays behind for the prompts that follow once
+        `slot` has evaluated it.
         """
         last, self._last = self._last, list(prompt)
         if self._ready and len(prompt) > len(self._tokens) and list(prompt[: len(self._tokens)]) == self._tokens:
@@ -50,14 +50,16 @@ class Opening:
             self._tokens, self._maker = list(prompt[:same]), slot
         return 0
 
-    def sequences(self, slot: int, position: int) -> tuple[int, ...]:
-        """Return the sequences that the token of `slot` at `position` belongs to."""
-        made = slot == self._maker and position < len(self._tokens)
-        return (slot, self._number) if made else (slot,)
+    def stop(self, slot: int, position: int, count: int) -> int:
+        """Return how many of `count` tokens of `slot` may be evaluated at once: the one that makes it stops at its end,
+        for no model that keeps a state can go back there."""
+        left = len(self._tokens) - position
+        return min(count, left) if slot == self._maker and left > 0 else count
 
     def reached(self, slot: int, position: int) -> None:
-        """Take note that `slot` has evaluated all tokens before `position`."""
+        """Take note that `slot` has evaluated all tokens before `position`; the beginning's are kept when whole."""
         if slot == self._maker and position >= len(self._tokens):
+            self._native.copy(slot, [self._number])
             self._ready, self._maker = True, -1
 
     def left(self, slot: int) -> None:

@@ -163,6 +163,8 @@ class PathScores:
     """Tokens of the prefix."""
     tree_tokens: int
     """Nodes of the paths' token tree; prefix_tokens + tree_tokens bounds what needs to be evaluated."""
+    whole_tokens: int
+    """Tokens of n whole prompts, prefix and path each: what the naive way evaluates."""
 
 
 class TreeScorer(Able, Protocol):

@@ -23,6 +23,10 @@ class Node:
     score: float = 0.0
     """Log-probability of the path to here, from the prefix on."""
 
+    def weighs(self, *, among_siblings: bool) -> bool:
+        """Whether its children's scores need its logits: one without rivals is certain among siblings."""
+        return len(self.children) > among_siblings
+
 
 @dataclass(frozen=True, slots=True)
 class TokenTree:
@@ -34,6 +38,10 @@ class TokenTree:
     """The last node of each path, in the order of the paths."""
     size: int
     """Nodes below the root."""
+    forks: int
+    """Nodes with two children or more."""
+    apart: int
+    """Tokens of the paths, each counted by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,54 +53,65 @@ class Part:
     count: int
     """Sequences in use, numbered from 0."""
 
+    def line(self, number: int) -> list[int]:
+        """Return the tokens of one sequence, from the prefix on."""
+        pairs = zip(self.nodes, self.sequences, strict=True)
+        return [node.token for node, numbers in pairs if number in numbers]
+
 
 def grow(paths: Sequence[Sequence[int]]) -> TokenTree:
     """Return the tree of the token lists `paths`, none of them empty."""
     root = Node(-1, -1, None)
     ends = []
-    size = 0
+    size = forks = 0
     for path in paths:
         node = root
         for depth, token in enumerate(path):
             if token not in node.children:
+                forks += len(node.children) == 1
                 node.children[token] = Node(token, depth, node)
                 size += 1
             node = node.children[token]
         ends.append(node)
-    return TokenTree(root, tuple(ends), size)
+    return TokenTree(root, tuple(ends), size, forks, sum(map(len, paths)))
 
 
-def parts(tree: TokenTree, *, sequences: int, rows: int) -> Iterator[Part]:
+def parts(tree: TokenTree, *, sequences: int, rows: int, shared: bool = True) -> Iterator[Part]:
     """Yield the inner nodes in batches of at most `rows` tokens and `sequences` lines of descent.
 
     A batch that begins within a line repeats the nodes above; with room for all there is one batch and no repetition.
-    A path with more than `rows` inner nodes cannot fit; the caller refuses it.
+    Where no node may be `shared` by sequences, every line has all of its nodes. A path with more than `rows` inner
+    nodes cannot fit; the caller refuses it.
     """
-    chosen: list[Node] = []
+    chosen: list[tuple[Node, list[int]]] = []
     seen: dict[int, list[int]] = {}
     count = 0
     for tip in _tips(tree.root):
-        line = [tip]
-        while line[-1].parent is not None and line[-1].parent.parent is not None:
-            line.append(line[-1].parent)
-        fresh = [node for node in reversed(line) if id(node) not in seen]
-        if chosen and (count == sequences or len(chosen) + len(fresh) > rows):
-            yield Part(tuple(chosen), tuple(tuple(seen[id(node)]) for node in chosen), count)
+        line = _line(tip)
+        if chosen and (count == sequences or len(chosen) + sum(id(node) not in seen for node in line) > rows):
+            yield _part(chosen, count)
             chosen, seen, count = [], {}, 0
-            fresh = list(reversed(line))
-        chosen.extend(fresh)
         for node in line:
-            seen.setdefault(id(node), []).append(count)
+            if id(node) in seen:
+                seen[id(node)].append(count)
+                continue
+            chosen.append((node, [count]))
+            if shared:
+                seen[id(node)] = chosen[-1][1]
         count += 1
     if chosen:
-        yield Part(tuple(chosen), tuple(tuple(seen[id(node)]) for node in chosen), count)
+        yield _part(chosen, count)
 
 
-def read(node: Node, logits: NDArray[np.float32], *, among_siblings: bool) -> None:
-    """Set the scores of a node's children from the logits [vocabulary] after it.
+def read(node: Node, logits: NDArray[np.float32] | None, *, among_siblings: bool) -> None:
+    """Set the scores of a node's children from the logits [vocabulary] after it; None where the node weighs nothing.
 
     With `among_siblings` each is soft-maxed over the children alone, else over the vocabulary.
     """
+    if logits is None:
+        for child in node.children.values():
+            child.score = node.score
+        return
     tokens = list(node.children)
     found = logits[tokens].astype(np.float64)
     over = logits[tokens] if among_siblings else logits
@@ -100,6 +119,18 @@ def read(node: Node, logits: NDArray[np.float32], *, among_siblings: bool) -> No
     total = float(highest) + float(np.log(np.exp(over - highest).sum(dtype=np.float64)))
     for child, value in zip(node.children.values(), found, strict=True):
         child.score = node.score + float(value) - total
+
+
+def _part(chosen: Sequence[tuple[Node, list[int]]], count: int) -> Part:
+    return Part(tuple(node for node, _ in chosen), tuple(tuple(numbers) for _, numbers in chosen), count)
+
+
+def _line(tip: Node) -> list[Node]:
+    """Return the nodes from the prefix down to `tip`."""
+    line = [tip]
+    while line[-1].parent is not None and line[-1].parent.parent is not None:
+        line.append(line[-1].parent)
+    return line[::-1]
 
 
 def _tips(root: Node) -> Iterator[Node]:

@@ -84,7 +84,7 @@ class Scripted:
         """Prefer Yes for lines with one of the words."""
         self.seen.append(prefix if isinstance(prefix, str) else prefix[-1].content)
         likes = [any(word in path for word in self.words) == path.endswith("Yes") for path in paths]
-        return PathScores(np.where(likes, -0.1, -3.0), 1, 1, 1)
+        return PathScores(np.where(likes, -0.1, -3.0), 1, 1, 1, 1)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
         """Prefer Yes where the last line but one has one of the words."""

@@ -68,7 +68,7 @@ class Figure3:
                 logits = np.array([np.log(shares.get(piece, 99.0)) for piece in known], dtype=np.float32)
                 read(node, logits, among_siblings=among_siblings)
             waiting.extend((child, text + known[child.token]) for child in node.children.values())
-        return PathScores(np.array([end.score for end in tree.ends]), 0, 0, tree.size)
+        return PathScores(np.array([end.score for end in tree.ends]), 0, 0, tree.size, 0)
 
 
 async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:

@@ -16,7 +16,7 @@ from errors import ModelError
 from models.llama import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt
 from pipeline.documents import Sentence
-from pipeline.segment.judge import Judge, judge_of, split_prompt
+from pipeline.segment.judge import OPTIONS, Judge, judge_of, split_prompt
 from pipeline.segment.margins import Rule, partition_margins
 from pipeline.segment.partition import SegmentOptions, segment_by
 from tests.support import LIBRARY, Connect, text_of
@@ -41,6 +41,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.prefixes: list[str] = []
+        self.paths = 0
 
     async def generate(self, messages: object, *, max_tokens: int, schema: object = None) -> str:
         """Refuse; only scores are asked for."""
@@ -48,12 +49,17 @@ class Reader:
 
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
         """Return log-probabilities whose margin is +-0.4 and the lean."""
-        assert isinstance(prefix, str)
+        assert isinstance(prefix, str) and among_siblings
         self.prefixes.append(prefix)
-        last, following = prefix.splitlines()[-1], paths[0].split("Next sentence: ")[1]
-        margin = 0.4 if following.startswith(last[:5]) else -0.4
-        margin += self.lean if "Answer Yes or No" in paths[0] else -self.lean
-        return PathScores(np.log([(1 + margin) / 2, (1 - margin) / 2]), 10, 5, 5)
+        self.paths += len(paths)
+        margins = [self._margin(prefix + path) for path in paths[::2]]
+        chances = [(1 + sign * margin) / 2 for margin in margins for sign in (1, -1)]
+        return PathScores(np.log(chances), 10, 5, 5, 30)
+
+    def _margin(self, asked: str) -> float:
+        text, question = asked.split("\n\nNext sentence: ")
+        margin = 0.4 if question.startswith(text.splitlines()[-1][:5]) else -0.4
+        return margin + (self.lean if "Answer Yes or No" in question else -self.lean)
 
 
 async def test_the_lean_to_the_first_option_is_measured_and_taken_off() -> None:
@@ -82,8 +88,35 @@ async def test_each_prompt_goes_on_from_the_one_before_until_the_window_is_full(
         for before, after in zip(reader.prefixes, reader.prefixes[1:], strict=False)
         if not after.startswith(before)
     ]
-    assert 0 < len(begun_anew) < len(reader.prefixes) / 10
+    # 240 sentences of seven tokens in windows of 500.
+    assert 2 <= len(begun_anew) <= 4
     assert max(len(prefix) for prefix in reader.prefixes) < 4_000
+
+
+async def test_gaps_are_asked_about_many_at_once() -> None:
+    reader = Reader()
+    judged = await Judge(reader, store=None, seconds=30).margins(TEXTS * 40)
+    assert reader.paths == 2 * (len(TEXTS) * 40 - 1 + 8)
+    assert len(reader.prefixes) < reader.paths / 8
+    assert np.abs(judged.margins).max() == pytest.approx(0.4)
+
+
+class Short(Reader):
+    """Holds fewer of its own tokens than it says by ours."""
+
+    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+        """Refuse what is over 600 characters."""
+        if len(prefix) + max(map(len, paths)) > 600:
+            raise ModelError("That is too long.", hint="Its context is 100 tokens: shorten the input.")
+        return await super().score_tree(prefix, paths, among_siblings=among_siblings)
+
+
+async def test_a_model_that_holds_less_than_it_says_is_asked_about_less_at_once() -> None:
+    short = await Judge(Short(), store=None, seconds=30).margins(TEXTS * 9)
+    whole = await Judge(Reader(), store=None, seconds=30).margins(TEXTS * 9)
+    assert np.allclose(short.margins, whole.margins)
+    with pytest.raises(ModelError, match="too long"):
+        await Judge(Short(), store=None, seconds=30).margins(["a" * 390, "b" * 390])
 
 
 async def test_margins_are_kept_so_that_a_document_is_judged_once(tmp_path: Path) -> None:
@@ -154,17 +187,16 @@ def naive(model: object, weights: Path, texts: Sequence[str]) -> tuple[NDArray[n
     line = plain.tokenize(b"\n", add_bos=False)
     margins, evaluated = [], 0
     for gap in range(len(texts) - 1):
-        prefix, question = split_prompt("\n".join(texts[: gap + 1]), texts[gap + 1], ("Yes", "No"))
+        prefix, question = split_prompt("\n".join(texts[: gap + 1]), texts[gap + 1], OPTIONS)
         before = plain.tokenize(prefix.encode(), add_bos=True, special=False)
+        paths = [plain.tokenize(f"\n{question} {option}".encode(), add_bos=False)[len(line) :] for option in OPTIONS]
+        fork = next(place for place, pair in enumerate(zip(*paths, strict=False)) if pair[0] != pair[1])
         logs = []
-        for option in ("Yes", "No"):
-            path = plain.tokenize(f"\n{question} {option}".encode(), add_bos=False)[len(line) :]
+        for path in paths:
             plain.reset()  # type: ignore[no-untyped-call]  # the bindings leave it without a return type
             plain.eval(before + path)
             evaluated += len(before) + len(path)
-            rows = plain.scores[len(before) - 1 :][: len(path)].astype(np.float64)
-            rows -= np.log(np.exp(rows).sum(axis=1, keepdims=True))
-            logs.append(sum(row[token] for row, token in zip(rows, path, strict=True)))
+            logs.append(float(plain.scores[len(before) - 1 + fork][path[fork]]))
         margins.append(np.tanh((logs[0] - logs[1]) / 2))
     plain.close()
     return np.array(margins), evaluated

@@ -227,7 +227,7 @@ async def _votes(request: str, shown: Sequence[Candidate], model: Generator) -> 
 async def _votes_by_tree(prompt: _Message, lines: Sequence[str], scorer: TreeScorer) -> list[float]:
     """One call: the prompt is evaluated once, and each line once after it, for both answers."""
     paths = [f"{line} -> {word}" for line in lines for word in ("Yes", "No")]
-    scores = (await scorer.score_tree([prompt], paths)).log_probabilities.reshape(-1, 2)
+    scores = (await scorer.score_tree([prompt], paths, among_siblings=True)).log_probabilities.reshape(-1, 2)
     apart = np.clip(scores[:, 1] - scores[:, 0], -50.0, 50.0)
     return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
 

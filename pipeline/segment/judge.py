@@ -1,14 +1,15 @@
 """Margins by a generator: P(yes) - P(no) that a sentence goes on with the text before it (IDMS Eq. 1).
 
 The text so far is the prefix of one growing prompt, so that each sentence enters the model once as text and once as
-question. A model leans to the option that it reads first; asking some gaps in both orders measures that, and it is
-taken off. Not for: boundaries (`margins.py`).
+question. No gap's question hangs on another's answer, so those of many gaps are one token tree along the text, which
+fills the model's batches. A model leans to the option that it reads first; asking some gaps in both orders measures
+that, and it is taken off. Not for: boundaries (`margins.py`).
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
@@ -25,7 +26,8 @@ from pipeline.work import in_thread
 from prompts import load
 
 PROMPT: Final = "segment"
-YES_FIRST: Final = ("Yes", "No")
+OPTIONS: Final = ("Yes", "No")
+ORDERS: Final = (OPTIONS, OPTIONS[::-1])
 CALIBRATED: Final = 8
 """Gaps a document that are asked in both orders; the lean is the mean of what the order changes."""
 LONGEST: Final = 400
@@ -34,6 +36,11 @@ WINDOW_SHARE: Final = 0.5
 """Part of the model's context that the text so far may fill before it is begun anew."""
 BEGIN_WITH: Final = 3
 """Sentences that a new window begins with."""
+TOGETHER: Final = 300
+"""Tokens of the questions that are asked at once, with the text between them: 400 or so by a model's own tokenizer,
+which a batch of 512 holds."""
+QUESTION: Final = 40
+"""Tokens of a question in both orders, beside its sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,18 @@ class Judged:
     """Tokens that went through the model; 0 where it does not tell, or nothing was asked anew."""
     whole_tokens: int = 0
     """What a whole prompt for each gap, order and answer would have taken; 0 likewise."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was answered so far."""
+
+    margins: NDArray[np.float64]
+    """With "Yes" first, [n - 1]."""
+    changed: list[float] = field(default_factory=list)
+    """Half of what the other order took off a margin, of each gap that was asked in both."""
+    evaluated: int = 0
+    whole: int = 0
 
 
 class Judge:
@@ -70,10 +89,10 @@ class Judge:
         self._window = int(generator.context_tokens * WINDOW_SHARE)
         # A character a token at worst, two sentences and the prompt in half of the context.
         self._longest = min(LONGEST, generator.context_tokens // 4)
+        self._together = TOGETHER if self._scorer is not None else 0
         self._store = store
         self._seconds = seconds
         self._until: float | None = None
-        self._whole = 0
         self.trouble = ""
         """Why it did not find all boundaries; empty while it has."""
 
@@ -112,51 +131,86 @@ class Judge:
     async def _ask_all(self, texts: Sequence[str]) -> Judged:
         gaps = len(texts) - 1
         both = {int(gap) for gap in np.linspace(0, gaps - 1, min(CALIBRATED, gaps))}
-        found = np.zeros(gaps)
-        changed: list[float] = []
-        evaluated, self._whole = 0, 0
-        start, size = 0, 0
-        for gap in range(gaps):
-            size += count_tokens(texts[gap]) + 1
-            if size > self._window and gap > start:
+        sizes = [count_tokens(text) + 1 for text in texts]
+        found = _Found(np.zeros(gaps))
+        start = gap = 0
+        while gap < gaps:
+            if sum(sizes[start : gap + 1]) > self._window and gap > start:
                 start = max(start + 1, gap + 1 - BEGIN_WITH)
-                size = sum(count_tokens(text) + 1 for text in texts[start : gap + 1])
+            asked = range(gap, self._end_of_stretch(sizes, start, gap))
             try:
-                found[gap], cost = await self._ask("\n".join(texts[start : gap + 1]), texts[gap + 1], YES_FIRST)
+                await self._ask(Stretch(texts, start, asked, both), found)
             except ModelError as error:
-                if not over_context(error) or start == gap:
+                # The model's tokenizer splits finer than ours: fewer gaps at once, then a smaller window.
+                if over_context(error) and len(asked) > 1:
+                    self._together //= 2
+                elif over_context(error) and gap > start:
+                    self._window //= 2
+                else:
                     raise
-                # The model's tokenizer splits finer than ours: a smaller window, begun with the last sentence.
-                self._window, start = size // 2, gap
-                size = count_tokens(texts[gap]) + 1
-                found[gap], cost = await self._ask(texts[gap], texts[gap + 1], YES_FIRST)
-            so_far = "\n".join(texts[start : gap + 1])
-            evaluated += cost
-            if gap in both:
-                other, cost = await self._ask(so_far, texts[gap + 1], YES_FIRST[::-1])
-                changed.append((found[gap] - other) / 2)
-                evaluated += cost
-        lean = float(np.mean(changed))
-        return Judged(found - lean, lean, evaluated, self._whole)
+            else:
+                gap = asked.stop
+        lean = float(np.mean(found.changed))
+        return Judged(found.margins - lean, lean, found.evaluated, found.whole)
 
-    async def _ask(self, so_far: str, following: str, order: tuple[str, str]) -> tuple[float, int]:
-        """Return P(yes) - P(no), and the tokens evaluated for it."""
-        prefix, question = split_prompt(so_far, following, order)
+    def _end_of_stretch(self, sizes: Sequence[int], start: int, gap: int) -> int:
+        """Return the end of the gaps from `gap` on that are asked at once, with the text from `start` on."""
+        shown, asked = sum(sizes[start : gap + 1]), sizes[gap + 1] + QUESTION
+        for end in range(gap + 1, len(sizes) - 1):
+            shown += sizes[end]
+            asked += sizes[end] + sizes[end + 1] + QUESTION
+            if asked > self._together or shown > self._window:
+                return end
+        return len(sizes) - 1
+
+    async def _ask(self, stretch: "Stretch", found: _Found) -> None:
+        """Put down P(yes) - P(no) of the gaps of `stretch`, and the tokens evaluated for it.
+
+        Probabilities are those of the two answers alone, where they part: a vocabulary may spell them in pieces.
+        """
+        prefix, questions = stretch.prompts()
         if self._scorer is not None:
-            paths = [f"{question} {option}" for option in YES_FIRST]
-            scored = await self._scorer.score_tree(prefix, paths)
-            yes, no = scored.log_probabilities
-            # Both paths differ in their last token alone.
-            self._whole += len(paths) * (scored.prefix_tokens + scored.tree_tokens - 1)
-            return float(np.tanh((yes - no) / 2)), scored.evaluated_tokens
-        if self._chooser is None:
+            paths = [f"{question} {option}" for question in questions for option in OPTIONS]
+            scored = await self._scorer.score_tree(prefix, paths, among_siblings=True)
+            yes, no = scored.log_probabilities.reshape(-1, 2).T
+            answers = [float(answer) for answer in np.tanh((yes - no) / 2)]
+            found.evaluated += scored.evaluated_tokens
+            found.whole += scored.whole_tokens
+        elif self._chooser is not None:
+            answers = []
+            for question in questions:
+                yes, no = await self._chooser.choose([Said("user", prefix + question)], list(OPTIONS))
+                answers.append(float(yes - no))
+        else:
             raise ModelError(f"{self.name} lists no probabilities any more.", hint="Ask again.")
-        chances = await self._chooser.choose([Said("user", prefix + question)], list(YES_FIRST))
-        return float(chances[0] - chances[1]), 0
+        for (gap, order), answer in zip(stretch.asked, answers, strict=True):
+            if order == OPTIONS:
+                found.margins[gap] = answer
+            else:
+                found.changed.append((found.margins[gap] - answer) / 2)
 
     def _key(self, texts: Sequence[str]) -> str:
         raw = json.dumps([self.version, *texts]).encode()
         return f"margins:{hashlib.blake2b(raw, digest_size=20).hexdigest()}"
+
+
+class Stretch:
+    """Gaps that are asked about at once."""
+
+    def __init__(self, texts: Sequence[str], start: int, gaps: range, both: Set[int]) -> None:
+        """Show sentences from `start` on before the questions about `gaps`, those of `both` in both orders."""
+        self._texts, self._start, self._gaps = texts, start, gaps
+        self.asked = [(gap, order) for gap in gaps for order in ORDERS[: 1 + (gap in both)]]
+
+    def prompts(self) -> tuple[str, list[str]]:
+        """Return the prompt up to the end of the text before the first gap, and for each question how it goes on."""
+        first = self._gaps.start
+        before, _ = split_prompt("\n".join(self._texts[self._start : first + 1]), "", OPTIONS)
+        questions = []
+        for gap, order in self.asked:
+            _, question = split_prompt("", self._texts[gap + 1], order)
+            questions.append("".join(f"\n{text}" for text in self._texts[first + 1 : gap + 1]) + question)
+        return before, questions
 
 
 def split_prompt(so_far: str, following: str, order: tuple[str, str]) -> tuple[str, str]:
