@@ -16,9 +16,10 @@ from pipeline.documents import Block, Document, Extraction, Score, ScoredSentenc
 from pipeline.documents import Verdict as Word
 from pipeline.extract.agree import ASK_FROM, agree, lifted
 from pipeline.extract.ask import Candidate, Chosen, Way, ask
+from pipeline.extract.choosing import lift_rows
 from pipeline.extract.gate import Verdict, judge
 from pipeline.extract.lexical import Floats, PageText
-from pipeline.extract.score import Scored, score_sentences
+from pipeline.extract.score import score_sentences
 from pipeline.extract.tag import tag_sentences
 from pipeline.frame import one_line
 from pipeline.trace import traced
@@ -74,20 +75,22 @@ async def extract(
     # 3. Gate: None where nothing on the pages answers
     verdict = await in_thread(judge, request, scored)
     state: Word = "none" if not verdict.answered else "answered" if verdict.sure else "unsure"
-    reason, values = verdict.reason, scored.values
-    # 4. A model reads the best sentences, unless the pages are about something else
+    reason = verdict.reason
+    # 4. Rows that "the last" or "the lowest" points at
+    values = await in_thread(lift_rows, request, documents, tagged, scored.values)
+    # 5. A model reads the best sentences, unless the pages are about something else
     if asking is not None and verdict.confidence >= ASK_FROM:
         state, reason, values = await _with_model(
-            request, asking, verdict, _candidates(documents, tagged, values), scored
+            request, asking, verdict, _candidates(documents, tagged, values), values
         )
     if state == "none":
         return Extraction("none", reason, verdict.confidence, (), tuple(tagged))
-    # 5. Best first
+    # 6. Best first
     return Extraction(state, reason, verdict.confidence, _ordered(tagged, values, scored.made_by), tuple(tagged))
 
 
 async def _with_model(
-    request: str, asking: Asking, verdict: Verdict, candidates: Sequence[Candidate], scored: Scored
+    request: str, asking: Asking, verdict: Verdict, candidates: Sequence[Candidate], values: Floats
 ) -> tuple[Word, str, Floats]:
     """Return verdict, reason and scores after the model was asked; the gate's own where it gave no answer in time."""
     state: Word = "none" if not verdict.answered else "answered" if verdict.sure else "unsure"
@@ -100,9 +103,9 @@ async def _with_model(
             failure = f"the model failed: {one_line(str(error))}"
     said = verdict.reason.removesuffix(".")
     if chosen is None:
-        return state, f"{said}; {failure}.", scored.values
-    state, clause = agree(verdict, chosen, scored.values)
-    return state, f"{said}; {clause}.", lifted(scored.values, chosen)
+        return state, f"{said}; {failure}.", values
+    state, clause = agree(verdict, chosen, values)
+    return state, f"{said}; {clause}.", lifted(values, chosen)
 
 
 def _candidates(documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats) -> list[Candidate]:

@@ -1,0 +1,76 @@
+"""Answers about tables within a budget, with and without the rows that a request's choosing words point at.
+
+    python -m bench.extract_tables        160 questions about tables of real pages, 66 of them on pages held aside
+
+`bench.extract` prints it too. Baseline: the same extraction with its scores as words and meaning gave them.
+Not for: the None gate on these questions (`bench/extract.py`).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import anyio
+import numpy as np
+
+from bench.html_questions import DATA, Question, document, judged, questions
+from bench.remembering import Remembering
+from models.onnx import OnnxEmbedder
+from models.protocols import Embedder
+from pipeline.assemble import assemble
+from pipeline.documents import Document, Extraction, Score, ScoredSentence
+from pipeline.extract.extract import MOST, extract, page_text
+from pipeline.extract.score import score_sentences
+
+BUDGETS: Final = (500, 1_000, 2_000)
+MARK: Final = "benchmark"
+
+
+async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
+    """Print the shares of answers that stand in each budget; return those of all questions, and the gain at 1,000."""
+    asked = [question for question in questions() if question.set == "table"]
+    asked = asked[:: max(1, len(asked) // limit)] if limit else asked
+    found: Counter[tuple[str, int, bool]] = Counter()
+    for question in asked:
+        page = document(question.page)
+        lifted = await extract(question.text, [page], embedder=embedder)
+        for way, extraction in (
+            ("lifted", lifted),
+            ("scores alone", await _unlifted(question, page, lifted, embedder)),
+        ):
+            for budget in BUDGETS:
+                shown = assemble([page], extraction, max_tokens=budget, mark=MARK).shown.text
+                found[way, budget, question.held] += judged(question, shown)[0]
+    held = sum(question.held for question in asked)
+    print(f"\nanswers about tables, {len(asked)} questions ({held} held aside)")
+    shares: dict[tuple[str, int], float] = {}
+    for way in ("lifted", "scores alone"):
+        cells = []
+        for budget in BUDGETS:
+            both = found[way, budget, True] + found[way, budget, False]
+            shares[way, budget] = both / len(asked)
+            cells.append(f"{budget}: {shares[way, budget]:.3f} ({found[way, budget, True] / max(held, 1):.3f})")
+        print(f"  {way:13} {'   '.join(cells)}")
+    return {
+        "table answers in 500 tokens": shares["lifted", 500],
+        "table answers in 1,000 tokens over scores alone": shares["lifted", 1_000] - shares["scores alone", 1_000],
+    }
+
+
+async def _unlifted(question: Question, page: Document, lifted: Extraction, embedder: Embedder) -> Extraction:
+    """Return the extraction with its sentences ordered by their scores alone."""
+    if not lifted.sentences:
+        return lifted
+    sentences = lifted.tagged[0]
+    scored = await score_sentences(question.text, [page_text(page, sentences)], embedder=embedder)
+    best: Sequence[int] = np.argsort(-scored.values, kind="stable")[:MOST].tolist()
+    ordered = (ScoredSentence(0, sentences[row], Score(float(scored.values[row]), scored.made_by)) for row in best)
+    return replace(lifted, sentences=tuple(ordered))
+
+
+if __name__ == "__main__":
+    if DATA.is_dir():
+        anyio.run(table_budgets, Remembering(OnnxEmbedder()), 0)
+    else:
+        print("not measured: ../shared/data is not beside this checkout")
