@@ -272,7 +272,8 @@ class Native:
         options.n_batch = options.n_ubatch = plan.batch
         options.n_seq_max = plan.sequences
         options.n_outputs_max_per_seq = 0
-        options.kv_unified = True
+        # Nothing outside a window is dropped: a sequence that is cut goes on from there, and its window moves back.
+        options.kv_unified = options.swa_full = True
         options.n_threads = options.n_threads_batch = self.placement.threads
         options.embeddings = plan.embeddings
         if plan.wide:

@@ -1,23 +1,21 @@
 """What scores keep of the prompt before: all that the next one shares, and nothing that it does not."""
 
-import importlib
 from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from models.llama import LlamaGenerator
 from pipeline.segment.judge import Judge
 from tests.llama_reference import Said, plain_scores
+from tests.llama_shapes import Shape, write_model
 
 needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 pytestmark = [needs_llama, pytest.mark.anyio]
-Floats = NDArray[np.float64]
 STORY = "Once upon a time there was a little girl named Lily."
-WIDTH, LAYERS, INNER, STATE, RANK, KERNEL, HEADS = 64, 2, 128, 8, 4, 4, 4
 
 
 @pytest.fixture
@@ -37,69 +35,6 @@ async def merging(weights: Path, tmp_path: Path) -> AsyncIterator[LlamaGenerator
     model = LlamaGenerator(target)
     yield model
     await model.aclose()
-
-
-def write_stateful(source: Path, target: Path, *, hybrid: bool) -> None:
-    """Write a model with a state, random weights, and the vocabulary of `source`: Mamba, or Jamba of Mamba and
-    attention by turns."""
-    gguf = importlib.import_module("gguf")
-    fields = gguf.GGUFReader(source).fields
-    writer = gguf.GGUFWriter(target, "jamba" if hybrid else "mamba")
-    writer.add_context_length(512)
-    writer.add_embedding_length(WIDTH)
-    writer.add_feed_forward_length(INNER if hybrid else 0)
-    writer.add_head_count(HEADS if hybrid else 0)
-    if hybrid:
-        writer.add_head_count_kv([0, HEADS] * (LAYERS // 2))
-    writer.add_block_count(LAYERS)
-    writer.add_ssm_conv_kernel(KERNEL)
-    writer.add_ssm_inner_size(INNER)
-    writer.add_ssm_state_size(STATE)
-    writer.add_ssm_time_step_rank(RANK)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_tokenizer_model("llama")
-    for name in ("list:tokens", "scores:scores", "types:token_type"):
-        method, field = name.split(":")
-        getattr(writer, f"add_token_{method}")(fields[f"tokenizer.ggml.{field}"].contents())
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    for name, values in _tensors(hybrid=hybrid).items():
-        writer.add_tensor(name, values.astype(np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def _tensors(*, hybrid: bool) -> dict[str, Floats]:
-    chance = np.random.default_rng(7)
-
-    def drawn(rows: int, columns: int) -> Floats:
-        return chance.normal(0, columns**-0.5, (rows, columns))
-
-    tensors: dict[str, Floats] = {
-        "output_norm.weight": np.ones(WIDTH),
-        "token_embd.weight": chance.normal(0, 1, (512, WIDTH)),
-    }
-    for number in range(LAYERS):
-        block = f"blk.{number}"
-        tensors[f"{block}.attn_norm.weight"] = np.ones(WIDTH)
-        if hybrid:
-            tensors[f"{block}.ffn_norm.weight"] = np.ones(WIDTH)
-            tensors |= {f"{block}.ffn_{name}.weight": drawn(INNER, WIDTH) for name in ("gate", "up")}
-            tensors[f"{block}.ffn_down.weight"] = drawn(WIDTH, INNER)
-        if hybrid and number % 2:
-            tensors |= {f"{block}.attn_{name}.weight": drawn(WIDTH, WIDTH) for name in ("q", "k", "v", "output")}
-            continue
-        shapes = {"in": (2 * INNER, WIDTH), "conv1d": (INNER, KERNEL), "x": (RANK + 2 * STATE, INNER)}
-        shapes |= {"dt": (INNER, RANK), "out": (WIDTH, INNER)}
-        tensors |= {f"{block}.ssm_{name}.weight": drawn(*shape) for name, shape in shapes.items()}
-        tensors |= {f"{block}.ssm_conv1d.bias": np.zeros(INNER), f"{block}.ssm_dt.bias": np.full(INNER, -3.0)}
-        tensors |= {f"{block}.ssm_a": -np.tile(np.arange(1.0, STATE + 1), (INNER, 1)), f"{block}.ssm_d": np.ones(INNER)}
-        if hybrid:
-            sizes = {"dt": RANK, "b": STATE, "c": STATE}
-            tensors |= {f"{block}.ssm_{name}_norm.weight": np.ones(size) for name, size in sizes.items()}
-    return tensors
 
 
 async def test_a_prompt_that_parts_from_the_one_before_costs_the_rest_alone(
@@ -145,21 +80,21 @@ async def tokens(model: LlamaGenerator) -> int:
     return int(str((await model.counters())["tokens"]))
 
 
-@pytest.fixture(params=[False, True], ids=["mamba", "jamba"])
-def stateful(request: pytest.FixtureRequest, weights: Path, tmp_path: Path) -> Path:
-    """A file of a model that cannot go back to an earlier place of a sequence."""
-    write_stateful(weights, tmp_path / "stateful.gguf", hybrid=request.param)
-    return tmp_path / "stateful.gguf"
+@pytest.fixture(params=get_args(Shape))
+def shaped(request: pytest.FixtureRequest, weights: Path, tmp_path: Path) -> Path:
+    """A file of a model that keeps a state, which has no way back, or one that forgets what is out of its window."""
+    write_model(request.param, weights, tmp_path / "shaped.gguf")
+    return tmp_path / "shaped.gguf"
 
 
-async def test_a_model_with_a_state_scores_as_whole_prompts_do(stateful: Path) -> None:
-    model = LlamaGenerator(stateful)
+async def test_models_with_a_state_or_a_window_score_as_whole_prompts_do(shaped: Path) -> None:
+    model = LlamaGenerator(shaped)
     prompts = [STORY, f"{STORY} She went", f"{STORY} Her friend", STORY]
     paths = [" to the park. It", " to the sea", " home", " ran and ran."]
     try:
         for prompt in prompts:
             found = await model.score_tree(prompt, paths)
-            assert np.abs(found.log_probabilities - plain_scores(stateful, prompt, paths)).max() < 1e-3
+            assert np.abs(found.log_probabilities - plain_scores(shaped, prompt, paths)).max() < 1e-3
         many = await model.score_tree(STORY, [f" park {letter} the {letter}" for letter in "abcdefghijkl"])
         judged = await Judge(model, store=None, seconds=60).margins(["The cat sat.", "It was red.", "Tom ran."])
     finally:
@@ -168,19 +103,19 @@ async def test_a_model_with_a_state_scores_as_whole_prompts_do(stateful: Path) -
     assert np.isfinite(judged.margins).all()
 
 
-async def test_a_model_with_a_state_writes_the_same_after_a_beginning_that_was_kept(stateful: Path) -> None:
+async def test_models_with_a_state_or_a_window_write_the_same_after_a_beginning_that_was_kept(shaped: Path) -> None:
     async def told(model: LlamaGenerator, end: str) -> str:
         return await model.generate([Said("user", STORY * 3 + end)], max_tokens=9)
 
     ends = [" One day", " She saw a cat", " Her mom", " It"]
-    kept, alone, spent_alone = LlamaGenerator(stateful), [], 0
+    kept, alone, spent_alone = LlamaGenerator(shaped), [], 0
     try:
         one_after_another = [await told(kept, end) for end in ends]
         spent = await tokens(kept)
     finally:
         await kept.aclose()
     for end in ends:
-        fresh = LlamaGenerator(stateful)
+        fresh = LlamaGenerator(shaped)
         alone.append(await told(fresh, end))
         spent_alone += await tokens(fresh)
         await fresh.aclose()
