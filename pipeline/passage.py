@@ -12,20 +12,30 @@ from pipeline.frame import one_line
 
 def passage_text(document: Document, run: Sequence[Sentence]) -> str:
     """Return the words of sentences that follow each other: a block's on one line, each further block on a new one."""
-    text, above = "", ""
+    lines: list[str] = []
+    above = ""
     for place, sentence in enumerate(run):
         header = _header(document, sentence)
         told = row_below_header(document, sentence)
         if told and header != above and place + 1 < len(run) and _header(document, run[place + 1]) == header:
-            text += f"\n{header}"
+            while lines and _is_part(lines[-1], header):
+                lines.pop()
+            lines.append(header)
             above = header
         if told and header == above:
-            text += f"\n{told}"
+            lines.append(told)
             continue
-        joint = " " if place and run[place - 1].block == sentence.block else "\n"
-        text += joint + one_line(sentence.text)
         above = one_line(sentence.text)
-    return text.removeprefix("\n")
+        if place and run[place - 1].block == sentence.block:
+            lines[-1] += f" {above}"
+        else:
+            lines.append(above)
+    return "\n".join(lines)
+
+
+def _is_part(line: str, header: str) -> bool:
+    """Whether a line is one of several header rows, all of which `header` has in one."""
+    return " | " in line and all(cell.strip() in header for cell in line.split(" | "))
 
 
 def row_below_header(document: Document, sentence: Sentence) -> str:

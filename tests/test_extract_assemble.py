@@ -144,3 +144,14 @@ def test_a_row_by_itself_names_its_columns() -> None:
     text = table(0.1, 0.1, 0.1, 1.0, 0.1, max_tokens=70).shown.text
     assert "River: Danube; Length: 2850 km" in text
     assert "Volga" not in text
+
+
+def test_header_rows_that_are_read_as_one_stand_once_and_a_row_of_another_table_stays() -> None:
+    html = """<main><table><tr><td>Map | North</td><td>Chart | 12</td></table><table>
+    <thead><tr><th rowspan=2>Model<th colspan=2>Optics<tr><th>Field<th>Focus</thead>
+    <tbody><tr><td>Fen<td>138 m<td>1.7 m<tr><td>Rill<td>131 m<td>2.1 m</tbody></table></main>"""
+    url = "https://a.example/"
+    text = filled(read_document(Page(url, url, "", html, "text/html"))).shown.text
+    assert "Model | Optics Field | Optics Focus\nFen | 138 m | 1.7 m\nRill | 131 m | 2.1 m" in text
+    assert text.count("Focus") == 1
+    assert "North" in text

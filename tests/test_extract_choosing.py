@@ -122,3 +122,14 @@ def test_numbers_are_read_as_tables_write_them(cell: str, number: float | None) 
 def test_words_that_choose_are_known_in_several_languages(request_: str, ends: bool, least: bool, most: bool) -> None:
     choice = read_choice(request_)
     assert (choice.ends, choice.least, choice.most) == (ends, least, most)
+
+
+async def test_a_word_that_no_page_holds_names_its_column_and_is_no_reason_for_none() -> None:
+    rows = [("Fen", "742", "1,180"), ("Rill", "518", "395"), ("Scout", "311", "149"), ("Aurum", "901", "2,950")]
+    body = "".join(f"<tr><td>{name}</td><td>{weight}</td><td>{price}</td></tr>" for name, weight, price in rows)
+    head = "<tr><th>Binoculars</th><th>Weight (g)</th><th>Price</th></tr>"
+    document = read(f"<h1>Binoculars compared</h1><p>Six pairs, four weeks of rain.</p><table>{head}{body}</table>")
+    for question, name in (("Which binoculars are the lightest?", "Scout"), ("the heaviest binoculars", "Aurum")):
+        found = await extract(question, [document], embedder=None)
+        cells = [document.blocks[one.sentence.block].cells for one in found.sentences]
+        assert next(row[0] for row in cells if row and row[0] != "Binoculars") == name

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.extract.choosing import CHOOSING
 from pipeline.extract.lexical import Floats, TermIndex
 from pipeline.extract.score import Scored
 from pipeline.rank.words import index_terms, raw_words
@@ -39,24 +40,23 @@ _ASKING: Final = (
 )
 _ASKING_WORDS: Final = frozenset(_ASKING.split())
 """Words that say what kind of answer is wanted; a page that answers seldom repeats them."""
-_CHOOSING: Final = {
-    "en": "least most fewest lowest highest shortest longest largest smallest biggest greatest fastest slowest "
-    "earliest latest oldest youngest newest tallest heaviest closest first second third last final top bottom "
-    "best worst only total list listed chart table according next previous before after above below more less "
-    "than same both consecutive ranked rank place placed amount average difference between other another "
-    "besides either",
-    "de": "meisten wenigsten niedrigste höchste kürzeste längste größte kleinste schnellste früheste späteste älteste "
-    "jüngste erste zweite dritte letzte beste schlechteste einzige liste tabelle nächste mehr weniger durchschnitt",
-    "fr": "plus moins grand petit premier première dernier dernière meilleur pire seul total liste tableau moyenne",
-    "es": "más menos mayor menor primero primera último última mejor peor único única total lista tabla promedio",
-    "ru": "больше меньше самый самая первый первая последний последняя лучший худший единственный список таблица",
+_LISTING: Final = {
+    "en": "second third only total list listed chart table according next previous before after above below more less "
+    "than same both consecutive ranked rank place placed amount average difference between other another besides "
+    "either",
+    "de": "zweite dritte schlechteste einzige liste tabelle nächste mehr weniger durchschnitt",
+    "fr": "grand petit meilleur pire seul total liste tableau moyenne",
+    "es": "mejor peor único única total lista tabla promedio",
+    "ru": "лучший худший единственный список таблица",
 }
 _CHOOSING_WORDS: Final = frozenset(
-    term for language, words in _CHOOSING.items() for term in index_terms(words, language=language)
+    term
+    for language in _LISTING
+    for term in index_terms(f"{_LISTING[language]} {CHOOSING[language]}", language=language)
 )
-"""Words that choose among a table's rows, which do not repeat them. Left out where the pages hold tables: 160
-questions about tables of real pages, false None .19 -> .10 (66 of them held aside .20 -> .12), false evidence on
-another page with tables .01 both (`python -m bench.extract`)."""
+"""Words that choose among a table's rows or speak of it as one, which rows do not repeat. Left out where the pages hold
+tables: 160 questions about tables of real pages, false None .19 -> .10 (66 of them held aside .20 -> .12), false
+evidence on another page with tables .01 both (`python -m bench.extract`)."""
 _FLOOR: Final = 0.3
 """Least weight of a word, as a share of the heaviest: common words count little, but they count."""
 _BEST: Final = 3
