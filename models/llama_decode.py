@@ -201,7 +201,9 @@ class Decoder:
             if isinstance(job, _Scoring):
                 if self._scoring is not None:
                     return
-                self._scoring, self._work = job, self._evaluate(job)
+                # Now, not at the first batch: what the last prompt held beyond this one is nobody's cells.
+                begin = self._prefix.begin(job.prefix)
+                self._scoring, self._work = job, self._evaluate(job, begin)
             else:
                 free = set(range(SLOTS)) - {writing.slot for writing in self._writing}
                 if not free:
@@ -290,9 +292,8 @@ class Decoder:
             self._leave_scoring(whole=True)
             self._ready.append((job.call, refusal(error)))
 
-    def _evaluate(self, job: _Scoring) -> Iterator[None]:
-        """Evaluate prefix and tree, a batch at each `next`."""
-        begin = self._prefix.begin(job.prefix)
+    def _evaluate(self, job: _Scoring, begin: int) -> Iterator[None]:
+        """Evaluate the prefix from `begin` on and the tree, a batch at each `next`."""
         while begin < len(job.prefix):
             chunk = job.prefix[begin : begin + self._chunk()]
             last = begin + len(chunk) == len(job.prefix)

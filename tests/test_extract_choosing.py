@@ -1,6 +1,9 @@
 """Questions that choose among a table's rows: the row that is meant comes first, whatever its words are."""
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline.documents import Document, Page
 from pipeline.extract.choosing import number_of, read_choice
@@ -105,6 +108,13 @@ async def test_an_extreme_that_many_rows_share_chooses_none() -> None:
 def test_numbers_are_read_as_tables_write_them(cell: str, number: float | None) -> None:
     found = number_of(cell)
     assert found == (pytest.approx(number) if number is not None else None)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="0123456789.,:+-− $€[]()%a\u00a0\u0664²½", max_size=40))
+def test_whatever_stands_in_a_cell_is_a_number_or_none(cell: str) -> None:
+    found = number_of(cell)
+    assert found is None or np.isfinite(found)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
+import anyio
 import numpy as np
 import pytest
 
@@ -121,3 +122,16 @@ async def test_models_with_a_state_or_a_window_write_the_same_after_a_beginning_
         await fresh.aclose()
     assert one_after_another == alone
     assert spent < 0.7 * spent_alone
+
+
+async def test_an_answer_beside_a_new_prompt_does_not_miss_what_the_last_prompt_held(stories: LlamaGenerator) -> None:
+    await stories.score_tree("The dog ran to the park with the girl and the boy. " * 20, [" They", " The sun"])
+    told: list[str] = []
+
+    async def write() -> None:
+        told.append(await stories.generate([Said("user", STORY * 12)], max_tokens=40))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(stories.score_tree, "A cat sat in a tree. " * 8, [" It", " The"])
+        group.start_soon(write)
+    assert told[0]

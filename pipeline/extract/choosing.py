@@ -31,6 +31,8 @@ FEWEST: Final = 3
 """Rows of a table in which something can be chosen."""
 MOST_ALIKE: Final = 2
 """Rows that may share an extreme; more of them are no choice."""
+MOST_COLUMNS: Final = 64
+"""Columns of a table that are looked at."""
 NUMBERS_SHARE: Final = 0.6
 """Part of a column's cells that must be numbers."""
 
@@ -146,7 +148,6 @@ def lift_rows(
     begin = 0
     for document, sentences in zip(documents, tagged, strict=True):
         for table in _tables(document, sentences):
-            check_cancelled()
             for place, factor in _chosen(request, choice, document, sentences, table):
                 factors[begin + place] = max(factors[begin + place], factor)
         begin += len(sentences)
@@ -241,7 +242,8 @@ def _chosen(
 def _columns(rows: Sequence[Block]) -> Iterator[tuple[str, list[float | None]]]:
     """Yield header and cells of the columns of numbers."""
     header = _header(rows[0].lead)
-    for column in range(max(len(row.cells) for row in rows)):
+    for column in range(min(MOST_COLUMNS, max(len(row.cells) for row in rows))):
+        check_cancelled()
         cells = [number_of(row.cells[column]) if column < len(row.cells) else None for row in rows]
         if sum(cell is not None for cell in cells) >= max(FEWEST, NUMBERS_SHARE * len(rows)):
             yield header[column] if column < len(header) else "", cells
