@@ -125,7 +125,7 @@ class Decoder:
         for writing in [found for found in self._writing if found.call == call]:
             self._end(writing)
         if self._scoring is not None and self._scoring.call == call:
-            self._leave_scoring(whole=True)
+            self._leave_scoring(broken=True)
 
     def step(self) -> list[tuple[int, Frame]]:
         """Compute one batch of the answers and one of the scores; return what is done."""
@@ -286,10 +286,10 @@ class Decoder:
         try:
             next(work)
         except StopIteration:
-            self._leave_scoring(whole=False)
+            self._leave_scoring(broken=False)
             self._ready.append((job.call, _answer(job)))
         except ModelError as error:
-            self._leave_scoring(whole=True)
+            self._leave_scoring(broken=True)
             self._ready.append((job.call, refusal(error)))
 
     def _evaluate(self, job: _Scoring, begin: int) -> Iterator[None]:
@@ -331,12 +331,12 @@ class Decoder:
             raise ModelError("The call was cancelled.", hint="Ask again.")
         job.evaluated += len(rows)
 
-    def _leave_scoring(self, *, whole: bool) -> None:
-        """End the scoring; `whole` forgets the prefix too, for it may be there in part."""
+    def _leave_scoring(self, *, broken: bool) -> None:
+        """End the scoring; one that was `broken` off may have left parts of a batch."""
         self._scoring, self._work = None, None
-        if whole:
+        if broken:
             self._native.forget(range(FIRST_PATH, self._native.plan.sequences))
-            self._prefix.let_go()
+            self._prefix.settle()
 
     # --- both ---
 

@@ -66,6 +66,11 @@ class Prefix:
             self._native.copy(sequence, [self._number])
             self._tokens.extend(tokens)
 
+    def settle(self) -> None:
+        """Take out what a batch that was given up may have left behind the known tokens."""
+        if not (self._tokens and self._native.cut(self._number, len(self._tokens))):
+            self.let_go()
+
     def let_go(self) -> None:
         """Forget it."""
         self._native.forget([self._number])

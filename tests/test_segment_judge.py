@@ -132,6 +132,29 @@ async def test_margins_are_kept_so_that_a_document_is_judged_once(tmp_path: Path
     assert again.evaluated_tokens == 0
 
 
+class Stopping(Reader):
+    """Dies at its third prompt, once."""
+
+    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
+        """Fail once."""
+        if len(self.prefixes) == 2:
+            self.prefixes.append("the one it died of")
+            raise ModelError("It died of signal 9.", hint="Try again.")
+        return await super().score_tree(prefix, paths, among_siblings=among_siblings)
+
+
+async def test_what_was_judged_before_a_failure_is_not_asked_again(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store", size_limit=1_000_000, clock=lambda: 1_800_000_000.0)
+    stopping, whole = Stopping(), Reader()
+    with pytest.raises(ModelError, match="signal 9"):
+        await Judge(stopping, store=store, seconds=30).margins(TEXTS * 9)
+    judged = await Judge(stopping, store=store, seconds=30).margins(TEXTS * 9)
+    alone = await Judge(whole, store=None, seconds=30).margins(TEXTS * 9)
+    store.close()
+    assert len(stopping.prefixes) == len(whole.prefixes) + 1
+    assert np.array_equal(judged.margins, alone.margins)
+
+
 class Broken(Reader):
     """A model that died."""
 

@@ -109,23 +109,15 @@ class Judge:
         """
         if len(texts) < 2:
             return Judged(np.zeros(0), 0.0, 0)
-        key = self._key(texts)
-        kept = await in_thread(self._store.get_bytes, key) if self._store is not None else None
-        if kept is not None and len(kept) == 8 * len(texts):
-            values = np.frombuffer(kept, dtype=np.float64)
-            return Judged(values[:-1].copy(), float(values[-1]), 0)
         judged: Judged | None = None
         self._until = self._until or anyio.current_time() + self._seconds
         with anyio.CancelScope(deadline=self._until):
             judged = await self._ask_all([one_line(text)[: self._longest] for text in texts])
         if judged is None:
             raise ModelError(
-                f"{self.name} did not judge {len(texts) - 1} gaps in {self._seconds:.0f} s.",
-                hint="Raise WINNOW_SECONDS, set a smaller generator, or use chunking sentences.",
+                f"{self.name.partition(':')[0]} judged only part of {len(texts) - 1} gaps in {self._seconds:.0f} s.",
+                hint="Ask again: what it judged is kept." if self._store is not None else "Raise WINNOW_SECONDS.",
             )
-        if self._store is not None:
-            raw = np.append(judged.margins, judged.lean).tobytes()
-            await in_thread(self._store.set_bytes, key, raw, expire=KEPT_SECONDS)
         return judged
 
     async def _ask_all(self, texts: Sequence[str]) -> Judged:
@@ -164,33 +156,45 @@ class Judge:
         return len(sizes) - 1
 
     async def _ask(self, stretch: "Stretch", found: _Found) -> None:
-        """Put down P(yes) - P(no) of the gaps of `stretch`, and the tokens evaluated for it.
-
-        Probabilities are those of the two answers alone, where they part: a vocabulary may spell them in pieces.
-        """
+        """Put down P(yes) - P(no) of the gaps of `stretch`, and the tokens evaluated for it."""
         prefix, questions = stretch.prompts()
-        if self._scorer is not None:
-            paths = [f"{question} {option}" for question in questions for option in OPTIONS]
-            scored = await self._scorer.score_tree(prefix, paths, among_siblings=True)
-            yes, no = scored.log_probabilities.reshape(-1, 2).T
-            answers = [float(answer) for answer in np.tanh((yes - no) / 2)]
-            found.evaluated += scored.evaluated_tokens
-            found.whole += scored.whole_tokens
-        elif self._chooser is not None:
-            answers = []
-            for question in questions:
-                yes, no = await self._chooser.choose([Said("user", prefix + question)], list(OPTIONS))
-                answers.append(float(yes - no))
+        key = self._key(prefix, questions)
+        kept = await in_thread(self._store.get_bytes, key) if self._store is not None else None
+        if kept is not None and len(kept) == 8 * len(questions):
+            answers = np.frombuffer(kept, dtype=np.float64)
         else:
-            raise ModelError(f"{self.name} lists no probabilities any more.", hint="Ask again.")
-        for (gap, order), answer in zip(stretch.asked, answers, strict=True):
+            answers = await self._answers(prefix, questions, found)
+            if self._store is not None:
+                # At once, so that a call that is cut short leaves to the next what it found.
+                await in_thread(self._store.set_bytes, key, answers.tobytes(), expire=KEPT_SECONDS)
+        for (gap, order), answer in zip(stretch.asked, answers.tolist(), strict=True):
             if order == OPTIONS:
                 found.margins[gap] = answer
             else:
                 found.changed.append((found.margins[gap] - answer) / 2)
 
-    def _key(self, texts: Sequence[str]) -> str:
-        raw = json.dumps([self.version, *texts]).encode()
+    async def _answers(self, prefix: str, questions: Sequence[str], found: _Found) -> NDArray[np.float64]:
+        """Return P(yes) - P(no) of each question [n].
+
+        Probabilities are those of the two answers alone, where they part: a vocabulary may spell them in pieces.
+        """
+        if self._scorer is not None:
+            paths = [f"{question} {option}" for question in questions for option in OPTIONS]
+            scored = await self._scorer.score_tree(prefix, paths, among_siblings=True)
+            yes, no = scored.log_probabilities.reshape(-1, 2).T
+            found.evaluated += scored.evaluated_tokens
+            found.whole += scored.whole_tokens
+            answers: NDArray[np.float64] = np.tanh((yes - no) / 2)
+            return answers
+        if self._chooser is None:
+            raise ModelError(f"{self.name} lists no probabilities any more.", hint="Ask again.")
+        chosen = [
+            await self._chooser.choose([Said("user", prefix + question)], list(OPTIONS)) for question in questions
+        ]
+        return np.array([chances[0] - chances[1] for chances in chosen], dtype=np.float64)
+
+    def _key(self, prefix: str, questions: Sequence[str]) -> str:
+        raw = json.dumps([self.version, prefix, *questions]).encode()
         return f"margins:{hashlib.blake2b(raw, digest_size=20).hexdigest()}"
 
 

@@ -133,7 +133,7 @@ async def segment_by(
         try:
             judged = await judge.margins([sentence.text for sentence in sentences])
         except ModelError as error:
-            fallback = judge.trouble = f"The generator found no boundaries, embeddings did: {error}"
+            fallback = judge.trouble = f"Boundaries by embeddings: {error}"
         else:
             costs = await in_thread(lambda: [count_tokens(sentence.text) + 1 for sentence in sentences])
             return Segmented(tuple(await in_thread(_cut_margins, judged.margins, costs, options, 0.0)), judge.name)
