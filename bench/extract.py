@@ -23,7 +23,7 @@ import numpy as np
 
 from bench.evidence import DATA, ROOT, Case, Spans, measure, read_cases, read_lines
 from bench.extract_tables import table_budgets
-from bench.html_questions import document, questions
+from bench.html_questions import document, table_questions
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
@@ -270,8 +270,7 @@ async def _none_shares(cases: Sequence[Case], embedder: Embedder | None) -> list
 
 async def _none_of_tables(embedder: Embedder, limit: int) -> dict[str, float]:
     """Print the shares of None on questions about tables (html_qa): own page, another page with tables."""
-    asked = [question for question in questions() if question.set == "table"]
-    asked = asked[:: max(1, len(asked) // limit)] if limit else asked
+    asked = table_questions(limit)
     names = list(dict.fromkeys(question.page for question in asked))
     texts = {name: page_text(document(name), tag_sentences(document(name))) for name in names}
     own: dict[bool, list[bool]] = {True: [], False: []}

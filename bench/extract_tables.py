@@ -14,7 +14,7 @@ from typing import Final
 import anyio
 import numpy as np
 
-from bench.html_questions import DATA, Question, document, judged, questions
+from bench.html_questions import DATA, Question, document, judged, table_questions
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
@@ -29,8 +29,7 @@ MARK: Final = "benchmark"
 
 async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
     """Print the shares of answers that stand in each budget; return those of all questions, and the gain at 1,000."""
-    asked = [question for question in questions() if question.set == "table"]
-    asked = asked[:: max(1, len(asked) // limit)] if limit else asked
+    asked = table_questions(limit)
     found: Counter[tuple[str, int, bool]] = Counter()
     for question in asked:
         page = document(question.page)

@@ -49,6 +49,12 @@ def questions() -> list[Question]:
     ]
 
 
+def table_questions(limit: int) -> list[Question]:
+    """Return the questions about tables, some `limit` of them spread over all; all where it is 0."""
+    asked = [question for question in questions() if question.set == "table"]
+    return asked[:: max(1, len(asked) // limit)] if limit else asked
+
+
 def pages(every: int) -> dict[str, str]:
     """Return every n-th page's name and HTML."""
     return {path.name.removesuffix(".html.gz"): _html(path) for path in sorted((DATA / "pages").glob("*.gz"))[::every]}

@@ -6,10 +6,10 @@ keeps the last one whole).
 """
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Final
 
 from models.llama_native import Native
+from models.llama_prefix import shared_tokens
 
 SHARED: Final = 32
 """Fewest tokens worth keeping: templates alone share some twenty."""
@@ -44,7 +44,7 @@ class Opening:
             return len(self._tokens)
         if self._maker >= 0:
             return 0
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(last, prompt[:-1], strict=False)))
+        same = shared_tokens(last, prompt[:-1])
         if same >= SHARED:
             self.let_go()
             self._tokens, self._maker = list(prompt[:same]), slot

@@ -32,8 +32,7 @@ class Prefix:
 
     def begin(self, prompt: Sequence[int]) -> int:
         """Return how many tokens of `prompt` are there now, all of them only where `logits` are theirs too."""
-        pairs = zip(self._tokens, prompt, strict=False)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        same = shared_tokens(self._tokens, prompt)
         known = self._logits is not None and same == self._read_at == len(prompt)
         keep = same if known else min(same, len(prompt) - 1)
         if keep < len(self._tokens) and not (keep and self._native.cut(self._number, keep)):
@@ -75,3 +74,8 @@ class Prefix:
         """Forget it."""
         self._native.forget([self._number])
         self._tokens, self._read_at, self._logits = [], 0, None
+
+
+def shared_tokens(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return how many tokens two lists have in common from their beginning on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -161,6 +161,12 @@ class Block:
     lead: str = ""
     """What makes the block readable alone: a row's caption and header row, an item's lead-in sentence."""
 
+    @property
+    def header(self) -> str:
+        """The header row that a row is read with, its cells parted by ` | `; empty where there is none."""
+        last = self.lead.rpartition("\n")[2]
+        return last.strip("| ") if self.kind == "row" and last.startswith("| ") else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

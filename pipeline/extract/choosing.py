@@ -241,14 +241,9 @@ def _chosen(
 
 def _columns(rows: Sequence[Block]) -> Iterator[tuple[str, list[float | None]]]:
     """Yield header and cells of the columns of numbers."""
-    header = _header(rows[0].lead)
+    header = rows[0].header.split(" | ")
     for column in range(min(MOST_COLUMNS, max(len(row.cells) for row in rows))):
         check_cancelled()
         cells = [number_of(row.cells[column]) if column < len(row.cells) else None for row in rows]
         if sum(cell is not None for cell in cells) >= max(FEWEST, NUMBERS_SHARE * len(rows)):
             yield header[column] if column < len(header) else "", cells
-
-
-def _header(lead: str) -> list[str]:
-    last = lead.rpartition("\n")[2]
-    return [cell.strip() for cell in last.strip("| ").split(" | ")] if last.startswith("| ") else []

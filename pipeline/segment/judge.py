@@ -8,9 +8,9 @@ that, and it is taken off. Not for: boundaries (`margins.py`).
 
 import hashlib
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 import numpy as np
@@ -28,6 +28,8 @@ from prompts import load
 PROMPT: Final = "segment"
 OPTIONS: Final = ("Yes", "No")
 ORDERS: Final = (OPTIONS, OPTIONS[::-1])
+Question: TypeAlias = tuple[int, tuple[str, str]]
+"""A gap, and the order in which the options are offered."""
 CALIBRATED: Final = 8
 """Gaps a document that are asked in both orders; the lean is the mean of what the order changes."""
 LONGEST: Final = 400
@@ -129,19 +131,20 @@ class Judge:
         while gap < gaps:
             if sum(sizes[start : gap + 1]) > self._window and gap > start:
                 start = max(start + 1, gap + 1 - BEGIN_WITH)
-            asked = range(gap, self._end_of_stretch(sizes, start, gap))
+            end = self._end_of_stretch(sizes, start, gap)
+            asked = [(at, order) for at in range(gap, end) for order in ORDERS[: 1 + (at in both)]]
             try:
-                await self._ask(Stretch(texts, start, asked, both), found)
+                await self._ask(stretch_prompts(texts, start, asked), asked, found)
             except ModelError as error:
                 # The model's tokenizer splits finer than ours: fewer gaps at once, then a smaller window.
-                if over_context(error) and len(asked) > 1:
+                if over_context(error) and end - gap > 1:
                     self._together //= 2
                 elif over_context(error) and gap > start:
                     self._window //= 2
                 else:
                     raise
             else:
-                gap = asked.stop
+                gap = end
         lean = float(np.mean(found.changed))
         return Judged(found.margins - lean, lean, found.evaluated, found.whole)
 
@@ -155,9 +158,9 @@ class Judge:
                 return end
         return len(sizes) - 1
 
-    async def _ask(self, stretch: "Stretch", found: _Found) -> None:
-        """Put down P(yes) - P(no) of the gaps of `stretch`, and the tokens evaluated for it."""
-        prefix, questions = stretch.prompts()
+    async def _ask(self, prompts: tuple[str, list[str]], asked: Sequence[Question], found: _Found) -> None:
+        """Put down P(yes) - P(no) of the questions `asked`, and the tokens evaluated for it."""
+        prefix, questions = prompts
         key = self._key(prefix, questions)
         kept = await in_thread(self._store.get_bytes, key) if self._store is not None else None
         if kept is not None and len(kept) == 8 * len(questions):
@@ -167,7 +170,7 @@ class Judge:
             if self._store is not None:
                 # At once, so that a call that is cut short leaves to the next what it found.
                 await in_thread(self._store.set_bytes, key, answers.tobytes(), expire=KEPT_SECONDS)
-        for (gap, order), answer in zip(stretch.asked, answers.tolist(), strict=True):
+        for (gap, order), answer in zip(asked, answers.tolist(), strict=True):
             if order == OPTIONS:
                 found.margins[gap] = answer
             else:
@@ -198,23 +201,15 @@ class Judge:
         return f"margins:{hashlib.blake2b(raw, digest_size=20).hexdigest()}"
 
 
-class Stretch:
-    """Gaps that are asked about at once."""
-
-    def __init__(self, texts: Sequence[str], start: int, gaps: range, both: Set[int]) -> None:
-        """Show sentences from `start` on before the questions about `gaps`, those of `both` in both orders."""
-        self._texts, self._start, self._gaps = texts, start, gaps
-        self.asked = [(gap, order) for gap in gaps for order in ORDERS[: 1 + (gap in both)]]
-
-    def prompts(self) -> tuple[str, list[str]]:
-        """Return the prompt up to the end of the text before the first gap, and for each question how it goes on."""
-        first = self._gaps.start
-        before, _ = split_prompt("\n".join(self._texts[self._start : first + 1]), "", OPTIONS)
-        questions = []
-        for gap, order in self.asked:
-            _, question = split_prompt("", self._texts[gap + 1], order)
-            questions.append("".join(f"\n{text}" for text in self._texts[first + 1 : gap + 1]) + question)
-        return before, questions
+def stretch_prompts(texts: Sequence[str], start: int, asked: Sequence[Question]) -> tuple[str, list[str]]:
+    """Return the prompt from sentence `start` up to the first gap asked about, and how it goes on to each question."""
+    first = asked[0][0]
+    before, _ = split_prompt("\n".join(texts[start : first + 1]), "", OPTIONS)
+    questions = []
+    for gap, order in asked:
+        _, question = split_prompt("", texts[gap + 1], order)
+        questions.append("".join(f"\n{text}" for text in texts[first + 1 : gap + 1]) + question)
+    return before, questions
 
 
 def split_prompt(so_far: str, following: str, order: tuple[str, str]) -> tuple[str, str]:
