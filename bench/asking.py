@@ -27,7 +27,7 @@ from bench.evidence import DATA, Case, measure, read_cases
 from bench.generation import weights
 from bench.remembering import Remembering
 from errors import ModelError
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator
 from pipeline.documents import Sentence

@@ -26,8 +26,8 @@ from typing import Final
 
 from cache.stores import Stores, open_stores
 from pipeline.documents import Page
-from pipeline.fetch.convert import content_hash
 from pipeline.fetch.handles import Known, find_answer, find_page, keep_answer, keep_page
+from pipeline.read.convert import content_hash
 
 SIZES: Final = (3_000, 30_000, 300_000, 4_000_000)
 SIZE_LIMIT: Final = 400_000_000

@@ -30,10 +30,10 @@ import anyio
 from bench.evidence import DATA
 from errors import WinnowError
 from pipeline.documents import Document, Page, Sentence
-from pipeline.extract.cite import cite
+from pipeline.evidence.cite import cite
 from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.browser import find_browser
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 
 SHARE: Final = 0.97
 """Of citations must highlight the right words."""

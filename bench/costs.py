@@ -22,25 +22,25 @@ from typing import Final
 import anyio
 
 from bench.generation import Said, weights
+from cli.evaluate import CARRIED
+from cli.measure.library import Asked, read_library
+from cli.measure.watched import Watched
 from errors import ModelError
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Generator, PathScores, Prompt
 from pipeline.documents import Document
 from pipeline.extract.extract import Asking, extract
 from pipeline.extract.tag import paper_tags
-from pipeline.html.generate import path_scorer
-from pipeline.html.paper import paper_blocks
-from pipeline.measure.library import Asked, read_library
-from pipeline.measure.watched import Watched
+from pipeline.prune.generate import path_scorer
+from pipeline.prune.paper import paper_blocks
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, kept_summary
 from pipeline.raptor.tree import TreeOptions
 from pipeline.search.parse_model import Parser, parse
 from pipeline.segment.judge import Judge
-from pipeline.tokens import count_tokens
-from server.evaluate import CARRIED
+from pipeline.text.tokens import count_tokens
 
 PATIENCE: Final = 3_000.0
 BARS: Final = {"prune: block paths": 2.0, "extract: votes": 2.0, "segment: margins": 2.0}

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from pipeline.extract.lexical import Floats, PageText
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"

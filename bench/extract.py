@@ -31,12 +31,12 @@ from pipeline.extract.extract import page_text
 from pipeline.extract.gate import as_row, judge, read_features
 from pipeline.extract.lexical import Floats, PageText, TermIndex
 from pipeline.extract.score import score_sentences
-from pipeline.extract.sentences import split_sentences
 from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import reciprocal_rank_fusion, unit_range
+from pipeline.text.sentences import split_sentences
 
 FLOORS: Final = {
     "golden rules en, of 48": 42.0,

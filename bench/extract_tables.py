@@ -18,8 +18,8 @@ from bench.html_questions import DATA, Question, document, judged, table_questio
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.assemble import assemble
 from pipeline.documents import Document, Extraction, Score, ScoredSentence
+from pipeline.evidence.assemble import assemble
 from pipeline.extract.extract import MOST, extract, page_text
 from pipeline.extract.score import score_sentences
 

@@ -31,10 +31,10 @@ import httpx2
 from mcp import Client, StdioServerParameters
 
 from cache.store import Store
-from pipeline.fetch.charset import decode
 from pipeline.fetch.client import open_fetcher
-from pipeline.fetch.convert import Raw, to_page
 from pipeline.fetch.limits import FetchLimits
+from pipeline.read.charset import decode
+from pipeline.read.convert import Raw, to_page
 
 HOSTS: Final = 40
 URLS: Final = 200

@@ -25,7 +25,7 @@ import anyio
 import numpy as np
 
 from errors import ModelError
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 
 TOLERANCE: Final = 1e-3
 """Nats between a path's score in the tree and by itself; the same for probabilities of a choice."""

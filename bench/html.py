@@ -38,11 +38,11 @@ from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.documents import Page
-from pipeline.frame import framed, new_mark, notice
-from pipeline.html.forms import Form
-from pipeline.html.prune import Method, PruneOptions, prune
-from pipeline.html.read import read_document
-from pipeline.tokens import count_tokens
+from pipeline.html.document import read_document
+from pipeline.prune.forms import Form
+from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.text.frame import framed, new_mark, notice
+from pipeline.text.tokens import count_tokens
 
 BUDGETS: Final = (256, 512, 1024, 2048, 4096)
 SETS: Final = ("table", "cloze", "author")

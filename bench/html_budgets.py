@@ -14,10 +14,10 @@ from typing import Final
 
 from bench.html_questions import pages
 from pipeline.documents import Document, Page
-from pipeline.html.forms import Form
-from pipeline.html.prune import Method, Pruned, PruneOptions, prune
-from pipeline.html.read import read_document
-from pipeline.tokens import count_tokens
+from pipeline.html.document import read_document
+from pipeline.prune.forms import Form
+from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
+from pipeline.text.tokens import count_tokens
 
 LONGEST: Final = 6000
 """Characters of a page that is mutated: a window of a real page, so that thousands of cases take minutes."""

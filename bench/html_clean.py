@@ -29,10 +29,10 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pipeline.documents import Page
 from pipeline.html.clean import clean
+from pipeline.html.document import read_document
 from pipeline.html.hidden import StyleJudge
-from pipeline.html.prune import PruneOptions, prune
-from pipeline.html.read import read_document
-from pipeline.tokens import count_tokens
+from pipeline.prune.prune import PruneOptions, prune
+from pipeline.text.tokens import count_tokens
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 RUN: Final = 4

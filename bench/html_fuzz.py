@@ -18,11 +18,11 @@ from typing import Final
 from pipeline.documents import Page
 from pipeline.html.blocks import block_tree, resolve
 from pipeline.html.clean import clean
-from pipeline.html.forms import Form
-from pipeline.html.prune import Method, PruneOptions, prune
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.html.tree import text_of, walk
-from pipeline.tokens import count_tokens
+from pipeline.prune.forms import Form
+from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.text.tokens import count_tokens
 
 PAGES: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 LONGEST: Final = 4_000

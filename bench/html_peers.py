@@ -17,8 +17,8 @@ import trafilatura
 
 from bench.html_questions import Question, document, raw
 from models.protocols import Embedder
-from pipeline.html.score import score_texts
-from pipeline.tokens import count_each, count_tokens, cut_to_tokens
+from pipeline.prune.score import score_texts
+from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
 CHUNK: Final = 400
 """Characters of a plain chunk, the strongest simple baseline of notes/htmlrag."""

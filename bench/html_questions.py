@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from pipeline.documents import Document, Page
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 _SIGN: Final = re.compile(r"\w+|[^\w\s]")

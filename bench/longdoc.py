@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from pipeline.documents import Block, Document, Page
 from pipeline.html.tree import Node
-from pipeline.rank.words import index_terms
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
+from pipeline.text.words import index_terms
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 FAR: Final = 10**9

@@ -29,8 +29,8 @@ from mcp_types import CallToolResult, TextContent
 from bench.mcp_ends import ends, starts
 from bench.mcp_transcript import transcript
 from pipeline.documents import Page
-from pipeline.html.read import read_document
-from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.html.document import read_document
+from pipeline.text.tokens import count_tokens, cut_to_tokens
 from server.toolbox import listing
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -39,7 +39,7 @@ from bench.mcp_served import (
     waited_first,
 )
 from cache.stores import open_stores
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 WEIGHTS: Final = ROOT.parent / "shared" / "models" / "all-minilm-l6-v2-f16.gguf"
 TRANSPORTS: Final = ("stdio", "HTTP")

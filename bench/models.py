@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from models.embedded.texts import varied_texts
-from models.llama import LlamaEmbedder
+from models.llama.model import LlamaEmbedder
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.protocols import Embedder, TextKind, Vectors
 from models.text import reads_latin

@@ -20,13 +20,13 @@ import anyio
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.brave import Brave
-from pipeline.search.exa import Exa
-from pipeline.search.provider import Provider
-from pipeline.search.searxng import Searxng
-from pipeline.search.serper import Serper
-from pipeline.search.tavily import Tavily
-from pipeline.search.wikipedia import Wikipedia
+from pipeline.search.providers.brave import Brave
+from pipeline.search.providers.exa import Exa
+from pipeline.search.providers.provider import Provider
+from pipeline.search.providers.searxng import Searxng
+from pipeline.search.providers.serper import Serper
+from pipeline.search.providers.tavily import Tavily
+from pipeline.search.providers.wikipedia import Wikipedia
 
 KEY: Final = "sk-never-show-this-0123456789"
 SLOW: Final = "slow"

@@ -33,7 +33,7 @@ from pipeline.raptor.cluster import Layer, cluster
 from pipeline.raptor.leaves import embedded_text
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.tree import Tree, TreeOptions
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 LENGTHS: Final = (5_000, 20_000, 50_000, 100_000, 250_000, 500_000, 963_000)
 """Tokens; the last is all text of `longdoc` but some 20,000, so that nothing stands there twice."""

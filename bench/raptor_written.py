@@ -19,7 +19,7 @@ import numpy as np
 from bench.longdoc import MEETINGS, Group, answer_words, groups_of, recall, told
 from bench.raptor_asked import spans_of
 from cache.stores import Stores
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 from models.protocols import Embedder
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.query import Mode, QueryOptions, query_tree

@@ -20,10 +20,10 @@ import anyio
 from mcp import Client
 from mcp_types import TextContent
 
+from pipeline.evidence.sheet import Sheet
 from pipeline.fetch.files import read_file
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
-from pipeline.sheet import Sheet
 from server.app import build_server
 from server.settings import read_settings
 

@@ -34,13 +34,13 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.documents import Document, Page, SearchQuery, SearchResult
 from pipeline.embedding import CachedEmbedder
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import blend, reciprocal_rank_fusion
 from pipeline.rank.mixed import RankForm, mixed_rank
 from pipeline.rank.passages import best_passages, cut_passages
 from pipeline.search.chain import Chain
-from pipeline.search.folder import FolderProvider
+from pipeline.search.folder.folder import FolderProvider
 from pipeline.search.need import needs_search
 from pipeline.search.parse import parse_request
 

@@ -17,12 +17,12 @@ import anyio
 import numpy as np
 
 from bench.longdoc import DATA, FAR, read_lines
+from cli.measure.agreement import Cut, agreement
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.measure.agreement import Cut, agreement
 from pipeline.segment.margins import Rule, cut_by_margins
 from pipeline.segment.partition import partition
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 MOST_ERROR: Final = 0.05
 

@@ -27,18 +27,18 @@ import numpy as np
 from bench.generation import weights
 from bench.longdoc import DATA, FAR
 from bench.segments import strung_documents
-from models.llama import LlamaGenerator
+from cli.measure.agreement import Cut, agreement
+from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from pipeline.documents import Document, Page
-from pipeline.html.generate import PathScorer, path_scorer
-from pipeline.html.paper import paper_blocks
-from pipeline.html.prune import PruneOptions, prune
-from pipeline.html.read import read_document
-from pipeline.measure.agreement import Cut, agreement
+from pipeline.html.document import read_document
+from pipeline.prune.generate import PathScorer, path_scorer
+from pipeline.prune.paper import paper_blocks
+from pipeline.prune.prune import PruneOptions, prune
 from pipeline.segment.judge import Judge
 from pipeline.segment.margins import Rule, cut_by_margins, partition_margins
 from pipeline.segment.partition import partition
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys")
 BUDGET: Final = 512

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"

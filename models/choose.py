@@ -15,15 +15,15 @@ import httpx2
 from errors import MissingExtra, ModelError, UsageError
 from models.catalogue import MODELS, Role
 from models.flag import FlagEmbedder, FlagReranker
-from models.llama import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.memory import MemoryBudget
 from models.onnx import EMBEDDED, OnnxEmbedder
-from models.openai import OpenAIEmbedder, OpenAIGenerator
 from models.protocols import Embedder, Generator, Reranker
 from models.pull import Hub, find_kept
-from models.remote import Endpoint
-from models.remote_model import RemoteModel
-from models.remote_rerank import OpenAIReranker
+from models.remote.client import Endpoint
+from models.remote.model import RemoteModel
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
+from models.remote.rerank import OpenAIReranker
 from models.worker import Limits
 
 FORMS: Final = {

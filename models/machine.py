@@ -1,6 +1,6 @@
 """What machine this is, as far as the choice of models goes: memory, graphics card, and the profile that fits it.
 
-Not for: placing one model on a device (`models/placement.py`).
+Not for: placing one model on a device (`models/llama/placement.py`).
 """
 
 import os

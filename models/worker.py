@@ -3,7 +3,7 @@
 The process is a fresh interpreter (spawned, never forked), started at the first call and again after it died, with a
 growing pause when it dies again and again. Calls run side by side; a cancelled one is told to stop, and its process is
 killed when it does not. What native code prints goes to a log of its own, never to our stdout. Not for: what the
-process computes (`models/llama_process.py`), or how much memory all of them take (`models/memory.py`).
+process computes (`models/llama/process.py`), or how much memory all of them take (`models/memory.py`).
 """
 
 import json

@@ -14,12 +14,12 @@ from cache.store import Store
 from errors import ModelError
 from models.protocols import Generator
 from pipeline.documents import Evidence
-from pipeline.extract.sentences import split_sentences
-from pipeline.frame import one_line
 from pipeline.messages import Asking, Said, ask, over_context
-from pipeline.rank.language import guess_language
-from pipeline.rank.words import index_terms
-from pipeline.search.entities import find_entities
+from pipeline.text.frame import one_line
+from pipeline.text.language import guess_language
+from pipeline.text.names import find_entities
+from pipeline.text.sentences import split_sentences
+from pipeline.text.words import index_terms
 from prompts import load
 
 PROMPT: Final = "answer"

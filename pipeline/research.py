@@ -12,16 +12,16 @@ from typing import Final
 import anyio
 
 from pipeline.answer import Answer, Writing, write_answer
-from pipeline.assemble import Assembled, assemble
 from pipeline.documents import Document, Extraction, Page, SearchResult
+from pipeline.evidence.assemble import Assembled, assemble
+from pipeline.evidence.sheet import Sheet, shortened
+from pipeline.evidence.show import LINKS_FROM, UNSURE
 from pipeline.extract.extract import extract
-from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
 from pipeline.services import Services
-from pipeline.sheet import Sheet, shortened
-from pipeline.show import LINKS_FROM, UNSURE
-from pipeline.tokens import count_tokens
+from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread
 from prompts import load
 

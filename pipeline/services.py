@@ -15,7 +15,7 @@ from models.protocols import Embedder, Generator, Reranker
 from pipeline.documents import Document, Page
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import Fetcher
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.search.chain import Chain
 from pipeline.segment.idms import IdmsOptions
 from pipeline.work import in_thread

@@ -2,6 +2,6 @@
 
 import sys
 
-from server.command import main
+from cli.command import main
 
 main(sys.argv[1:] or ["serve"])

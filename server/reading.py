@@ -8,11 +8,11 @@ from typing import Final
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 
 from pipeline.fetch.handles import find_page
-from pipeline.frame import visible
 from pipeline.raptor.outline import outline
 from pipeline.raptor.tree import find_tree
 from pipeline.services import Services
-from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.text.frame import visible
+from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.work import in_thread
 from server.status import status_text
 

@@ -26,16 +26,16 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.scoring import CachedReranker
-from pipeline.search.brave import Brave
 from pipeline.search.chain import Chain
-from pipeline.search.exa import Exa
-from pipeline.search.folder import FolderProvider
-from pipeline.search.metasearch import Metasearch
-from pipeline.search.provider import Provider
-from pipeline.search.searxng import Searxng
-from pipeline.search.serper import Serper
-from pipeline.search.tavily import Tavily
-from pipeline.search.wikipedia import Wikipedia
+from pipeline.search.folder.folder import FolderProvider
+from pipeline.search.providers.brave import Brave
+from pipeline.search.providers.exa import Exa
+from pipeline.search.providers.metasearch import Metasearch
+from pipeline.search.providers.provider import Provider
+from pipeline.search.providers.searxng import Searxng
+from pipeline.search.providers.serper import Serper
+from pipeline.search.providers.tavily import Tavily
+from pipeline.search.providers.wikipedia import Wikipedia
 from pipeline.segment.idms import Boundaries, IdmsOptions
 from pipeline.services import Services
 from pipeline.work import in_thread

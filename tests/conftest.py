@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 from server.app import build_server
 from server.settings import read_settings
 from tests.support import LIBRARY, SHARED, Connect, Site

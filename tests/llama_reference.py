@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 
 ALIGNMENT = 32
 WIDTH = 384

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from errors import ModelError
 from models.protocols import Embedder, Message, TextKind, Vectors
 from pipeline.documents import Document, Page
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.raptor.tree import Tree
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 SUBJECTS = {
     "ferry": "The ferry leaves the harbour of Pell at dawn and carries cars, bicycles and mail to the islands",

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cache.store import Store
 from pipeline.documents import Page
-from pipeline.fetch.convert import content_hash
 from pipeline.fetch.handles import find_page, is_handle, keep_page, page_from_bytes, page_handle, page_to_bytes
+from pipeline.read.convert import content_hash
 from tests.support import Clock
 
 HTML = "<p>Salt of Piran</p>"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError, UsageError
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 from models.protocols import Ability, Message, PathScores, Prompt
 from pipeline.documents import Document, Page, Sentence
 from pipeline.extract.ask import (
@@ -27,7 +27,7 @@ from pipeline.extract.ask import (
     way_for,
 )
 from pipeline.extract.extract import Asking, extract
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from tests.llama_reference import smol_weights
 from tests.model_server import Remote, Said, model_server
 from tests.support import Connect, Site, text_of

@@ -2,13 +2,13 @@
 
 import pytest
 
-from pipeline.assemble import FILL_SHARE, PAGE_CAP, SITE_CAP, Assembled, assemble
 from pipeline.documents import Document, Extraction, Page, Score, ScoredSentence
+from pipeline.evidence.assemble import FILL_SHARE, PAGE_CAP, SITE_CAP, Assembled, assemble
+from pipeline.evidence.show import LONGEST_AUTHOR, headline
 from pipeline.extract.tag import tag_sentences
-from pipeline.frame import new_mark
-from pipeline.html.read import read_document
-from pipeline.show import LONGEST_AUTHOR, headline
-from pipeline.tokens import count_tokens
+from pipeline.html.document import read_document
+from pipeline.text.frame import new_mark
+from pipeline.text.tokens import count_tokens
 
 SAME = "The harbour light of Orvane was built in the year 1871 by the brothers Marr."
 AND = "It stands on the northern mole beside the fish market."

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pipeline.documents import Document, Page
 from pipeline.extract.choosing import number_of, read_choice
 from pipeline.extract.extract import extract
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,9 @@ from urllib.parse import unquote
 import pytest
 
 from pipeline.documents import Block, BlockKind, Document, Page
-from pipeline.extract.cite import cite
+from pipeline.evidence.cite import cite
 from pipeline.extract.tag import tag_sentences
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 
 BASE = "https://example.org/a?b=1"
 

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, TextKind, Vectors
 from pipeline.documents import Document, Page
-from pipeline.extract.antecedent import antecedents
+from pipeline.evidence.antecedent import antecedents
 from pipeline.extract.extract import MOST, extract
 from pipeline.extract.gate import THRESHOLD
 from pipeline.extract.lexical import PageText, TermIndex, guess_language
 from pipeline.extract.score import EMBED_LONGEST, EMBED_TOKENS, lexical_scores, score_sentences
 from pipeline.extract.tag import tag_sentences
-from pipeline.html.read import read_document
-from pipeline.tokens import count_tokens
+from pipeline.html.document import read_document
+from pipeline.text.tokens import count_tokens
 
 LOCKS = """<html lang="en"><title>Smart door locks</title><body><main><h1>Smart door locks</h1>
 <p>Door locks have become clever. We looked at three makers over a year.</p>

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from pipeline.documents import Document, Page, Sentence
 from pipeline.extract.tag import numbered, paper_tags, tag_sentences
-from pipeline.frame import one_line
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
+from pipeline.text.frame import one_line
 
 HTML = """<html lang="en"><head><title>Bridges</title></head><body><main>
 <h1>Harbour bridges</h1>

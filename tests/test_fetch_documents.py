@@ -16,10 +16,10 @@ from pypdf import PdfReader, PdfWriter
 
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnreadable
 from pipeline.documents import Page
-from pipeline.fetch.convert import Raw, to_page
-from pipeline.fetch.converted import Unreadable
 from pipeline.fetch.files import file_key, path_of_url, read_file
-from pipeline.fetch.shell import look_at
+from pipeline.read.convert import Raw, to_page
+from pipeline.read.converted import Unreadable
+from pipeline.read.shell import look_at
 
 Line = tuple[str, int]
 """Text and its size in points."""

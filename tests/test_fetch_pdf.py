@@ -9,10 +9,10 @@ import pytest
 
 from errors import SourceUnreadable
 from pipeline.documents import Page
-from pipeline.extract.cite import cite
-from pipeline.fetch.convert import Raw, to_page
-from pipeline.fetch.pdf import pdf_to_html
-from pipeline.html.read import read_document
+from pipeline.evidence.cite import cite
+from pipeline.html.document import read_document
+from pipeline.read.convert import Raw, to_page
+from pipeline.read.pdf import pdf_to_html
 from pipeline.work import in_thread
 
 FONT = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import AddressRefused
-from pipeline.fetch.freshness import lifetime, validators
+from pipeline.fetch.http_cache import lifetime, validators
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.robots import Rules, parse_robots, product_token
 from pipeline.fetch.status import retry_after

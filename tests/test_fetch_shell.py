@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
-from pipeline.fetch.convert import Raw, to_page
-from pipeline.fetch.script_data import ScriptData
-from pipeline.fetch.shell import MAY_NEED_BROWSER, NEEDS_BROWSER
+from pipeline.read.convert import Raw, to_page
+from pipeline.read.script_data import ScriptData
+from pipeline.read.shell import MAY_NEED_BROWSER, NEEDS_BROWSER
 
 STORY = "The harbour light of Pell was built in 1871 by Orvane, and it still burns every night of the year."
 MORE = "Ferries to the island leave the north pier at nine every morning, and at noon on Sundays as well."

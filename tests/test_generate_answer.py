@@ -11,7 +11,7 @@ from errors import ModelError
 from models.protocols import Message
 from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
 from pipeline.documents import Evidence, Score
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 from tests.llama_reference import smol_weights
 from tests.support import Connect, text_of
 

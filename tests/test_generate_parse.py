@@ -10,7 +10,7 @@ import pytest
 
 from cache.store import Store
 from errors import ModelError
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 from models.protocols import Message
 from pipeline.search.parse import parse_request
 from pipeline.search.parse_model import Parser, parse

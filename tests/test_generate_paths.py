@@ -10,16 +10,16 @@ import pytest
 from numpy.typing import NDArray
 
 from errors import ModelError
-from models.chat_template import ChatTemplate
-from models.llama import LlamaGenerator
+from models.llama.chat_template import ChatTemplate
+from models.llama.model import LlamaGenerator
+from models.llama.token_tree import Node, grow, read
 from models.protocols import Ability, PathScores, Prompt
-from models.token_tree import Node, grow, read
 from pipeline.documents import Document, Page
-from pipeline.html.generate import PathScorer, block_paths, numbered_html, path_scorer, rank_finer
-from pipeline.html.paper import PaperBlocks, paper_blocks
-from pipeline.html.prune import PruneOptions, prune
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.messages import Said
+from pipeline.prune.generate import PathScorer, block_paths, numbered_html, path_scorer, rank_finer
+from pipeline.prune.paper import PaperBlocks, paper_blocks
+from pipeline.prune.prune import PruneOptions, prune
 from prompts import load
 from tests.support import LIBRARY, Connect, text_of
 

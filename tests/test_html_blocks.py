@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pipeline.documents import Block, Page
 from pipeline.html.blocks import block_tree, content_blocks, resolve
 from pipeline.html.clean import clean
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.html.tree import Node, count_words, text_of, walk
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 FIGURE_6 = (
     "<div><h1>OpenAI o1-preview</h1><div><p>In our tests, the next model update performs similarly to PhD students</p>"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from bench.html_budgets import mutated, nests, one_case
 from bench.html_questions import pages
 from pipeline.documents import Document, Page
-from pipeline.html.budget import LEAST, UNASKED
-from pipeline.html.prune import PruneOptions, prune
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
+from pipeline.prune.budget import LEAST, UNASKED
+from pipeline.prune.prune import PruneOptions, prune
 from tests.support import Connect, Site, text_of
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ import pytest
 
 from models.protocols import TextKind, Vectors
 from pipeline.documents import Document
-from pipeline.html.candidates import QUESTIONS, REMEMBERED
-from pipeline.html.prune import Pruned, PruneOptions, prune
+from pipeline.prune.candidates import QUESTIONS, REMEMBERED
+from pipeline.prune.prune import Pruned, PruneOptions, prune
 from tests.test_html_prune import PAGE, Letters, document
 
 pytestmark = pytest.mark.anyio

@@ -14,8 +14,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.documents import Page
 from pipeline.html.clean import clean
+from pipeline.html.document import read_document
 from pipeline.html.guard import MANY, bounded, parse, rebuild
-from pipeline.html.read import read_document
 from pipeline.html.tree import Node, text_of, to_html, walk
 from tests.support import SHARED
 

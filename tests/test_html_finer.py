@@ -7,12 +7,12 @@ import pytest
 
 from pipeline.documents import Document, Page
 from pipeline.html.blocks import resolve
-from pipeline.html.paper import PaperBlocks, finer_blocks, paper_blocks
-from pipeline.html.prune import PruneOptions, prune
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.html.tree import text_of
+from pipeline.prune.paper import PaperBlocks, finer_blocks, paper_blocks
+from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.fuse import Floats
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 pytestmark = pytest.mark.anyio
 WORDS = "of many words " * 12

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from pipeline.documents import Page
 from pipeline.fetch.files import read_file
+from pipeline.html.document import read_document
 from pipeline.html.opinion import with_second_opinion
-from pipeline.html.read import read_document
 
 VISIBLE = '<html><body><article><p class="date">Published: 4 May 2021</p><p>The boat sails.</p></article></body></html>'
 

@@ -11,12 +11,12 @@ from errors import UsageError
 from models.protocols import TextKind, Vectors
 from pipeline.documents import Document, Page
 from pipeline.html.clean import clean
-from pipeline.html.forms import Form
-from pipeline.html.prune import Method, Pruned, PruneOptions, prune
-from pipeline.html.read import read_document
-from pipeline.html.render import Kept, Style, render
+from pipeline.html.document import read_document
 from pipeline.html.tree import text_of
-from pipeline.tokens import count_tokens
+from pipeline.prune.forms import Form
+from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
+from pipeline.prune.render import Kept, Style, render
+from pipeline.text.tokens import count_tokens
 
 pytestmark = pytest.mark.anyio
 FORMS: tuple[Form, ...] = ("html", "markdown", "text")

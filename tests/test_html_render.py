@@ -7,9 +7,9 @@ from markdown_it import MarkdownIt
 
 from bench.html_budgets import nests
 from pipeline.documents import Document, Page
-from pipeline.html.forms import Form
-from pipeline.html.read import read_document
-from pipeline.html.render import Kept, Style, render
+from pipeline.html.document import read_document
+from pipeline.prune.forms import Form
+from pipeline.prune.render import Kept, Style, render
 
 FORMS: tuple[Form, ...] = ("html", "markdown", "text")
 

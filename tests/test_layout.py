@@ -12,8 +12,8 @@ from server.app import TOOLS
 from server.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("server", "tools", "pipeline", "models", "prompts", "cache")
-MAX_LINES = 400
+FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache")
+MAX_LINES = 600
 
 
 def modules() -> list[Path]:

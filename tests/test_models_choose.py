@@ -13,11 +13,11 @@ from errors import MissingExtra, UsageError
 from models.catalogue import MODELS
 from models.choose import FORMS, Place, choose_embedder, choose_generator, choose_reranker
 from models.embedded.texts import varied_texts
-from models.llama import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED, OnnxEmbedder
-from models.openai import OpenAIEmbedder, OpenAIGenerator
 from models.pull import Hub
-from models.remote_rerank import OpenAIReranker
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
+from models.remote.rerank import OpenAIReranker
 
 ROLES: list[tuple[str, Callable[..., object]]] = [
     ("embedder", choose_embedder),

@@ -19,8 +19,8 @@ from tokenizers import Tokenizer
 
 from errors import ModelError
 from models.embedded.texts import varied_texts
-from models.gguf import read_header
-from models.llama import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.llama.gguf import read_header
+from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED
 from models.worker import Worker
 from tests.llama_reference import bert_states, write_reranker
@@ -285,7 +285,7 @@ def test_the_model_prints_nothing_and_its_process_dies_with_ours(shared: Path) -
     path = shared / "models" / "all-minilm-l6-v2-f16.gguf"
     code = f"""
 import anyio, os, pathlib, sys
-from models.llama import LlamaEmbedder
+from models.llama.model import LlamaEmbedder
 async def main():
     model = LlamaEmbedder(pathlib.Path({str(path)!r}))
     await model.embed(["text"], kind="query")

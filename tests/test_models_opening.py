@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 from tests.llama_reference import Said, tokens
 
 pytestmark = [

@@ -10,7 +10,7 @@ import anyio.lowlevel
 import numpy as np
 import pytest
 
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 from pipeline.segment.judge import Judge
 from tests.llama_reference import Said, plain_scores, smol_weights, tokens
 from tests.llama_shapes import Shape, write_model

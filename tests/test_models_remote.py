@@ -10,10 +10,10 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
-from models.openai import OpenAIEmbedder, OpenAIGenerator
 from models.protocols import abilities_of, chooser
-from models.remote import Endpoint
-from models.remote_rerank import OpenAIReranker
+from models.remote.client import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
+from models.remote.rerank import OpenAIReranker
 from tests.model_server import Remote, Said, model_server
 
 

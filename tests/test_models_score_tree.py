@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.llama import LlamaEmbedder, LlamaGenerator
+from models.llama.model import LlamaEmbedder, LlamaGenerator
+from models.llama.token_tree import grow, parts
 from models.protocols import chooser, tree_scorer
-from models.token_tree import grow, parts
 from tests.llama_reference import Said, plain_scores, smol_weights
 
 needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")

@@ -14,10 +14,10 @@ from starlette.responses import JSONResponse, Response
 
 from cache.stores import Stores, open_stores
 from models.fingerprint import WHOLE, fingerprint
-from models.llama import LlamaEmbedder, LlamaGenerator
-from models.openai import OpenAIEmbedder
-from models.remote import Endpoint
-from models.remote_rerank import OpenAIReranker
+from models.llama.model import LlamaEmbedder, LlamaGenerator
+from models.remote.client import Endpoint
+from models.remote.openai import OpenAIEmbedder
+from models.remote.rerank import OpenAIReranker
 from pipeline.embedding import CachedEmbedder
 from pipeline.scoring import CachedReranker
 from tests.model_server import Remote, model_server

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.llama import LlamaReranker
+from models.llama.model import LlamaReranker
 from models.onnx import OnnxEmbedder
-from models.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote import Endpoint
-from models.remote_rerank import OpenAIReranker
+from models.remote.client import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
+from models.remote.rerank import OpenAIReranker
 from tests.llama_reference import write_reranker
 from tests.model_server import Said
 from tests.real_servers import package_file, serving

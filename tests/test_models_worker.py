@@ -16,9 +16,9 @@ import pytest
 
 from errors import ModelError
 from models.instructions import instructions_for
-from models.llama import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.llama.placement import Device, Weights, fallen_back, place
 from models.memory import MemoryBudget
-from models.placement import Device, Weights, fallen_back, place
 from models.schema import bounded
 from models.worker import Limits
 from tests.llama_reference import Said, smol_weights, write_reranker

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from models.protocols import Embedder, Reranker, TextKind, Vectors
 from pipeline.documents import Document, Page, SearchResult
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.rank.passages import CHARACTERS, UNITS, best_passages, cut_passages
 

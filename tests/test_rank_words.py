@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.rank.language import guess_language
-from pipeline.rank.words import index_terms, is_cjk, raw_words
+from pipeline.text.language import guess_language
+from pipeline.text.words import index_terms, is_cjk, raw_words
 
 
 def test_words_are_lowercased_stemmed_and_freed_of_stop_words() -> None:

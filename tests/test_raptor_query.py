@@ -12,13 +12,13 @@ from errors import UsageError
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.documents import Document, Page
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.raptor.broad import is_broad
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.fill import fill, fill_once, word_triples
 from pipeline.raptor.query import Mode, QueryOptions, TreeAnswer, lifted, query_tree
 from pipeline.raptor.tree import Tree, TreeOptions
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 FACTS = {
     "When was the lighthouse of Tarn first lit?": "The lighthouse of Tarn was lit for the first time in 1847.",

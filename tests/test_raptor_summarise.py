@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.rank.words import index_terms
 from pipeline.raptor.summarise import Candidate, Writer, borne_out, extract_summary, write_summary
 from pipeline.raptor.tree import Quote
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
+from pipeline.text.words import index_terms
 from tests.raptor_pages import Author
 
 

@@ -18,7 +18,7 @@ from pipeline.raptor.outline import outline
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
 from tests.raptor_pages import SUBJECTS, Author, Counting, assert_sound, chapters, page_of, prose
 

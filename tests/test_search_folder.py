@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from cache.store import Store
 from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.digests import Digests, Light
-from pipeline.search.folder import FolderProvider
-from pipeline.search.light import light_text, words_in
-from pipeline.search.listing import FileStamp, list_files
-from pipeline.search.snippet import snippet_around
-from pipeline.search.spellings import LONGEST_WORD, count_spellings
+from pipeline.search.folder.digests import Digests, Light
+from pipeline.search.folder.folder import FolderProvider
+from pipeline.search.folder.light import light_text, words_in
+from pipeline.search.folder.listing import FileStamp, list_files
+from pipeline.search.folder.snippet import snippet_around
+from pipeline.search.folder.spellings import LONGEST_WORD, count_spellings
 
 
 def ask(

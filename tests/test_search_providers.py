@@ -18,9 +18,9 @@ from cache.store import Store
 from errors import SearchFailed, UsageError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.chain import Chain
-from pipeline.search.exchange import retry_after
-from pipeline.search.metasearch import Metasearch
-from pipeline.search.wikipedia import Wikipedia
+from pipeline.search.providers.exchange import retry_after
+from pipeline.search.providers.metasearch import Metasearch
+from pipeline.search.providers.wikipedia import Wikipedia
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, text_of
 

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.searxng import Searxng
+from pipeline.search.providers.searxng import Searxng
 from tests.real_servers import searxng
 from tests.support import ROOT, Connect, text_of
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from pipeline.documents import Freshness, SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.searxng import Searxng
+from pipeline.search.providers.searxng import Searxng
 
 FORBIDDEN = (
     b"<!doctype html>\n<html lang=en>\n<title>403 Forbidden</title>\n<h1>Forbidden</h1>\n"

@@ -13,12 +13,12 @@ from errors import UsageError
 from models.onnx import OnnxEmbedder
 from models.protocols import Message
 from pipeline.documents import Page
-from pipeline.html.read import read_document
+from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.tree import TreeOptions
 from pipeline.segment.density import Reading
 from pipeline.segment.idms import Enricher, Idms, IdmsOptions
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 from server.settings import read_settings
 from tests.model_server import Remote, model_server
 from tests.support import LIBRARY, Connect, text_of

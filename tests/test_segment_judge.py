@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cache.store import Store
 from errors import ModelError
-from models.llama import LlamaGenerator
+from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt
 from pipeline.documents import Sentence
 from pipeline.segment.judge import OPTIONS, Judge, judge_of, split_prompt

@@ -8,9 +8,9 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
-from models.openai import OpenAIGenerator
 from models.protocols import abilities_of
-from models.remote import Endpoint
+from models.remote.client import Endpoint
+from models.remote.openai import OpenAIGenerator
 from pipeline.documents import Sentence
 from pipeline.segment.idms import IdmsOptions, IdmsTime, idms_of
 from pipeline.segment.judge import Judge

@@ -7,7 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ResourceLink, TextResourceContents
 
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, Connect, Site, text_of
 
 pytestmark = pytest.mark.anyio

@@ -114,7 +114,7 @@ def noise():
         native.puts(b"a native banner")
         time.sleep(0.005)
 threading.Thread(target=noise, daemon=True).start()
-from server.command import main
+from cli.command import main
 main(["serve"])
 """
 

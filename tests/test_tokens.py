@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.sheet import Sheet, shortened
-from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.evidence.sheet import Sheet, shortened
+from pipeline.text.tokens import count_tokens, cut_to_tokens
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"])).map(lambda text: " ".join(text.split()))
 LINES = st.lists(WORDS.filter(bool), min_size=1)

@@ -14,11 +14,11 @@ from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import BaseModel, Field
 
 from pipeline.documents import Document, Evidence, Failure, Page
+from pipeline.evidence.sheet import Sheet
 from pipeline.fetch.handles import page_handle
-from pipeline.frame import one_line
 from pipeline.services import Services
-from pipeline.sheet import Sheet
-from pipeline.tokens import count_tokens
+from pipeline.text.frame import one_line
+from pipeline.text.tokens import count_tokens
 from pipeline.work import Report
 
 PROGRESS_GAP: Final = 0.25

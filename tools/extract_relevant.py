@@ -8,13 +8,13 @@ from typing import Annotated, Final
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
-from pipeline.assemble import Assembled, assemble
 from pipeline.documents import Document, Extraction
+from pipeline.evidence.assemble import Assembled, assemble
+from pipeline.evidence.sheet import Sheet
+from pipeline.evidence.show import UNSURE
 from pipeline.extract.extract import extract
-from pipeline.frame import new_mark, notice, one_line
-from pipeline.sheet import Sheet
-from pipeline.show import UNSURE
 from pipeline.sources import Loaded, load_sources
+from pipeline.text.frame import new_mark, notice, one_line
 from pipeline.work import in_thread
 from tools.context import Next, ToolContext, answer, behind, larger, repeated, reporter, services_of, write_next
 from tools.passages import Passage, passages

@@ -12,15 +12,15 @@ from pydantic import BaseModel, Field
 
 from errors import UsageError
 from pipeline.documents import Document, Page
-from pipeline.extract.cite import cite
+from pipeline.evidence.cite import cite
+from pipeline.evidence.sheet import Sheet
+from pipeline.evidence.show import headline
 from pipeline.fetch.handles import page_handle
-from pipeline.frame import framed, new_mark, notice, one_line
-from pipeline.html.generate import is_pruner, path_scorer
-from pipeline.html.prune import Pruned, PruneOptions, prune
-from pipeline.sheet import Sheet
-from pipeline.show import headline
+from pipeline.prune.generate import is_pruner, path_scorer
+from pipeline.prune.prune import Pruned, PruneOptions, prune
 from pipeline.sources import Loaded, load_sources
-from pipeline.tokens import count_tokens
+from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.tokens import count_tokens
 from tools.context import MOST_LINKS, Next, ToolContext, again, answer, repeated, reporter, services_of, write_next
 
 TOOL: Final = "fetch_and_prune_html"

@@ -5,8 +5,8 @@ Not a tool itself, and never the text of a passage, which stands in the text par
 
 from pydantic import BaseModel, Field
 
-from pipeline.assemble import Assembled
-from pipeline.frame import one_line
+from pipeline.evidence.assemble import Assembled
+from pipeline.text.frame import one_line
 
 
 class Passage(BaseModel):

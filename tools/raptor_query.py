@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field
 
 from errors import SourceNotFound, UsageError
 from pipeline.documents import Document, Evidence, Failure, Page
+from pipeline.evidence.sheet import Sheet
+from pipeline.evidence.show import LINKS_FROM
 from pipeline.fetch.handles import find_page, page_handle
-from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, to_evidence
 from pipeline.raptor.outline import outline
@@ -22,9 +23,8 @@ from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
 from pipeline.raptor.write import write_shown
 from pipeline.segment.idms import Idms, IdmsTime, idms_of
 from pipeline.services import Services
-from pipeline.sheet import Sheet
-from pipeline.show import LINKS_FROM
 from pipeline.sources import load_sources
+from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.work import Report, in_thread
 from tools.context import Next, ToolContext, answer, behind, larger, repeated, reporter, services_of, write_next
 

@@ -8,10 +8,10 @@ from typing import Annotated, Final, Literal
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
+from pipeline.evidence.sheet import Sheet
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
-from pipeline.sheet import Sheet
 from tools.context import Next, ToolContext, again, behind, larger, repeated, reporter, services_of, write_next
 from tools.context import answer as reply
 from tools.passages import Passage, passages

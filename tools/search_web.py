@@ -12,12 +12,12 @@ from pydantic import BaseModel, Field
 
 from errors import UsageError
 from pipeline.documents import SearchQuery
+from pipeline.evidence.sheet import Sheet, shortened
+from pipeline.evidence.show import headline
 from pipeline.fetch.handles import page_handle
-from pipeline.frame import framed, new_mark, notice, one_line
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
-from pipeline.sheet import Sheet, shortened
-from pipeline.show import headline
+from pipeline.text.frame import framed, new_mark, notice, one_line
 from tools.context import Next, ToolContext, again, answer, larger, repeated, reporter, services_of, write_next
 
 DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"

@@ -9,6 +9,6 @@ def main() -> None:
     here = Path(__file__).parent
     bundled = here / "_app"
     sys.path.insert(0, str(bundled if bundled.is_dir() else here.parent))
-    from server.command import main as run  # noqa: PLC0415  the path above must be set first
+    from cli.command import main as run  # noqa: PLC0415  the path above must be set first
 
     run()

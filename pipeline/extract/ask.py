@@ -20,8 +20,8 @@ from errors import ModelError, UsageError
 from models.protocols import Chooser, Generator, GrammarWriter, TreeScorer, abilities_of, chooser, tree_scorer
 from pipeline.documents import Sentence
 from pipeline.extract.tag import defused, numbered, paper_tags
-from pipeline.frame import framed, new_mark, notice, one_line
-from pipeline.tokens import count_tokens
+from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.tokens import count_tokens
 from prompts import load
 
 Way: TypeAlias = Literal["lines", "tags", "votes"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.documents import Block, Document, Sentence
 from pipeline.extract.lexical import Floats
-from pipeline.rank.words import index_terms
+from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
 NAMED: Final = 2.0

@@ -1,6 +1,6 @@
 """EXTRACTOR: the sentences that answer, or None (zero-index §4.1), by rules and small models, or with one that writes.
 
-Reads as its numbered steps. Not for: filling a budget (`pipeline/assemble.py`).
+Reads as its numbered steps. Not for: filling a budget (`pipeline/evidence/assemble.py`).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from pipeline.extract.gate import Verdict, judge
 from pipeline.extract.lexical import Floats, PageText
 from pipeline.extract.score import score_sentences
 from pipeline.extract.tag import tag_sentences
-from pipeline.frame import one_line
+from pipeline.text.frame import one_line
 from pipeline.trace import traced
 from pipeline.work import in_thread
 

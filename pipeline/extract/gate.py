@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline.extract.choosing import CHOOSING
 from pipeline.extract.lexical import Floats, TermIndex
 from pipeline.extract.score import Scored
-from pipeline.rank.words import index_terms, raw_words
+from pipeline.text.words import index_terms, raw_words
 
 # Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned` and the sample
 # library's dev questions; negatives are unanswerable questions, pages without the answering paragraph, and other pages.

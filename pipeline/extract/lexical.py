@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.words import index_terms
+from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
 Floats = NDArray[np.float32]

@@ -18,7 +18,7 @@ from models.protocols import Embedder, Reranker
 from pipeline.documents import ScoreMaker
 from pipeline.extract.lexical import Floats, PageText, TermIndex
 from pipeline.rank.fuse import unit_range
-from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.work import in_thread
 
 EMBED_TOKENS: Final = 12_000

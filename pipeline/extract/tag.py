@@ -1,6 +1,6 @@
 """Tagging a document: numbered sentences and units with offsets, and how they are shown to a model (zero-index §4.1).
 
-Running text is cut by `pipeline/extract/sentences.py`; headings, items, rows, captions, definition pairs and code are
+Running text is cut by `pipeline/text/sentences.py`; headings, items, rows, captions, definition pairs and code are
 units of their own. Two prompt forms: one numbered line a sentence (4 % more tokens) and the paper's `<TAG-i>` pairs
 (31 %, notes/zeroindex §0.4). Neither can be forged by a page. Not for: scoring, or finding content units.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pipeline.documents import Block, Document, Sentence
-from pipeline.extract.sentences import LONGEST, split_sentences
-from pipeline.frame import one_line
+from pipeline.text.frame import one_line
+from pipeline.text.sentences import LONGEST, split_sentences
 from pipeline.work import check_cancelled
 
 _WHOLE: Final = 300

@@ -22,16 +22,16 @@ from pipeline.documents import Page
 from pipeline.fetch.address import Resolver, Target, check_url, system_resolver
 from pipeline.fetch.browser import Browser
 from pipeline.fetch.connect import open_client
-from pipeline.fetch.convert import Raw
 from pipeline.fetch.exchange import Answer, Exchange
 from pipeline.fetch.files import path_of_url, read_file
 from pipeline.fetch.flight import Flights, alone, look_or_claim
-from pipeline.fetch.freshness import lifetime, validators
 from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_handle, keep_answer
+from pipeline.fetch.http_cache import lifetime, validators
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, Renderer, page_of
 from pipeline.fetch.status import error_for, is_challenge
 from pipeline.fetch.subresources import public_only
+from pipeline.read.convert import Raw
 from pipeline.work import in_thread
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")

@@ -16,12 +16,12 @@ import httpx2
 from errors import AddressRefused, SourceBlocked, SourceError, SourceTimeout, SourceUnavailable
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.body import drain, read_body
-from pipeline.fetch.charset import decode
 from pipeline.fetch.gates import Gates
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.pauses import Pauses
 from pipeline.fetch.robots import FETCH_SECONDS, MAX_BYTES, RobotsMemory, Rules, parse_robots, product_token
 from pipeline.fetch.status import retry_after
+from pipeline.read.charset import decode
 
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _TRANSIENT: Final = frozenset((502, 503, 504))

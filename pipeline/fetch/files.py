@@ -1,7 +1,7 @@
 """Local files below the allowed roots, as pages. Nothing else on this machine can be named.
 
 Symbolic links are resolved before the check, so that a link out of a root is refused. Not for: walking folders
-(`pipeline/search/folder.py`), nor anything over HTTP.
+(`pipeline/search/folder/folder.py`), nor anything over HTTP.
 """
 
 import errno
@@ -17,7 +17,7 @@ from urllib.request import url2pathname
 
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnavailable
 from pipeline.documents import Page
-from pipeline.fetch.convert import Raw, to_page
+from pipeline.read.convert import Raw, to_page
 
 MAX_FILE_BYTES: Final = 30_000_000
 _OPEN_FLAGS: Final = (

@@ -2,7 +2,7 @@
 
 A handle is `winnow://page/` and 24 hex digits: twelve of the content's hash, twelve of the URL where it was found, so
 that equal pages at two places keep their own citations. Handles expire with the page. Not for: when a page must be
-asked for again (`pipeline/fetch/freshness.py`).
+asked for again (`pipeline/fetch/http_cache.py`).
 """
 
 import hashlib

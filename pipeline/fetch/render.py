@@ -1,6 +1,6 @@
 """From an answer to a page, by way of a browser where one is set and the page needs it.
 
-Not for: how a browser is driven (`pipeline/fetch/browser.py`), nor how bytes are read (`pipeline/fetch/convert.py`).
+Not for: how a browser is driven (`pipeline/fetch/browser.py`), nor how bytes are read (`pipeline/read/convert.py`).
 """
 
 from dataclasses import dataclass, replace
@@ -11,10 +11,10 @@ import httpx2
 from errors import NeedsBrowser, SourceError, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.fetch.browser import Browser
-from pipeline.fetch.convert import Raw, to_page
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.shell import MAY_NEED_BROWSER, NEEDS_BROWSER
 from pipeline.fetch.subresources import Given, Subresources
+from pipeline.read.convert import Raw, to_page
+from pipeline.read.shell import MAY_NEED_BROWSER, NEEDS_BROWSER
 from pipeline.work import in_thread
 
 RENDERED: Final = "the page was rendered by a browser, its scripts run"

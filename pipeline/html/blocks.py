@@ -13,7 +13,7 @@ from pipeline.documents import Block
 from pipeline.html.furniture import judge
 from pipeline.html.tree import Node, count_words, label_children, text_of, to_html
 from pipeline.html.units import read_units
-from pipeline.tokens import count_each
+from pipeline.text.tokens import count_each
 
 PAPER_WORDS: Final = 256
 """Words in a block for pruning by embedding (HtmlRAG §4.3; 128 for the generative step)."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pipeline.rank.words import is_cjk
+from pipeline.text.words import is_cjk
 
 MAX_DEPTH: Final = 256
 """Levels that are kept; deeper wrappers vanish and what they hold stays. The deepest of 495 real pages has 60."""

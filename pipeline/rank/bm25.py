@@ -1,8 +1,8 @@
 """BM25 over a handful to some ten thousand texts, built per call: nothing is indexed beforehand.
 
 Terms are numbered as they come and kept as one flat array, so that building costs little more than cutting the texts
-into terms; a query scans the array once a term. Not for: persistent indexes (`pipeline/search/digests.py` has one for
-files), or cutting text into terms (`pipeline/rank/words.py`).
+into terms; a query scans the array once a term. Not for: persistent indexes (`pipeline/search/folder` has one for
+files), or cutting text into terms (`pipeline/text/words.py`).
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.words import index_terms
+from pipeline.text.words import index_terms
 
 K1: Final = 1.2
 B: Final = 0.3

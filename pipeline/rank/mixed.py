@@ -17,9 +17,9 @@ from models.protocols import Embedder, Reranker
 from pipeline.documents import Document, Score, ScoreMaker, SearchResult
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import RRF_K, Floats, blend
-from pipeline.rank.language import guess_language
 from pipeline.rank.passages import best_passages, cut_passages
-from pipeline.tokens import cut_to_tokens
+from pipeline.text.language import guess_language
+from pipeline.text.tokens import cut_to_tokens
 from pipeline.trace import traced
 from pipeline.work import in_thread
 

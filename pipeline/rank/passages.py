@@ -2,7 +2,7 @@
 
 The best passage of about 900 characters ranks pages better than the whole content as one text (nDCG@10 .891 against
 .848 and .974 against .965, notes/zeroindex §5) and is what a reader is shown. Not for: pruning
-(`pipeline/html/prune.py`) or sentences.
+(`pipeline/prune/prune.py`) or sentences.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ By its words alone: one that asks for the whole, and none that narrows it down. 
 from functools import cache
 from typing import Final
 
-from pipeline.rank.words import index_terms
+from pipeline.text.words import index_terms
 
 _CUES: Final = (
     "summary summarize summarise summarization overview outline gist nutshell main key central overall general "

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pipeline.documents import Document, Evidence, Score
-from pipeline.extract.cite import cite
+from pipeline.evidence.cite import cite
+from pipeline.evidence.show import Shown, headings_to_show, show_evidence
 from pipeline.raptor.query import Passage
 from pipeline.raptor.tree import Tree
-from pipeline.show import Shown, headings_to_show, show_evidence
 
 SOURCES: Final = 8
 """Most citations kept under a summary."""

@@ -6,8 +6,8 @@ Not for: scores (`query.py`).
 from collections.abc import Sequence
 from typing import Final
 
-from pipeline.rank.words import is_cjk, raw_words
 from pipeline.raptor.tree import Tree
+from pipeline.text.words import is_cjk, raw_words
 
 REPEATED_SHARE: Final = 0.5
 """A leaf with this part of its word triples already chosen is passed over (notes/raptor §3)."""

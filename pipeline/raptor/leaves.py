@@ -11,7 +11,7 @@ from typing import Final
 from pipeline.documents import Document, Sentence
 from pipeline.extract.tag import tag_sentences
 from pipeline.raptor.tree import Leaf
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 SHORT_SHARE: Final = 0.4
 """A heading closes the leaf before it once that holds this share of its length; shorter sections stay together."""

@@ -2,7 +2,7 @@
 
 Counted once when the tree is built and kept with it: counting 10,000 leaves takes seconds, scoring them milliseconds.
 Same formula as `pipeline/rank/bm25.py`, which counts per call. Not for: cutting text into terms
-(`pipeline/rank/words.py`).
+(`pipeline/text/words.py`).
 """
 
 import itertools
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.rank.bm25 import K1, B
-from pipeline.rank.words import index_terms
+from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
 HASHED_DIMENSION: Final = 256

@@ -6,7 +6,7 @@ Not for: evidence (`query.py`); lines are the beginnings of summaries, not whole
 from typing import Final
 
 from pipeline.raptor.tree import Tree, TreeNode
-from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.text.tokens import count_tokens, cut_to_tokens
 
 LINE_TOKENS: Final = 24
 """Tokens of a node's own words in its line."""

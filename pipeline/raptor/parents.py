@@ -17,7 +17,7 @@ from pipeline.raptor.join import Earlier
 from pipeline.raptor.lexical import LexicalIndex
 from pipeline.raptor.summarise import Candidate, Summary, Writer, extract_summary, kept_summary
 from pipeline.raptor.tree import Leaf, Quote, TreeNode, TreeOptions, parent_id
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
 
 

@@ -2,7 +2,7 @@
 
 Guided returns leaves only, but a leaf's scores rise with those of its section and its neighbours; a collapsed tree
 whose summaries compete with leaves for the room loses to its own leaves by 1 to 5 points. Not for: building
-(`build.py`), citations (`pipeline/extract/cite.py`), or writing an answer.
+(`build.py`), citations (`pipeline/evidence/cite.py`), or writing an answer.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from pipeline.rank.fuse import blend
 from pipeline.raptor.broad import is_broad
 from pipeline.raptor.fill import fill, fill_once
 from pipeline.raptor.tree import Tree
-from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.trace import traced
 from pipeline.work import in_thread
 

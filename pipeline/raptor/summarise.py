@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from cache.store import Store
 from models.protocols import Generator
-from pipeline.extract.sentences import split_sentences
-from pipeline.rank.words import index_terms
 from pipeline.raptor.tree import UNUSED_SECONDS, Quote
-from pipeline.tokens import count_tokens, cut_to_tokens
+from pipeline.text.sentences import split_sentences
+from pipeline.text.tokens import count_tokens, cut_to_tokens
+from pipeline.text.words import index_terms
 from pipeline.work import in_thread
 from prompts import Prompt, load
 

@@ -18,7 +18,7 @@ from pipeline.messages import side_by_side
 from pipeline.raptor.query import Passage
 from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from pipeline.raptor.tree import Tree
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 
 
 async def write_shown(

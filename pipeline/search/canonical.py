@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from pipeline.documents import SearchResult
-from pipeline.rank.words import index_terms
+from pipeline.text.words import index_terms
 
 _TRACKING: Final = re.compile(
     r"utm_\w+|ga_\w+|mc_[ce]id|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|yclid|twclid|ttclid|igshid|igsh|"

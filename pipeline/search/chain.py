@@ -19,7 +19,7 @@ from errors import SearchFailed, WinnowError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.rank.fuse import reciprocal_rank_fusion
 from pipeline.search.canonical import canonical_url, distinct
-from pipeline.search.provider import Provider
+from pipeline.search.providers.provider import Provider
 from pipeline.trace import traced
 from pipeline.work import in_thread
 

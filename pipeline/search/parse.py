@@ -11,10 +11,10 @@ from datetime import date
 from typing import Final
 
 from pipeline.documents import Freshness, ParsedRequest, SearchQuery
-from pipeline.rank.language import guess_language
-from pipeline.search.entities import find_entities
 from pipeline.search.freshness import freshness_of
 from pipeline.search.need import needs_search
+from pipeline.text.language import guess_language
+from pipeline.text.names import find_entities
 from pipeline.trace import traced
 
 MAX_QUERIES: Final = 4

@@ -16,10 +16,10 @@ from cache.store import Store
 from errors import ModelError
 from models.protocols import Generator
 from pipeline.documents import Freshness, ParsedRequest, SearchQuery
-from pipeline.frame import one_line
 from pipeline.messages import Asking, Said, ask
-from pipeline.search.entities import MAX_ENTITIES
 from pipeline.search.parse import LONGEST_QUERY, MAX_QUERIES, parse_request
+from pipeline.text.frame import one_line
+from pipeline.text.names import MAX_ENTITIES
 from prompts import load
 
 PROMPT: Final = "parse_request"

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, Generator, chooser
-from pipeline.frame import one_line
 from pipeline.messages import KEPT_SECONDS, Asking, Said, ask, side_by_side
-from pipeline.search.entities import find_entities
-from pipeline.tokens import count_tokens
+from pipeline.text.frame import one_line
+from pipeline.text.names import find_entities
+from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
 from prompts import load
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.protocols import Generator
-from pipeline.frame import one_line
 from pipeline.messages import Asking, Said, ask, side_by_side
-from pipeline.search.entities import find_entities
 from pipeline.segment.density import Density, Reading
+from pipeline.text.frame import one_line
+from pipeline.text.names import find_entities
 from prompts import load
 
 CONDENSED: Final = 0.6

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from cache.store import Store
 from errors import ModelError
 from models.protocols import Chooser, Generator, TreeScorer, chooser, tree_scorer
-from pipeline.frame import one_line
 from pipeline.messages import KEPT_SECONDS, Said, over_context
-from pipeline.tokens import count_tokens
+from pipeline.text.frame import one_line
+from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
 from prompts import load
 

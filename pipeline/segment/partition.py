@@ -17,7 +17,7 @@ from pipeline.documents import Sentence
 from pipeline.raptor.lexical import count_terms, word_vectors
 from pipeline.segment.judge import Judge
 from pipeline.segment.margins import Rule, cut_by_margins, partition_margins, walk_back
-from pipeline.tokens import count_tokens
+from pipeline.text.tokens import count_tokens
 from pipeline.work import check_cancelled, in_thread
 
 Floats = NDArray[np.float32]

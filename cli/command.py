@@ -1,0 +1,231 @@
+"""The command line `winnow`: every tool as a sub-command, and serve, models, eval, cache, install, doctor.
+
+A command calls its tool through an MCP client in this process, so arguments, errors and answers are the server's.
+Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: anything a tool does.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NoReturn
+
+import anyio
+
+from cli.clients import CLIENTS
+from errors import UsageError, WinnowError
+from server.settings import TABLE, Settings, read_settings
+
+CommandMaker = Callable[[str, str], argparse.ArgumentParser]
+OK, FAILED, USAGE, NO_ANSWER = 0, 1, 2, 3
+TOOLS: Final = {
+    "research": ("research", "find cited evidence for a question"),
+    "search": ("search_web", "list pages ranked by how well they answer"),
+    "fetch": ("fetch_and_prune_html", "fetch pages and keep what bears on a query"),
+    "extract": ("extract_relevant", "the sentences of given sources that answer, or none"),
+    "raptor": ("raptor_query", "ask long documents through a tree"),
+}
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    try:
+        settings = read_settings(_given(args))
+        code = _run(args, settings)
+    except UsageError as error:
+        print(f"winnow: {error}", file=sys.stderr)
+        code = USAGE
+    except WinnowError as error:
+        print(f"winnow: {error}", file=sys.stderr)
+        code = FAILED
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        # The reader of our output has left, as `| head` does; that is no failure.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = OK
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+def _run(args: argparse.Namespace, settings: Settings) -> int:
+    if args.command == "serve":
+        from server.transports import serve_http, serve_stdio  # noqa: PLC0415  only this command needs it
+
+        if args.http:
+            serve_http(
+                settings,
+                host=args.host,
+                port=args.port,
+                allowed_hosts=args.allow_host,
+                open_to_all=args.without_auth,
+            )
+        else:
+            serve_stdio(settings)
+        return OK
+    if args.command == "install":
+        from cli.install import install  # noqa: PLC0415  as above
+
+        return install(args, _given(args))
+    if args.command in TOOLS:
+        return _call(args, settings)
+    return _look_after(args, settings)
+
+
+def _look_after(args: argparse.Namespace, settings: Settings) -> int:
+    if args.command == "eval":
+        from cli.evaluate import evaluate  # noqa: PLC0415  as above
+
+        given = (args.data and Path(args.data).expanduser(), args.steps, args.limit, args.json, args.quiet)
+        return anyio.run(evaluate, settings, *given)
+    from cli import doctor as care  # noqa: PLC0415  as above
+
+    if args.command == "models":
+        from cli.models import run_models  # noqa: PLC0415  as above
+
+        return run_models(args, settings)
+    if args.command == "cache":
+        from cli.caches import care_for_cache  # noqa: PLC0415  as above
+
+        return care_for_cache(settings, args.action, as_json=args.json)
+    return anyio.run(care.doctor, settings, args.json)
+
+
+def _call(args: argparse.Namespace, settings: Settings) -> int:
+    if args.command == "raptor" and args.question == "tree":
+        return _draw_tree(args, settings)
+    from cli.calls import call_tool  # noqa: PLC0415  heavy imports; `winnow --help` stays quick
+
+    tool = TOOLS[args.command][0]
+    return anyio.run(call_tool, settings, tool, _arguments(args), args.json, args.quiet)
+
+
+def _draw_tree(args: argparse.Namespace, settings: Settings) -> int:
+    from cli.trees import draw_tree  # noqa: PLC0415  as above
+    from pipeline.raptor.tree import TreeOptions  # noqa: PLC0415  as above
+
+    named = {key: value for key in ("chunking", "clustering") if (value := getattr(args, key))}
+    sources = [_absolute(source) for source in args.sources]
+    return anyio.run(draw_tree, settings, sources, TreeOptions(**named), args.html, args.json)
+
+
+def _given(args: argparse.Namespace) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for pair in args.set or []:
+        name, equals, value = pair.partition("=")
+        if not equals or name not in {s.name for s in TABLE}:
+            names = ", ".join(s.name for s in TABLE)
+            raise UsageError(f"--set {pair!r} is no setting.", hint=f"Use NAME=VALUE with one of {names}.")
+        given[name] = value
+    folders = [given["folders"]] if given.get("folders") else []
+    folders += args.folder or []
+    # A person who names a file on the command line allows it to be read; the server's clients get no such right.
+    folders += [str(_folder_of(source)) for source in _local(args)]
+    if folders:
+        given["folders"] = os.pathsep.join(dict.fromkeys(folders))
+    if args.searxng:
+        given["searxng"] = args.searxng
+    return given
+
+
+def _local(args: argparse.Namespace) -> list[str]:
+    named = [*getattr(args, "sources", []), *getattr(args, "urls", [])]
+    return [name for name in named if "://" not in name and Path(name).expanduser().exists()]
+
+
+def _folder_of(source: str) -> Path:
+    path = Path(source).expanduser().resolve()
+    return path if path.is_dir() else path.parent
+
+
+def _arguments(args: argparse.Namespace) -> dict[str, object]:
+    own = {"command", "set", "folder", "searxng", "json", "quiet", "html", "clustering"}
+    return {
+        name: [_absolute(v) for v in value] if name in ("sources", "urls") else value
+        for name, value in vars(args).items()
+        if name not in own and value is not None
+    }
+
+
+def _absolute(source: str) -> str:
+    path = Path(source).expanduser()
+    return str(path.resolve()) if "://" not in source and path.exists() else source
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--json", action="store_true", help="print one JSON object for machines")
+    common.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    common.add_argument("--folder", action="append", metavar="DIR", help="folder to search and read; may be repeated")
+    common.add_argument("--searxng", metavar="URL", help="base URL of a SearXNG instance")
+    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting; see the README's table")
+    parser = argparse.ArgumentParser(
+        prog="winnow",
+        description="The web and your own documents as small, cited evidence.",
+        epilog="Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text, parents=[common])
+
+    _add_tools(command)
+    serve = command("serve", "serve MCP over stdio, or over HTTP with --http")
+    serve.add_argument("--http", action="store_true", help="Streamable HTTP instead of stdio")
+    serve.add_argument("--host", default="127.0.0.1")
+    serve.add_argument("--port", type=int, default=8765)
+    serve.add_argument("--allow-host", action="append", default=[], metavar="HOST:PORT", help="Host header to accept")
+    serve.add_argument("--without-auth", action="store_true", help="let anybody in, also from other machines")
+    models = command("models", "which model has which role, and why; list, pull, remove or measure models")
+    models.add_argument("action", nargs="?", choices=["show", "list", "pull", "remove", "bench"], default="show")
+    models.add_argument("names", nargs="*", metavar="NAME", help="a profile, a model, or OWNER/REPO/FILE.gguf")
+    models.add_argument("--dry-run", action="store_true", help="pull: only say what would be fetched")
+    measured = command("eval", "measure the generator beside the rules, step by step, on questions with known answers")
+    measured.add_argument("data", nargs="?", help="folder with questions.jsonl and library/; a checkout's examples/")
+    measured.add_argument("--steps", default="", metavar="A,B", help="which steps; all by default")
+    measured.add_argument("--limit", type=int, default=20, metavar="N", help="most questions or chunks a step (20)")
+    cache = command("cache", "size and use of the cache; clear it, check every entry, or tell where it lies")
+    cache.add_argument("action", nargs="?", choices=["stats", "clear", "verify", "path"], default="stats")
+    _add_install(command("install", "put Winnow into a client's configuration"))
+    command("doctor", "check models, cache, folders and search providers")
+    return parser
+
+
+def _add_install(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", choices=list(CLIENTS))
+    parser.add_argument("--scope", choices=["user", "project"], default="user", help="for you, or for this folder")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--undo", action="store_true", help="take Winnow out again")
+
+
+def _add_tools(command: CommandMaker) -> None:
+    tools = {name: command(name, text) for name, (_, text) in TOOLS.items()}
+    tools["research"].add_argument("question")
+    tools["research"].add_argument("--max-pages", type=int)
+    tools["research"].add_argument("--answer", action="store_const", const=True, help="let the generator answer too")
+    tools["search"].add_argument("query")
+    tools["search"].add_argument("--max-results", type=int)
+    tools["search"].add_argument("--language")
+    tools["search"].add_argument("--rank", choices=["mixed", "snippet", "engine"])
+    for name in ("research", "search"):
+        tools[name].add_argument("--freshness", choices=["any", "day", "week", "month", "year"])
+    tools["fetch"].add_argument("urls", nargs="+", metavar="URL")
+    tools["fetch"].add_argument("--query")
+    tools["fetch"].add_argument("--format", choices=["html", "markdown", "text"])
+    tools["fetch"].add_argument("--cursor")
+    tools["extract"].add_argument("request")
+    tools["raptor"].add_argument("question", help="what to ask; the word `tree` draws the tree instead")
+    tools["raptor"].add_argument("--mode", choices=["guided", "collapsed", "traversal", "flat"])
+    tools["raptor"].add_argument("--chunking", choices=["sentences", "idms"])
+    tools["raptor"].add_argument("--html", default="", metavar="FILE", help="tree: draw it into this HTML file as well")
+    tools["raptor"].add_argument(
+        "--clustering", choices=["kmeans", "gmm", "umap", "runs"], help="tree: how nodes are grouped"
+    )
+    for name in ("extract", "raptor"):
+        tools[name].add_argument("sources", nargs="+", metavar="SOURCE")
+    for parser in tools.values():
+        parser.add_argument("--max-tokens", type=int)

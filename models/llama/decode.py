@@ -1,0 +1,388 @@
+"""Answers, choices and path scores through llama.cpp: calls side by side over one context with a shared cache.
+
+Runs in a model's own process. Answers that are written at the same time share batches. A prefix is evaluated once, and
+the tree of the paths after it goes through the model as one batch of many sequences over the prefix's cells
+(notes/models §3b, method C). Whole sequences are forgotten, never parts: models with a state cannot do that. Not for:
+embeddings (`models/llama/encode.py`), trees as such (`models/llama/token_tree.py`).
+"""
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from errors import ModelError
+from models.counters import Counters
+from models.llama.grammar import schema_grammar
+from models.llama.native import DONE, Grammar, Native, Row
+from models.llama.opening import Opening
+from models.llama.prefix import Prefix
+from models.llama.token_tree import Part, TokenTree, grow, parts, read
+from models.pipe import Fields, Frame, refusal
+
+SLOTS: Final = 4
+"""Answers written at once; their sequences come first, then the prefix's, the opening's, and those of the paths."""
+PREFIX: Final = SLOTS
+OPENING: Final = SLOTS + 1
+FIRST_PATH: Final = SLOTS + 2
+MOST_LOGITS: Final = 64_000_000
+"""Logits of one batch (256 MB): 420 rows of a vocabulary of 152 000."""
+STEP: Final = 0.15
+"""Seconds that a batch of several calls should take, so that a cancelled one of them is left soon."""
+FEWEST: Final = 16
+"""Tokens of a batch, however slow the model."""
+
+
+@dataclass(slots=True)
+class _Writing:
+    """An answer that is being written."""
+
+    call: int
+    tokens: list[int]
+    """Those of the prompt that were not yet evaluated, then the last one written."""
+    left: int
+    cells: int
+    grammar: Grammar | None
+    slot: int = -1
+    position: int = 0
+    text: bytearray = field(default_factory=bytearray)
+    written: int = 0
+
+
+@dataclass(slots=True)
+class _Scoring:
+    """Paths that are being scored; `normalised` for a choice among them."""
+
+    call: int
+    prefix: list[int]
+    tree: TokenTree
+    among_siblings: bool
+    normalised: bool
+    rows: int
+    """Most tokens of a batch."""
+    cells: int
+    evaluated: int = 0
+
+
+class Decoder:
+    """An `Engine` for generators."""
+
+    def __init__(self, native: Native, *, cancelled: set[int], running: set[int]) -> None:
+        """Take a loaded model; `running` names the calls of the batch that is computed now, for the abort callback."""
+        self._native = native
+        self._cancelled = cancelled
+        self._running = running
+        self._queue: deque[_Writing | _Scoring] = deque()
+        self._writing: list[_Writing] = []
+        self._scoring: _Scoring | None = None
+        self._work: Iterator[None] | None = None
+        self._prefix = Prefix(native, PREFIX)
+        self._opening = Opening(native, OPENING)
+        self._ready: list[tuple[int, Frame]] = []
+        self._counters = Counters()
+        self._pace = 0.0
+        self._most_logits = max(1, min(native.plan.batch, MOST_LOGITS // native.n_vocabulary))
+
+    @property
+    def facts(self) -> Fields:
+        """Device, layers, reason and the context's size."""
+        return {
+            **self._native.facts,
+            "context": self._native.n_context,
+            "sequences": self._native.plan.sequences,
+        }
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call waits for `step`."""
+        return bool(self._queue or self._writing or self._scoring or self._ready)
+
+    def accept(self, call: int, frame: Frame) -> None:
+        """Take in `generate`, `choose`, `score_tree` or `count`.
+
+        Raises:
+            ModelError: The prompt is over the context, or a grammar or an option is bad.
+        """
+        doing = frame.fields.get("do")
+        if doing == "count":
+            self._ready.append((call, Frame(self._counters.told())))
+            return
+        request = json.loads(frame.blob)
+        tokens = self._prompt(request["prompt"])
+        if doing == "generate":
+            self._queue.append(self._written(call, tokens, request))
+        else:
+            self._queue.append(self._scored(call, tokens, request, choosing=doing == "choose"))
+        self._counters.calls += 1
+
+    def drop(self, call: int) -> None:
+        """Forget a call and empty its sequences."""
+        self._queue = deque(waiting for waiting in self._queue if waiting.call != call)
+        for writing in [found for found in self._writing if found.call == call]:
+            self._end(writing)
+        if self._scoring is not None and self._scoring.call == call:
+            self._leave_scoring(broken=True)
+
+    def step(self) -> list[tuple[int, Frame]]:
+        """Compute one batch of the answers and one of the scores; return what is done."""
+        self._admit()
+        if self._writing:
+            self._write()
+        if self._scoring is not None:
+            self._score()
+        done, self._ready = self._ready, []
+        return done
+
+    # --- taking in ---
+
+    def _prompt(self, prompt: str | list[dict[str, str]]) -> list[int]:
+        tokens = self._native.text(prompt) if isinstance(prompt, str) else self._native.prompt(prompt)
+        if not tokens:
+            tokens = [max(self._native.edges[0], 0)]
+        if len(tokens) >= self._native.n_context:
+            raise ModelError(
+                f"{self._native.path} cannot take this prompt of {len(tokens)} tokens.",
+                hint=f"Its context is {self._native.n_context} tokens: shorten the input.",
+            )
+        return tokens
+
+    def _written(self, call: int, tokens: list[int], request: Fields) -> _Writing:
+        schema, text = request["schema"], request["grammar"]
+        if schema is not None:
+            text = schema_grammar(json.dumps(schema))
+        left = min(int(str(request["max_tokens"])), self._native.n_context - len(tokens))
+        if left < 1:
+            raise ModelError("An answer of no tokens was asked for.", hint="Allow at least one.")
+        grammar = Grammar(self._native, str(text)) if text is not None else None
+        return _Writing(call, tokens, left, len(tokens) + left, grammar)
+
+    def _scored(self, call: int, prefix: list[int], request: Fields, *, choosing: bool) -> _Scoring:
+        texts: list[str] = request["texts"]  # type: ignore[assignment]  # JSON that our own side wrote
+        paths = [self._native.continuation(text) for text in texts]
+        if not all(paths):
+            raise ModelError("A path without a token cannot be scored.", hint="Leave empty texts out.")
+        if choosing:
+            paths = self._disjoint(paths)
+        tree = grow(paths)
+        among_siblings = bool(request["among_siblings"])
+        weighed = tree.forks if among_siblings else tree.size
+        rows = self._native.plan.batch if weighed < self._most_logits else self._most_logits
+        inner = max(len(path) for path in paths) - 1
+        if inner > rows or len(prefix) + inner > self._native.n_context:
+            raise ModelError(
+                f"A path of {inner + 1} tokens after {len(prefix)} is more than {self._native.path} takes.",
+                hint=f"Its context is {self._native.n_context} tokens, a path at most {rows}.",
+            )
+        most = tree.apart if self._native.keeps_state else tree.size
+        cells = min(self._native.n_context, len(prefix) + min(rows, most))
+        return _Scoring(call, prefix, tree, among_siblings, choosing, rows, cells)
+
+    def _disjoint(self, options: list[list[int]]) -> list[list[int]]:
+        """Return the options so that none is the beginning of another: such a one gets the end of the answer."""
+        known = [tuple(option) for option in options]
+        if len(set(known)) < len(known):
+            raise ModelError("Two options are the same tokens to the model.", hint="Word them apart.")
+        beginnings = {option[:length] for option in known for length in range(1, len(option))}
+        end = self._native.end_of_turn
+        return [[*option, end] if tuple(option) in beginnings and end >= 0 else option for option in options]
+
+    def _admit(self) -> None:
+        """Start waiting calls in their order, as long as sequences and cells are left."""
+        while self._queue:
+            job = self._queue[0]
+            taken = sum(writing.cells for writing in self._writing)
+            taken += self._scoring.cells if self._scoring is not None else 0
+            if taken + job.cells > self._native.n_context:
+                return
+            if isinstance(job, _Scoring):
+                if self._scoring is not None:
+                    return
+                # Now, not at the first batch: what the last prompt held beyond this one is nobody's cells.
+                begin = self._prefix.begin(job.prefix)
+                self._scoring, self._work = job, self._evaluate(job, begin)
+            else:
+                free = set(range(SLOTS)) - {writing.slot for writing in self._writing}
+                if not free:
+                    return
+                job.slot = min(free)
+                job.position = self._opening.begin(job.tokens, job.slot)
+                del job.tokens[: job.position]
+                self._writing.append(job)
+            self._queue.popleft()
+            idle = self._prefix.cells if self._scoring is None else 0
+            if taken + job.cells + idle + self._opening.cells > self._native.n_context:
+                self._prefix.let_go()
+                self._opening.let_go()
+
+    # --- answers ---
+
+    def _write(self) -> None:
+        """Evaluate one batch: the last token of each answer, and as much of new prompts as fits; then take tokens."""
+        rows: list[Row] = []
+        ends: list[tuple[_Writing, int]] = []
+        most = self._chunk()
+        for writing in sorted(self._writing, key=lambda found: len(found.tokens)):
+            fitting = writing.tokens[: self._opening.stop(writing.slot, writing.position, max(0, most - len(rows)))]
+            whole = len(fitting) == len(writing.tokens)
+            for place, token in enumerate(fitting):
+                wanted = whole and place == len(fitting) - 1
+                position = writing.position + place
+                rows.append(Row(token, position, (writing.slot,), wanted=wanted))
+            if fitting:
+                ends.append((writing, len(rows) - 1 if whole else -1))
+                writing.position += len(fitting)
+                del writing.tokens[: len(fitting)]
+        calls = {writing.call for writing, _ in ends}
+        try:
+            if not self._compute(rows, calls):
+                # Aborted: all of its calls are cancelled.
+                for writing, _ in ends:
+                    self._end(writing)
+                return
+            for writing, row in ends:
+                self._opening.reached(writing.slot, writing.position)
+                if row >= 0:
+                    self._take(writing, row)
+        except ModelError as error:
+            for call in calls:
+                self.drop(call)
+                self._ready.append((call, refusal(error)))
+
+    def _take(self, writing: _Writing, row: int) -> None:
+        """Choose the next token of an answer, and finish it at its end."""
+        logits = self._native.logits(row)
+        token = writing.grammar.best(logits) if writing.grammar is not None else int(logits.argmax())
+        if token is None or self._native.is_end(token):
+            self._finish(writing, "stop")
+            return
+        writing.text += self._native.piece(token)
+        writing.written += 1
+        writing.tokens = [token]
+        if writing.written == writing.left:
+            self._finish(writing, "length")
+
+    def _finish(self, writing: _Writing, ended: str) -> None:
+        fields = {"ended": ended, "tokens": writing.written}
+        self._end(writing)
+        self._ready.append((writing.call, Frame(fields, bytes(writing.text))))
+
+    def _end(self, writing: _Writing) -> None:
+        self._writing = [found for found in self._writing if found is not writing]
+        self._native.forget([writing.slot])
+        self._opening.left(writing.slot)
+        if writing.grammar is not None:
+            writing.grammar.free()
+
+    # --- scores ---
+
+    def _score(self) -> None:
+        job, work = self._scoring, self._work
+        if job is None or work is None:
+            return
+        try:
+            next(work)
+        except StopIteration:
+            self._leave_scoring(broken=False)
+            self._ready.append((job.call, _answer(job)))
+        except ModelError as error:
+            self._leave_scoring(broken=True)
+            self._ready.append((job.call, refusal(error)))
+
+    def _evaluate(self, job: _Scoring, begin: int) -> Iterator[None]:
+        """Evaluate the prefix from `begin` on and the tree, a batch at each `next`."""
+        while begin < len(job.prefix):
+            chunk = job.prefix[begin : begin + self._chunk()]
+            last = begin + len(chunk) == len(job.prefix)
+            self._evaluate_rows(
+                job,
+                [
+                    Row(token, begin + place, (PREFIX,), wanted=last and place == len(chunk) - 1)
+                    for place, token in enumerate(chunk)
+                ],
+            )
+            self._prefix.reach(chunk)
+            begin += len(chunk)
+            if last:
+                self._prefix.read(self._native.logits(len(chunk) - 1))
+            yield
+        read(job.tree.root, self._prefix.logits, among_siblings=job.among_siblings)
+        room = min(job.rows, self._native.n_context - len(job.prefix))
+        lines = self._native.plan.sequences - FIRST_PATH
+        shared = not self._native.keeps_state
+        whole = list(parts(job.tree, sequences=lines, rows=room, shared=shared))
+        for number, part in enumerate(whole, start=1):
+            used = range(FIRST_PATH, FIRST_PATH + part.count)
+            self._native.copy(PREFIX, used)
+            self._evaluate_rows(job, _rows(job, part))
+            for row, node in enumerate(part.nodes):
+                asked = node.weighs(among_siblings=job.among_siblings)
+                read(node, self._native.logits(row) if asked else None, among_siblings=job.among_siblings)
+            if number == len(whole):
+                self._prefix.follow(used[-1], part.line(part.count - 1))
+            self._native.forget(used)
+            yield
+
+    def _evaluate_rows(self, job: _Scoring, rows: list[Row]) -> None:
+        if not self._compute(rows, {job.call}):
+            raise ModelError("The call was cancelled.", hint="Ask again.")
+        job.evaluated += len(rows)
+
+    def _leave_scoring(self, *, broken: bool) -> None:
+        """End the scoring; one that was `broken` off may have left parts of a batch."""
+        self._scoring, self._work = None, None
+        if broken:
+            self._native.forget(range(FIRST_PATH, self._native.plan.sequences))
+            self._prefix.settle()
+
+    # --- both ---
+
+    def _chunk(self) -> int:
+        """Return how many tokens the next batch may have: all that fit for one call, fewer for several."""
+        together = len(self._writing) + (self._scoring is not None)
+        if together < 2 or not self._pace:
+            return self._native.plan.batch
+        return min(self._native.plan.batch, max(FEWEST, int(self._pace * STEP)))
+
+    def _compute(self, rows: list[Row], calls: set[int]) -> bool:
+        """Run a batch; False when it was aborted because all of its calls are cancelled."""
+        self._running.clear()
+        self._running.update(calls)
+        began = time.perf_counter()
+        try:
+            code = self._native.compute(rows)
+        finally:
+            self._running.clear()
+        took = time.perf_counter() - began
+        if len(rows) >= FEWEST:
+            self._pace = len(rows) / max(took, 1e-6)
+        self._counters.add_batch(tokens=len(rows), calls=len(calls))
+        if code == DONE:
+            return True
+        if calls <= self._cancelled:
+            return False
+        raise ModelError(f"The context of {self._native.path} is full.", hint="Ask for less at once.")
+
+
+def _rows(job: _Scoring, part: Part) -> list[Row]:
+    return [
+        Row(
+            node.token,
+            len(job.prefix) + node.depth,
+            tuple(FIRST_PATH + number for number in numbers),
+            wanted=node.weighs(among_siblings=job.among_siblings),
+        )
+        for node, numbers in zip(part.nodes, part.sequences, strict=True)
+    ]
+
+
+def _answer(job: _Scoring) -> Frame:
+    scores = np.array([node.score for node in job.tree.ends], dtype=np.float64)
+    if job.normalised:
+        likely = np.exp(scores - scores.max())
+        scores = likely / likely.sum()
+    counted = {"evaluated": job.evaluated, "prefix": len(job.prefix), "tree": job.tree.size, "apart": job.tree.apart}
+    return Frame(counted, scores.tobytes())

@@ -1,0 +1,400 @@
+"""The adapter to llama.cpp: a loaded model, its tokens, one context, grammars. Only it and `llama_devices` call it.
+
+Imported only in a model's own process. Every input that is known to kill the native code is refused here, before it
+gets there (notes/models §3g): batches over the micro-batch, unknown token ids and sequences, grammars that do not
+parse. One thread uses it, by construction of `pipe.attend`; nothing is ever freed
+before the process ends, so nothing can be used after that. Not for: what is computed with it (`models/llama/encode.py`,
+`models/llama/decode.py`).
+"""
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import llama_cpp
+import numpy as np
+from numpy.typing import NDArray
+
+from errors import ModelError
+from models.llama.chat_template import ChatTemplate
+from models.llama.devices import Handles, handles, placed
+from models.llama.placement import Weights, fallen_back
+
+WARNING: Final = 3
+"""llama.cpp's log level from which lines are kept."""
+LONGEST_GRAMMAR: Final = 100_000
+"""Characters of a grammar; parsing is recursive, and real ones have a few thousand."""
+DEEPEST_GRAMMAR: Final = 200
+"""Brackets open at once in a grammar: each is a call of the native parser, whose stack is finite."""
+STATES: Final = 16
+"""Sequences of a model that keeps a state for each, which costs memory even where it is not used."""
+DONE: Final = 0
+NO_SLOT: Final = 1
+ABORTED: Final = 2
+ALLOCATION_FAILED: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a context is made."""
+
+    context: int
+    batch: int
+    """Most tokens of one batch, and of one micro-batch."""
+    sequences: int
+    embeddings: bool = False
+    ranks: bool = False
+    wide: bool = False
+    """Keys and values as 32-bit floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One token of a batch."""
+
+    token: int
+    position: int
+    sequences: tuple[int, ...]
+    wanted: bool = False
+    """Whether its logits are read afterwards."""
+
+
+class Native:
+    """A model and its context."""
+
+    def __init__(self, path: str, *, weights: Weights, plan: Plan, stopped: Callable[[], bool]) -> None:
+        """Load the file; `stopped` is asked often during a computation, which it ends by True (on the CPU).
+
+        Raises:
+            ModelError: The file cannot be loaded, or the memory does not hold the context.
+        """
+        self.path = path
+        self.plan = plan
+        self._log = llama_cpp.llama_log_callback(_written)
+        llama_cpp.llama_log_set(self._log, ctypes.c_void_p(0))
+        llama_cpp.llama_backend_init()
+        self.placement, devices = placed(weights)
+        self._model: Any = None
+        try:
+            self._load(weights, devices)
+        except ModelError:
+            if self.placement.gpu_layers == 0:
+                raise
+            if self._model:
+                llama_cpp.llama_model_free(self._model)
+            self.placement = fallen_back(self.placement)
+            self._load(weights, handles())
+        self.vocabulary: Any = llama_cpp.llama_model_get_vocab(self._model)
+        self.n_vocabulary = int(llama_cpp.llama_vocab_n_tokens(self.vocabulary))
+        self._memory: Any = llama_cpp.llama_get_memory(self._context)
+        self._stopped = llama_cpp.ggml_abort_callback(lambda _data: stopped())
+        llama_cpp.llama_set_abort_callback(self._context, self._stopped, ctypes.c_void_p(0))
+        self.template = self._template()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Where the model runs, and why."""
+        return {field.name: getattr(self.placement, field.name) for field in fields(self.placement)}
+
+    @property
+    def n_context(self) -> int:
+        """Cells of the context, shared by all sequences."""
+        return int(llama_cpp.llama_n_ctx(self._context))
+
+    @property
+    def pooling(self) -> int:
+        """How token vectors become one: 0 not at all, 1 mean, 2 first, 3 last, 4 rank."""
+        return int(llama_cpp.llama_pooling_type(self._context))
+
+    # --- texts and tokens ---
+
+    def tokenize(self, text: str, *, special: bool = False, ends: bool = True) -> list[int]:
+        """Return the tokens of `text`.
+
+        Args:
+            text: NUL is no problem; it is passed with its length.
+            special: Read the spelling of a control token as that token. Off for data.
+            ends: Add the tokens that the model wants at the beginning and the end of an input.
+        """
+        data = text.encode("utf-8", "replace")
+        size = len(data) + 8
+        while True:
+            room = (llama_cpp.llama_token * size)()
+            count = llama_cpp.llama_tokenize(self.vocabulary, data, len(data), room, size, ends, special)
+            if count >= 0:
+                return list(room[:count])
+            if -count <= size:
+                raise ModelError(f"llama.cpp cannot tokenise a text of {len(data)} bytes.", hint="Shorten it.")
+            size = -count
+
+    def continuation(self, text: str) -> list[int]:
+        """Return the tokens of `text` as it goes on after other text: without the blank that some vocabularies put in
+        front of a beginning."""
+        anchor = self.tokenize("\n", ends=False)
+        both = self.tokenize("\n" + text, ends=False)
+        return both[len(anchor) :] if both[: len(anchor)] == anchor else self.tokenize(text, ends=False)
+
+    def piece(self, token: int) -> bytes:
+        """Return the bytes that a token stands for; control tokens stand for none."""
+        size = 64
+        while True:
+            room = ctypes.create_string_buffer(size)
+            count = llama_cpp.llama_token_to_piece(self.vocabulary, token, room, size, 0, False)
+            if count >= 0:
+                return bytes(room.raw[:count])
+            size = -count
+
+    def is_end(self, token: int) -> bool:
+        """Whether the token ends an answer."""
+        return bool(llama_cpp.llama_vocab_is_eog(self.vocabulary, token))
+
+    @property
+    def end_of_turn(self) -> int:
+        """The token that ends an answer; -1 where the vocabulary has none."""
+        turn = int(llama_cpp.llama_vocab_eot(self.vocabulary))
+        return turn if turn >= 0 else int(llama_cpp.llama_vocab_eos(self.vocabulary))
+
+    @property
+    def edges(self) -> tuple[int, int, int]:
+        """Tokens at the beginning of a text, at its end, and between two; -1 for one that the vocabulary lacks."""
+        found = (llama_cpp.llama_vocab_bos, llama_cpp.llama_vocab_eos, llama_cpp.llama_vocab_sep)
+        first, last, between = (int(ask(self.vocabulary)) for ask in found)
+        return first, last, between
+
+    def prompt(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Return the tokens of `messages` in the file's chat template, up to where the answer begins.
+
+        A file without a template continues the messages' text.
+
+        Raises:
+            ModelError: The template refuses the messages.
+        """
+        return self.text(self.template.render(messages), special=True)
+
+    def text(self, text: str, *, special: bool = False) -> list[int]:
+        """Return the tokens of a text that the model goes on with: opened as the vocabulary wants, never closed."""
+        begins = self.template.begins
+        opened = special and bool(begins) and text.startswith(begins)
+        tokens = self.tokenize(text, special=special, ends=not opened)
+        closed = len(tokens) > 1 and tokens[-1] == self.edges[1]
+        return tokens[:-1] if closed and llama_cpp.llama_vocab_get_add_eos(self.vocabulary) else tokens
+
+    def metadata(self, key: str) -> str | None:
+        """Return one text of the file's header."""
+        size = int(llama_cpp.llama_model_meta_val_str(self._model, key.encode(), ctypes.create_string_buffer(1), 1))
+        if size < 0:
+            return None
+        room = ctypes.create_string_buffer(size + 1)
+        llama_cpp.llama_model_meta_val_str(self._model, key.encode(), room, size + 1)
+        return room.value.decode("utf-8", "replace")
+
+    # --- computing ---
+
+    def compute(self, rows: Sequence[Row]) -> int:
+        """Run one batch; return DONE, NO_SLOT (nothing changed) or ABORTED (its sequences are to be forgotten).
+
+        Raises:
+            ModelError: The batch is one that would end the process, or llama.cpp failed.
+        """
+        self._check(rows)
+        batch = _batch(rows)
+        run = llama_cpp.llama_decode if self._memory else llama_cpp.llama_encode
+        code = int(run(self._context, batch))
+        if code in (DONE, NO_SLOT, ABORTED):
+            return code
+        why = ", most often for want of memory" if code == ALLOCATION_FAILED else ""
+        raise ModelError(f"llama.cpp failed on {self.path} with code {code}{why}.", hint="Free memory, or try again.")
+
+    def logits(self, row: int) -> NDArray[np.float32]:
+        """Return the logits [vocabulary] after a wanted row of the last batch, valid until the next.
+
+        Raises:
+            ModelError: They are not numbers; sampling from them would end the process.
+        """
+        found = llama_cpp.llama_get_logits_ith(self._context, row)
+        if not found:
+            raise ModelError("llama.cpp has no logits for a row that was asked for.", hint="Try again.")
+        values = np.ctypeslib.as_array(found, (self.n_vocabulary,))
+        if not np.isfinite(values).all():
+            raise ModelError(f"{self.path} computes no numbers.", hint="The file may be damaged: download it again.")
+        return values
+
+    def vector(self, sequence: int, width: int) -> NDArray[np.float32]:
+        """Return the first `width` numbers of a sequence's pooled vector; a score has one, and no more may be read."""
+        found = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
+        if not found:
+            raise ModelError(f"{self.path} gives a vector a token, not a text.", hint="Set an embedding model.")
+        return np.ctypeslib.as_array(found, (width,)).copy()
+
+    def copy(self, source: int, targets: Sequence[int]) -> None:
+        """Let the sequences `targets` begin with all that `source` holds; with one shared cache this copies nothing."""
+        for target in targets:
+            llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def cut(self, sequence: int, keep: int) -> bool:
+        """Take all after the first `keep` tokens out of a sequence; False where the model's state does not allow it."""
+        if self.keeps_state:
+            return False
+        return bool(llama_cpp.llama_memory_seq_rm(self._memory, sequence, keep, -1))
+
+    def forget(self, sequences: Sequence[int]) -> None:
+        """Empty whole sequences, which every model can."""
+        if self._memory:
+            for sequence in sequences:
+                llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
+    # --- inside ---
+
+    def _load(self, weights: Weights, devices: Handles) -> None:
+        """Load the file and make its context where the placement says."""
+        options = llama_cpp.llama_model_default_params()
+        options.devices = ctypes.addressof(devices)
+        options.n_gpu_layers = self.placement.gpu_layers if self.placement.gpu_layers >= 0 else weights.layers + 1
+        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self.path), options)
+        if not self._model:
+            raise ModelError(
+                f"llama.cpp cannot load {self.path}.",
+                hint="The file may be damaged, of a newer format, or larger than the free memory.",
+            )
+        states = (llama_cpp.llama_model_is_recurrent, llama_cpp.llama_model_is_hybrid)
+        self.keeps_state = any(asked(self._model) for asked in states)
+        if self.keeps_state:
+            self.plan = replace(self.plan, sequences=min(self.plan.sequences, STATES))
+        self._context: Any = self._made_context(self.plan)
+
+    def _made_context(self, plan: Plan) -> Any:
+        options = llama_cpp.llama_context_default_params()
+        options.n_ctx = plan.context
+        options.n_batch = options.n_ubatch = plan.batch
+        options.n_seq_max = plan.sequences
+        options.n_outputs_max_per_seq = 0
+        # Nothing outside a window is dropped: a sequence that is cut goes on from there, and its window moves back.
+        options.kv_unified = options.swa_full = True
+        options.n_threads = options.n_threads_batch = self.placement.threads
+        options.embeddings = plan.embeddings
+        if plan.wide:
+            options.type_k = options.type_v = llama_cpp.GGML_TYPE_F32
+        if plan.ranks:
+            options.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_RANK
+        on_gpu = self.placement.gpu_layers != 0
+        # Encoders: twice the speed with it (notes/models §1). Generators on the CPU: scores then depend on the batch's
+        # make-up by 0.04 nats and more (§3b). On a GPU llama.cpp decides.
+        options.flash_attn_type = 1 if plan.embeddings else (-1 if on_gpu else 0)
+        context = llama_cpp.llama_init_from_model(self._model, options)
+        if not context:
+            raise ModelError(
+                f"llama.cpp cannot make a context of {plan.context} tokens for {self.path}: out of memory, most often.",
+                hint="Free memory, or set a smaller model.",
+            )
+        return context
+
+    def _template(self) -> ChatTemplate:
+        first, last, _between = self.edges
+        begins, ends = (self._text(token) if token >= 0 else "" for token in (first, last))
+        control = (
+            self._text(token)
+            for token in range(self.n_vocabulary)
+            if llama_cpp.llama_vocab_is_control(self.vocabulary, token)
+        )
+        return ChatTemplate(self.metadata("tokenizer.chat_template"), begins=begins, ends=ends, control=control)
+
+    def _text(self, token: int) -> str:
+        found = llama_cpp.llama_vocab_get_text(self.vocabulary, token)
+        return str(found.decode("utf-8", "replace")) if found else ""
+
+    def _check(self, rows: Sequence[Row]) -> None:
+        if not 0 < len(rows) <= self.plan.batch:
+            raise ModelError(f"A batch of {len(rows)} tokens; {self.plan.batch} fit.", hint="Shorten the text.")
+        for row in rows:
+            if not 0 <= row.token < self.n_vocabulary:
+                raise ModelError(f"Token {row.token} is none of {self.n_vocabulary}.", hint="Check the file.")
+            if not row.sequences or not all(0 <= number < self.plan.sequences for number in row.sequences):
+                raise ModelError(f"A token of the sequences {row.sequences}.", hint="Ask for less at once.")
+
+
+class Grammar:
+    """What holds an answer to a grammar; one for each answer."""
+
+    def __init__(self, native: Native, text: str) -> None:
+        """Parse GBNF with the start symbol `root`.
+
+        Raises:
+            ModelError: It does not parse, or is so large that parsing could end the process.
+        """
+        depth = deepest = 0
+        for bracket in re.findall(r"[()]", text):
+            depth += 1 if bracket == "(" else -1
+            deepest = max(deepest, depth)
+        if not text.strip() or "\x00" in text or len(text) > LONGEST_GRAMMAR or deepest > DEEPEST_GRAMMAR:
+            raise ModelError(
+                f"A grammar of {len(text)} characters and {deepest} open brackets (or empty, or with NUL) is refused.",
+                hint="Simplify it.",
+            )
+        self._size = native.n_vocabulary
+        self._sampler: Any = llama_cpp.llama_sampler_init_grammar(
+            native.vocabulary, text.encode("utf-8", "replace"), b"root"
+        )
+        if not self._sampler:
+            raise ModelError(
+                "The grammar does not parse, or has no rule `root`.",
+                hint="Write GBNF; llama.cpp's grammars/README tells its form.",
+            )
+
+    def best(self, logits: NDArray[np.float32]) -> int | None:
+        """Return the most likely token that the grammar allows, and take it; None when it allows none.
+
+        The most likely token of all is tried alone first: testing every token of the vocabulary takes far longer.
+        """
+        likely = int(logits.argmax())
+        for candidates in (np.array([likely]), np.argsort(logits)[::-1]):
+            left = self._allowed(candidates, logits)
+            if left is not None:
+                llama_cpp.llama_sampler_accept(self._sampler, left)
+                return left
+        return None
+
+    def free(self) -> None:
+        """Give the memory back; the grammar is not used afterwards."""
+        if self._sampler:
+            llama_cpp.llama_sampler_free(self._sampler)
+            self._sampler = None
+
+    def _allowed(self, candidates: NDArray[np.int64], logits: NDArray[np.float32]) -> int | None:
+        data = np.zeros(
+            len(candidates), dtype=np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True)
+        )
+        data["id"] = candidates
+        data["logit"] = logits[candidates]
+        array = llama_cpp.llama_token_data_array(
+            data=data.ctypes.data_as(llama_cpp.llama_token_data_p), size=len(data), selected=-1, sorted=False
+        )
+        llama_cpp.llama_sampler_apply(self._sampler, ctypes.byref(array))
+        best = int(data["logit"].argmax())
+        return int(data["id"][best]) if np.isfinite(data["logit"][best]) else None
+
+
+def _batch(rows: Sequence[Row]) -> Any:
+    count = len(rows)
+    lists = [(llama_cpp.llama_seq_id * len(row.sequences))(*row.sequences) for row in rows]
+    pointer = ctypes.POINTER(llama_cpp.llama_seq_id)
+    batch = llama_cpp.llama_batch(
+        n_tokens=count,
+        token=(llama_cpp.llama_token * count)(*(row.token for row in rows)),
+        embd=None,
+        pos=(llama_cpp.llama_pos * count)(*(row.position for row in rows)),
+        n_seq_id=(ctypes.c_int32 * count)(*(len(row.sequences) for row in rows)),
+        seq_id=(pointer * count)(*(ctypes.cast(numbers, pointer) for numbers in lists)),
+        logits=(ctypes.c_int8 * count)(*(row.wanted for row in rows)),
+    )
+    batch.kept = lists  # ctypes keeps what it was given; the inner lists went through a cast
+    return batch
+
+
+def _written(level: int, text: bytes, _data: object) -> None:
+    if level >= WARNING:
+        sys.stderr.write(text.decode("utf-8", "replace"))
+        sys.stderr.flush()

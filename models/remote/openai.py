@@ -1,0 +1,244 @@
+"""Embedder and generator behind an OpenAI-compatible server: Ollama, LM Studio, llama-server, vLLM, TEI, hosted ones.
+
+`/embeddings` and `/chat/completions`. What the API has no field for (context, dimension, which model it is) is asked
+of the server in its own way (`models/remote/facts.py`). Not for: starting servers, or reranking
+(`models/remote/rerank.py`).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errors import ModelError
+from models.instructions import instructions_for
+from models.protocols import Ability, Message, Prompt, TextKind, Vectors
+from models.remote.choose import (
+    LISTED,
+    LISTED_BY_LLAMA_SERVER,
+    check_options,
+    listed_tokens,
+    weigh_first,
+    weigh_whole,
+)
+from models.remote.client import RefusedCall
+from models.remote.model import RemoteModel, by_index, shortened
+from models.schema import checked_json
+from models.text import printable
+from models.vectors import unit_rows
+
+ASSUMED_CONTEXT: Final = 8_192
+"""Context of a remote generator where the server does not tell it."""
+PROBE: Final = "a"
+"""Text whose vector tells the dimension."""
+REFUSED_FORM: Final = (400, 422, 500)
+"""What servers say to a form that they do not know; llama-cpp-python's own says 500."""
+
+_FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", re.DOTALL)
+
+
+class OpenAIEmbedder(RemoteModel):
+    """An `Embedder` behind `/embeddings`."""
+
+    _dimension = 0
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Embedding."""
+        return frozenset({"embed"})
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector; 0 until the server was asked (`measure`, or a first text)."""
+        return self._dimension or self._facts.dimension
+
+    def reads(self, text: str) -> bool:
+        """Return True: which scripts a remote model knows is not told, and whoever set it knows."""
+        return True
+
+    async def measure(self) -> int:
+        """Return the length of a vector, as the server tells it or from the vector of one letter.
+
+        Raises:
+            ModelError: The server refused, was silent, or answered something else.
+        """
+        await self.prepare()
+        if not self.dimension:
+            await self.embed([PROBE], kind="passage")
+        return self.dimension
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`.
+
+        The words that the model was trained to see before a query or a passage are put in front, where its name is
+        known (`models/instructions.py`).
+
+        Raises:
+            ModelError: The server refused, was silent, or answered something else.
+        """
+        if not texts:
+            return np.zeros((0, self.dimension or await self.measure()), dtype=np.float32)
+        await self.prepare()
+        size = self.texts_a_request()
+        words = instructions_for(self._endpoint.model)
+        told = [words.prepend(text, kind=kind) for text in texts]
+        rows = [await self._part(told[start : start + size]) for start in range(0, len(texts), size)]
+        if len({part.shape[1] for part in rows}) != 1 or self._dimension not in (0, rows[0].shape[1]):
+            raise self._endpoint.nonsense("/embeddings", "vectors of different lengths")
+        self._dimension = rows[0].shape[1]
+        return np.concatenate(rows)
+
+    async def _part(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        async def ask(cut: int) -> object:
+            return await self._endpoint.post(
+                "/embeddings", {"input": shortened(texts, cut), "encoding_format": "float"}
+            )
+
+        answer = await self.fitting(ask)
+        try:
+            vectors = by_index(_field(answer, "data"), "embedding", len(texts))
+            found = np.array(vectors, dtype=np.float32)
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._endpoint.nonsense("/embeddings", answer) from error
+        if found.ndim != 2 or found.shape[1] == 0 or not np.isfinite(found).all():
+            raise self._endpoint.nonsense("/embeddings", answer)
+        return unit_rows(found)
+
+
+class OpenAIGenerator(RemoteModel):
+    """A `Generator` behind `/chat/completions`."""
+
+    _newer_form = True
+    _lists = True
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Generating under a schema; choosing, until the server turns out to list no log-probabilities."""
+        return frozenset({"generate", "schema", "choose"} if self._lists else {"generate", "schema"})
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens in prompt and answer together, as the server tells; 8,192 where it does not."""
+        return self._facts.context_tokens or ASSUMED_CONTEXT
+
+    async def generate(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+    ) -> str:
+        """Return the answer's text; with `schema`, JSON that was checked under it here.
+
+        Servers differ in whether they hold a model to a schema or only mention it; an answer that is not valid is
+        shown to the model once, with what is wrong.
+
+        Raises:
+            ModelError: The server refused, was silent, or its answer is not valid under `schema`.
+        """
+        await self.prepare()
+        said = [{"role": message.role, "content": printable(message.content)} for message in messages]
+        text, cut = await self._answer(said, max_tokens, schema)
+        if schema is None:
+            return text
+        try:
+            return checked_json(_unfenced(text), schema, model=self.name, cut=cut)
+        except ModelError as error:
+            if cut:
+                raise
+            wrong = f"That is not valid: {error.what[-QUOTED_FAULT:]} Answer again, with the corrected JSON alone."
+            said += [{"role": "assistant", "content": printable(text)}, {"role": "user", "content": wrong}]
+        text, cut = await self._answer(said, max_tokens, schema)
+        return checked_json(_unfenced(text), schema, model=self.name, cut=cut)
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
+        """Return the probability of each option [n] as the answer's beginning, summing to 1 over the options.
+
+        A near form, within the limits of what servers list (`models/remote/choose.py`): after messages, only the first
+        token of each option is seen.
+
+        Raises:
+            ModelError: The server lists no log-probabilities (it then loses the ability `choose`), lists none of the
+                options, or cannot tell two of them apart.
+        """
+        await self.prepare()
+        check_options(options)
+        count = LISTED_BY_LLAMA_SERVER if self.server == "llama-server" else LISTED
+        if isinstance(prompt, str):
+
+            async def after(text: str) -> Mapping[str, float]:
+                body = {"prompt": printable(prompt + text), "max_tokens": 1, "temperature": 0, "logprobs": count}
+                return self._listed(await self._endpoint.post("/completions", body))
+
+            return await weigh_whole(after, options)
+
+        async def first(text: str) -> Mapping[str, float]:
+            said = [{"role": message.role, "content": printable(message.content)} for message in prompt]
+            body = {"messages": said, "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": count}
+            return self._listed(await self._endpoint.post("/chat/completions", body))
+
+        return await weigh_first(first, options)
+
+    def _listed(self, answer: object) -> Mapping[str, float]:
+        choice = self._first_choice(answer)
+        try:
+            return listed_tokens(choice)
+        except ModelError:
+            self._lists = False
+            raise
+
+    async def _answer(
+        self, said: Sequence[Mapping[str, str]], max_tokens: int, schema: dict[str, object] | None
+    ) -> tuple[str, bool]:
+        """Return the answer's text, and whether it ended because its tokens ran out."""
+        body: dict[str, object] = {"messages": list(said), "max_tokens": max_tokens, "temperature": 0}
+        if schema is None:
+            answer = await self._endpoint.post("/chat/completions", body)
+        else:
+            answer = await self._constrained(body, schema)
+        choice = self._first_choice(answer)
+        message = choice.get("message")
+        text = message.get("content") if isinstance(message, Mapping) else None
+        if not isinstance(text, str):
+            raise self._endpoint.nonsense("/chat/completions", answer)
+        return text, choice.get("finish_reason") == "length"
+
+    async def _constrained(self, body: dict[str, object], schema: dict[str, object]) -> object:
+        """Ask with the schema in OpenAI's form, or in llama.cpp's older one where the server knows only that."""
+        newer = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+        older = {"type": "json_object", "schema": schema}
+        if self._newer_form:
+            try:
+                return await self._endpoint.post("/chat/completions", {**body, "response_format": newer})
+            except RefusedCall as error:
+                if error.status not in REFUSED_FORM or error.too_long:
+                    raise
+                try:
+                    answer = await self._endpoint.post("/chat/completions", {**body, "response_format": older})
+                except ModelError:
+                    raise error from None  # the first form is the one that most servers know: its refusal says more
+                self._newer_form = False
+                return answer
+        return await self._endpoint.post("/chat/completions", {**body, "response_format": older})
+
+    def _first_choice(self, answer: object) -> Mapping[str, object]:
+        choices = answer.get("choices") if isinstance(answer, Mapping) else None
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+            raise self._endpoint.nonsense("/chat/completions", answer)
+        first: Mapping[str, object] = choices[0]
+        return first
+
+
+QUOTED_FAULT: Final = 300
+"""Characters of what is wrong with an answer that its writer is shown."""
+
+
+def _field(answer: object, name: str) -> object:
+    if not isinstance(answer, Mapping):
+        raise TypeError("no JSON object")
+    return answer[name]
+
+
+def _unfenced(text: str) -> str:
+    """Return the inside of a Markdown fence around the whole answer, as chat models write JSON where nothing holds
+    them."""
+    found = _FENCED.fullmatch(text)
+    return found["inner"] if found else text

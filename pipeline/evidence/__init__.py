@@ -1,0 +1,1 @@
+"""From scored sentences to cited passages within a budget, and their text."""

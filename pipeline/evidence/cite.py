@@ -1,0 +1,257 @@
+"""Citations: the page's URL with a text fragment that a browser scrolls to and highlights.
+
+The directive is `#:~:text=[prefix-,]start[,end][,-suffix]` (WICG scroll-to-text-fragment). A browser looks for the
+first match whose ends are word boundaries; `start` and `end` must each lie within one block, the context may not.
+Not for: choosing what to cite.
+"""
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import quote, urldefrag
+
+from pipeline.documents import Block, Document
+from pipeline.evidence.pdf_page import pdf_page
+from pipeline.text.words import is_cjk
+
+_WHOLE: Final = 80
+"""A text up to this many code points is cited whole; longer ones by their first and last words."""
+_WHOLE_CJK: Final = 40
+"""The same for CJK text, whose characters take nine bytes each in a URL."""
+_WORDS: Final = 5
+"""Words of a range's start and end."""
+_MORE_WORDS: Final = 10
+"""Words they grow to while an earlier place on the page reads the same."""
+_CONTEXT: Final = 4
+"""Words of prefix and suffix."""
+_CONTEXT_REACH: Final = 80
+"""Code points around the words in which context is looked for."""
+_CJK_CUT: Final = 24
+"""Code points after which a CJK start is cut where it has no comma."""
+
+_WORD: Final = re.compile(r"\S+")
+_CLAUSE: Final = re.compile(r"[、，,；;：:。！？\s]+")
+_INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
+_PARTING: Final = re.compile(rf"<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>")
+"""A tag that ends a block or a line."""
+_TAG: Final = re.compile(r"<[^>]*>")
+_SEPARATOR: Final = re.compile(r"\n|\s\|\s")
+"""What stands between units and between a row's cells in the document's text, and nowhere on the page."""
+_BEFORE: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
+"""The same with the colon that we put between a term and its definition."""
+_EDGE: Final = " \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
+
+
+def cite(document: Document, start: int, end: int) -> str:
+    """Return `document.page.final_url` with a text fragment for `document.text[start:end]`.
+
+    The URL's own fragment is dropped; a PDF gets `#page=N` before the directive, where viewers open it. Offsets are
+    code points; a span without any visible text gives the bare URL.
+    """
+    url = urldefrag(document.page.final_url or document.page.url).url
+    directive = _directive(document, max(start, 0), min(end, len(document.text)))
+    page = pdf_page(document, max(start, 0), min(end, len(document.text)))
+    place = f"#page={page}" if page else ""
+    return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
+
+
+def _directive(document: Document, start: int, end: int) -> str:
+    text = document.text
+    pieces = _pieces(document, start, end)
+    if not pieces:
+        return ""
+    first_start, first_end = pieces[0]
+    first = text[first_start:first_end]
+    if len(pieces) == 1 and len(first) <= (_WHOLE_CJK if is_cjk(first) else _WHOLE):
+        return _with_context(document, first_start, first_end, _encode(first))
+    head_end = _head(text, first_start, first_end)
+    tail_start, tail_end = _end(document, pieces, head_end)
+    tail = _encode(text[tail_start:tail_end])
+    return _with_context(document, first_start, head_end, _encode(text[first_start:head_end]), tail=tail)
+
+
+def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tuple[int, int]:
+    """Return where a range's last words stand, empty where nothing is left for them.
+
+    The browser takes the first such words behind the range's start, so a last cell that reads like one above it gives
+    way to the cell before it.
+    """
+    text = document.text
+    block, _ = _block_at(document, pieces[-1][0])
+    found: list[tuple[int, int]] = []
+    for start, end in reversed(pieces):
+        if found and (block is None or start < block.start):
+            break
+        tail = _tail(text, max(start, head_end), end, low=head_end)
+        if tail is not None and text[tail:end].strip():
+            if _first_place(text, tail, end, low=head_end) == tail:
+                return tail, end
+            found.append((tail, end))
+    return found[0] if found else (head_end, head_end)
+
+
+def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
+    """Spans of text that each lie within one block or cell or line, in order, trimmed."""
+    spans: list[tuple[int, int]] = []
+    place = start
+    while place < end:
+        block, behind = _block_at(document, place)
+        stop = min(end, behind)
+        if block is not None and block.kind == "row" and block.cells and place <= block.start:
+            spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(document.text, block)
+        elif block is not None and (parts := _parts(document.text, block)):
+            spans += [(max(a, place), min(b, stop)) for a, b in parts if a < stop and b > place]
+        else:
+            for line in re.finditer(r"[^\n\r\v\f\u2028\u2029]+", document.text[place:stop]):
+                spans.append((place + line.start(), place + line.end()))
+        place = max(stop, place + 1)
+    return _trimmed(document.text, spans)
+
+
+def _block_at(document: Document, place: int) -> tuple[Block | None, int]:
+    """The content unit that holds `place` and where it ends; None between units, and where the next one begins."""
+    blocks = document.blocks
+    after = bisect_right(blocks, place, key=lambda block: block.start)
+    if after and place < blocks[after - 1].end:
+        return blocks[after - 1], blocks[after - 1].end
+    return None, blocks[after].start if after < len(blocks) else len(document.text)
+
+
+def _parts(text: str, block: Block) -> list[tuple[int, int]]:
+    """Where the pieces of a unit stand that its elements part: a card's title and text, a term and its definition.
+
+    Empty where it is one piece; a browser finds no words across the boundary of a block or a line break.
+    """
+    if block.kind == "code":
+        return []
+    pieces = [_TAG.sub("", piece) for piece in _PARTING.split(block.html)]
+    words = [" ".join(html.unescape(piece).split()) for piece in pieces]
+    spans: list[tuple[int, int]] = []
+    place = block.start
+    for piece in filter(None, words):
+        found = text.find(piece, place, block.end)
+        if found >= 0:
+            spans.append((found, found + len(piece)))
+            place = found + len(piece)
+    return spans if len(spans) > 1 else []
+
+
+def _cells(text: str, block: Block) -> list[tuple[int, int]]:
+    """Where a row's cells stand in the text; cells that are not found as they read are left out."""
+    spans: list[tuple[int, int]] = []
+    place = block.start
+    for cell in block.cells:
+        found = text.find(cell, place, block.end) if cell.strip() else -1
+        if found >= 0:
+            spans.append((found, found + len(cell)))
+            place = found + len(cell)
+    return _from_distinct(text, spans) or [(block.start, block.end)]
+
+
+def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Trim, and leave out leading cells such as `1` or `yes` that stand earlier on the page, while another does not."""
+    cells = _trimmed(text, cells)
+    for index, (start, end) in enumerate(cells):
+        if _first_place(text, start, end) == start:
+            return cells[index:]
+    return cells
+
+
+def _trimmed(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [trimmed for span in spans if (trimmed := _trim(text, *span))]
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Drop white space and marks at both ends: a browser matches words, and ends must be word boundaries."""
+    while start < end and text[start] in _EDGE:
+        start += 1
+    while end > start and text[end - 1] in _EDGE:
+        end -= 1
+    return (start, end) if end > start else None
+
+
+def _head(text: str, start: int, end: int) -> int:
+    """End of the first words of a span, as many as make their place the first on the page (within bounds)."""
+    ends = _word_ends(text, start, end)
+    for count in range(min(_WORDS, len(ends)), min(_MORE_WORDS, len(ends)) + 1):
+        if _first_place(text, start, ends[count - 1]) == start:
+            return ends[count - 1]
+    return ends[min(_MORE_WORDS, len(ends)) - 1]
+
+
+def _tail(text: str, start: int, end: int, *, low: int) -> int | None:
+    """Start of a span's last words, of as many as stand nowhere between `low` and there; None where none are left."""
+    starts = _word_starts(text, start, end)
+    if not starts:
+        return None
+    for count in range(min(_WORDS, len(starts)), min(_MORE_WORDS, len(starts)) + 1):
+        place = starts[-count]
+        if _first_place(text, place, end, low=low) == place:
+            return place
+    return starts[-min(_WORDS, len(starts))]
+
+
+def _word_ends(text: str, start: int, end: int) -> list[int]:
+    piece = text[start:end]
+    if is_cjk(piece):
+        cuts = [start + m.start() for m in _CLAUSE.finditer(piece) if m.start() >= 4]
+        return ([cut for cut in cuts if cut - start <= _CJK_CUT * 2][:_MORE_WORDS]) or [min(end, start + _CJK_CUT)]
+    ends = [start + len(piece[: m.end()].rstrip(_EDGE)) for m in _WORD.finditer(piece)]
+    return [place for place in ends if place > start] or [end]
+
+
+def _word_starts(text: str, start: int, end: int) -> list[int]:
+    piece = text[start:end]
+    if is_cjk(piece):
+        cuts = [start + m.end() for m in _CLAUSE.finditer(piece) if m.end() <= len(piece) - 4]
+        return [cut for cut in cuts if end - cut <= _CJK_CUT * 2][-_MORE_WORDS:]
+    return [start + m.start() for m in _WORD.finditer(piece) if m.group()[0] not in _EDGE]
+
+
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """What a browser takes for `phrase`: any case, any white space, whole words."""
+    words = r"\s+".join(re.escape(word) for word in phrase.split())
+    left = r"(?<!\w)" if phrase[:1].isalnum() and not is_cjk(phrase[:1]) else ""
+    right = r"(?!\w)" if phrase[-1:].isalnum() and not is_cjk(phrase[-1:]) else ""
+    return re.compile(f"{left}{words}{right}", re.IGNORECASE)
+
+
+def _first_place(text: str, start: int, end: int, *, low: int = 0) -> int:
+    """Where a browser that searches from `low` finds text[start:end] first."""
+    found = _pattern(text[start:end]).search(text, low)
+    return found.start() if found else start
+
+
+def _with_context(document: Document, start: int, end: int, head: str, *, tail: str = "") -> str:
+    """Put prefix or suffix around where the words stand earlier on the page as well.
+
+    Context must touch the words but for white space and block boundaries, so its inner edge keeps its punctuation.
+    """
+    text, middle = document.text, f"{head},{tail}" if tail else head
+    if _first_place(text, start, end) == start:
+        return middle
+    low = max(0, start - _CONTEXT_REACH, _part_before(document, start))
+    before = [piece for piece in _BEFORE.split(text[low:start]) if piece.strip()]
+    words = before[-1].split()[-_CONTEXT:] if before else []
+    if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
+        words = words[1:]
+    if words:
+        return f"{_encode(' '.join(words))}-,{middle}"
+    after = [piece for piece in _SEPARATOR.split(text[end : end + _CONTEXT_REACH]) if piece.strip()]
+    words = after[0].split()[:_CONTEXT] if after else []
+    return f"{middle},-{_encode(' '.join(words))}" if words and not tail else middle
+
+
+def _part_before(document: Document, place: int) -> int:
+    """Where the piece of a unit begins that ends before `place`; 0 where the unit is one piece."""
+    last = len(document.text[:place].rstrip()) - 1
+    block, _ = _block_at(document, last)
+    parts = _parts(document.text, block) if block else []
+    return next((start for start, end in parts if start <= last < end), 0)
+
+
+def _encode(words: str) -> str:
+    """Percent-encode; the hyphen too, since it marks context in a directive."""
+    return quote(" ".join(words.split()), safe="").replace("-", "%2D")

@@ -1,1 +1,0 @@
-"""Measuring a generator beside the rules: what `winnow eval` runs."""

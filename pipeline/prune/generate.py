@@ -1,0 +1,262 @@
+"""Generative fine-grained pruning: a generator's probabilities of block paths as scores (HtmlRAG §3.4.2, Algorithm 3).
+
+Paths become a token tree by the model's own tokenizer; a token without rivals has probability 1, rivals share a
+soft-max, and a block's score is the sum of its tokens' log-probabilities. The model layer evaluates shared beginnings
+once. The authors' pruners as GGUF fit: their prompt is `prompts/prune_html.md`, and their code numbers equal siblings
+from 0 where the paper prints 1, so the model's name decides. Not for: choosing by the scores (`prune.py`), token trees
+(`models/llama/token_tree.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+import anyio
+import numpy as np
+
+from errors import ModelError
+from models.protocols import Generator, PathScores, TreeScorer, tree_scorer
+from pipeline.documents import Document
+from pipeline.html.tree import Node, label_children, to_html
+from pipeline.messages import Said, over_context
+from pipeline.prune.paper import BlockScorer, PaperBlocks, finer_blocks, keep_within
+from pipeline.rank.fuse import Floats, standardise
+from pipeline.work import in_thread
+from prompts import load
+
+PROMPT: Final = "prune_html"
+HEAD_WORDS: Final = 4
+"""Words of the text after a path that ends at an opened node, which the paths of its children go on from."""
+SHOWN: Final = 1_500
+"""Most tokens of HTML in one prompt: on two cores under a load of 15 a model of 135 M parameters read 42 a second."""
+CONTEXT_SHARE: Final = 0.6
+"""Part of the model's context that HTML is first given; tokenizers split markup finer than the one we count with."""
+SHRINK: Final = 0.6
+"""Part of the HTML that is tried next where the model says that it is over the context."""
+FITTINGS: Final = 8
+"""Tries; the last one shows 3 % of the first, and what does not fit then is the model's error."""
+SECONDS: Final = 10.0
+"""Time for one call, loading included; what takes longer is left to the other scores."""
+PATH_WEIGHT: Final = 0.25
+"""Weight of a general model's path scores against the other scores, both standardised. Such a model was never taught
+the task (HtmlRAG §3.4.2 says as much): with SmolLM2-135M, shown 600 tokens, 12 of 18 development table questions keep
+their answer at 256 tokens against 13 without it, so it breaks ties and no more."""
+PRUNER_WEIGHT: Final = 1.0
+"""The same for a model that was trained for it; the authors' weights could not be run here, so this is not measured."""
+_PRUNERS: Final = ("html-pruner", "htmlpruner")
+
+
+@dataclass(frozen=True, slots=True)
+class PathRanking:
+    """Finer blocks with their scores."""
+
+    blocks: PaperBlocks
+    scores: Floats
+    """One a block [n], in nats for a generator, higher is better."""
+    shown: int
+    """Blocks of the first step that the scorer was shown; 0 where it scored nothing."""
+    total: int
+    """Blocks of the first step."""
+    failure: str = ""
+    """Why it scored nothing."""
+
+
+def is_pruner(name: str) -> bool:
+    """Whether a model was trained to prune HTML, by its name."""
+    return any(part in name.lower() for part in _PRUNERS)
+
+
+class PathScorer:
+    """A `BlockScorer` by a generator's probabilities of block paths."""
+
+    def __init__(
+        self, model: TreeScorer, documents: Sequence[Document], *, context_tokens: int, seconds: float = SECONDS
+    ) -> None:
+        """Score blocks of `documents` by `model`, whose context has `context_tokens` of its own, within `seconds`."""
+        self._model = model
+        self._seconds = seconds
+        self._documents = documents
+        self.name = model.name
+        self.max_tokens = min(SHOWN, int(context_tokens * CONTEXT_SHARE))
+        trained = is_pruner(model.name)
+        self.weight = PRUNER_WEIGHT if trained else PATH_WEIGHT
+        self._first = 0 if trained else 1
+        self.cost: PathScores | None = None
+        """What the last call evaluated."""
+
+    async def score(self, query: str, pages: Mapping[int, str], found: PaperBlocks) -> Floats:
+        """Return log P(path) of each block among the paths of all [n].
+
+        Args:
+            query: What is looked for.
+            pages: By document; only its keys are read, for the model is shown HTML with numbered tags.
+            found: The blocks.
+
+        Raises:
+            ModelError: The model failed, or the HTML is over its context (`messages.over_context`).
+        """
+        paths = block_paths(found, first=self._first)
+        html = await in_thread(numbered_html, self._documents, found, sorted(pages), first=self._first)
+        text = load(PROMPT).fill(html=html, question=" ".join(query.split()))
+        with anyio.move_on_after(self._seconds) as scope:
+            self.cost = await self._model.score_tree([Said("user", text)], paths, among_siblings=True)
+        if scope.cancelled_caught or self.cost is None:
+            raise ModelError(
+                f"{self.name} did not score {len(paths)} block paths in {self._seconds:.0f} s.",
+                hint="Raise WINNOW_SECONDS, or set a smaller generator.",
+            )
+        return self.cost.log_probabilities.astype(np.float32)
+
+
+def path_scorer(
+    generator: Generator | None, documents: Sequence[Document], *, seconds: float = SECONDS
+) -> PathScorer | None:
+    """Return the scorer that `generator` makes possible, None where there is none that can score paths."""
+    model = tree_scorer(generator)
+    if generator is None or model is None:
+        return None
+    return PathScorer(model, documents, context_tokens=generator.context_tokens, seconds=seconds)
+
+
+async def rank_finer(
+    documents: Sequence[Document], query: str, found: PaperBlocks, order: Sequence[int], scorer: BlockScorer
+) -> PathRanking:
+    """Return the finer blocks of what `scorer` can be shown of the first step's survivors, with their scores.
+
+    The input is fitted by leaving out whole blocks of the first step, lowest first; `PathRanking` tells how many.
+
+    Args:
+        documents: The pages.
+        query: What is looked for.
+        found: Blocks of the first step.
+        order: Their indices, best first.
+        scorer: What scores the finer blocks.
+
+    A model that fails, or has no room for a single block, scores nothing; the reason is in the result.
+    """
+    limit, failure = scorer.max_tokens, "its context has no room for a block of these pages"
+    for _ in range(FITTINGS):
+        kept, shown = await in_thread(keep_within, documents, found, order, limit)
+        if not kept:
+            break
+        finer = await in_thread(finer_blocks, documents, found, kept)
+        try:
+            scores = await scorer.score(query, shown, finer)
+        except ModelError as error:
+            if not over_context(error):
+                failure = str(error)
+                break
+            limit = int(limit * SHRINK)
+            continue
+        return PathRanking(finer, scores, len(kept), len(found.blocks))
+    return PathRanking(PaperBlocks(), np.zeros(0, dtype=np.float32), 0, len(found.blocks), failure)
+
+
+def spread_scores(documents: Sequence[Document], ranking: PathRanking, places: Sequence[tuple[int, int]]) -> Floats:
+    """Return the standardised score of the finer block that each content unit lies in [n].
+
+    Args:
+        documents: The pages.
+        ranking: Scores of finer blocks.
+        places: Index of the document and of the unit in `Document.blocks`; a unit outside every scored block gets the
+            lowest score, and one below 0 (the imprint) the mean.
+    """
+    if not len(ranking.scores):
+        return np.zeros(len(places), dtype=np.float32)
+    values = standardise(ranking.scores)
+    by_path = {
+        (document, block.path): float(value)
+        for document, block, value in zip(ranking.blocks.documents, ranking.blocks.blocks, values, strict=True)
+    }
+    lowest = float(values.min())
+    result = np.zeros(len(places), dtype=np.float32)
+    for number, (document, unit) in enumerate(places):
+        if unit < 0:
+            continue
+        path = documents[document].blocks[unit].path
+        while (document, path) not in by_path and "/" in path:
+            path = path.rpartition("/")[0]
+        result[number] = by_path.get((document, path), lowest)
+    return result
+
+
+def block_paths(found: PaperBlocks, *, first: int) -> list[str]:
+    """Return each block's path as a model writes it: `<html><body><div2><p>`.
+
+    Pages are equal siblings at the top. A block that is the text of an opened node ends in the head of that text, since
+    its path alone begins the paths of the node's children.
+    """
+    roots = _roots(found, first=first)
+    paths = []
+    for document, block in zip(found.documents, found.blocks, strict=True):
+        steps = [roots[document], *(_label(step, first) for step in block.path.split("/")[1:])]
+        opened = block.path in found.split.get(document, ())
+        head = " ".join(block.text.split()[:HEAD_WORDS]) if opened else ""
+        paths.append("".join(f"<{step}>" for step in steps) + head)
+    return paths
+
+
+def numbered_html(documents: Sequence[Document], found: PaperBlocks, pages: Sequence[int], *, first: int) -> str:
+    """Return the blocks of `found` as HTML whose tags are numbered down to the blocks, as in their paths; pages one
+    after another."""
+    roots = _roots(found, first=first)
+    wanted: dict[int, set[str]] = {}
+    for document, block in zip(found.documents, found.blocks, strict=True):
+        wanted.setdefault(document, set()).add(block.path)
+    return "\n".join(
+        _numbered(documents[page].root, roots[page], wanted[page], found.split.get(page, set()), first)
+        for page in pages
+        if page in wanted
+    )
+
+
+def _roots(found: PaperBlocks, *, first: int) -> dict[int, str]:
+    """By document, the label of its root: pages are numbered like any equal siblings."""
+    named: dict[int, str] = {}
+    for document, block in zip(found.documents, found.blocks, strict=True):
+        named.setdefault(document, block.path.split("/", 1)[0])
+    if len(named) == 1:
+        return named
+    return {document: f"{named[document]}{place}" for place, document in enumerate(sorted(named), start=first)}
+
+
+def _label(step: str, first: int) -> str:
+    """A step of `Block.path`, whose numbers begin at 1, in the model's numbering; `h1` to `h6` alone are names."""
+    name = step.rstrip("0123456789")
+    number = step[len(name) :]
+    if name == "h" and number:
+        # The first digit is the heading's level.
+        name, number = name + number[0], number[1:]
+    return f"{name}{int(number) - 1 + first}" if number else step
+
+
+def _numbered(root: Node, label: str, wanted: set[str], split: set[str], first: int) -> str:
+    above = {path[:end] for path in wanted for end in range(len(path)) if path[end] == "/"}
+    out: list[str] = []
+    stack: list[tuple[Node, str, str] | str] = [(root, root.tag, label)]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            out.append(item)
+            continue
+        node, path, name = item
+        if path in wanted and path not in split:
+            inside = "".join(escape(c, quote=False) if isinstance(c, str) else to_html(c) for c in node.children)
+            out.append(f"<{name}>{inside}</{name}>")
+            continue
+        out.append(f"<{name}>")
+        stack.append(f"</{name}>")
+        labels = iter(label_children(node))
+        parts: list[tuple[Node, str, str] | str] = []
+        for child in node.children:
+            if isinstance(child, str):
+                if path in wanted:
+                    parts.append(escape(child, quote=False))
+                continue
+            step = next(labels)
+            below = f"{path}/{step}"
+            if below in wanted or below in above:
+                parts.append((child, below, _label(step, first)))
+        stack.extend(reversed(parts))
+    return "".join(out)

@@ -1,0 +1,261 @@
+"""A selection of content units as lines: in document order, with what makes each readable.
+
+Headings above stand on one line, as far as they are not shown yet; rows stand under their header row, items under their
+lead-in, each written once; gaps are marked by an ellipsis. Not for: choosing (`prune.py`), how lines are written
+(`forms.py`), HTML of whole trees (`tree.to_html`).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pipeline.documents import Block, Document
+from pipeline.prune.forms import GAP, Form, Line, Place, write
+from pipeline.prune.links import References
+
+_ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
+IMPRINT: Final = -1
+"""Stands for a block's index where the page's author and date are meant."""
+JOINT: Final = " › "
+"""Between headings that share a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A unit, or a part of it, that was chosen."""
+
+    block: int
+    """Index into `Document.blocks`."""
+    start: int = 0
+    """Code point offsets into `Block.text`."""
+    end: int = -1
+    """-1 for the end of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a selection is written."""
+
+    form: Form = "markdown"
+    wide: bool = True
+    """Whether HTML tables are written cell by cell."""
+    links: bool = False
+    """Whether links become numbered references, listed below."""
+
+
+def render(document: Document, kept: Sequence[Kept], style: Style) -> str:
+    """Return the chosen units, written in the style asked for."""
+    writer = _Writer(document, References(document, style.form) if style.links else None)
+    return write(writer.collect(kept), style.form, wide=style.wide)
+
+
+def imprint(document: Document) -> str:
+    """Return who wrote a page and when, as the page says of itself; empty where it does not."""
+    page = document.page
+    parts = [
+        f"By {' '.join(page.author.split())}" if page.author else "",
+        page.published and f"published {page.published}",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
+    """Return for each block the indices of the heading blocks above it, outermost first."""
+    latest: dict[tuple[str, ...], int] = {}
+    above: list[tuple[int, ...]] = []
+    known: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for number, block in enumerate(blocks):
+        path = block.heading_path
+        chain = known.get(path)
+        if chain is None:
+            chain = tuple(latest[path[:k]] for k in range(1, len(path) + 1) if path[:k] in latest)
+            known[path] = chain
+        above.append(chain)
+        if block.kind == "heading":
+            own = (*path, block.text)
+            latest[own] = number
+            known = {}
+    return above
+
+
+def table_of(block: Block) -> str:
+    """Return the path of the table that a row stands in."""
+    return block.path.rpartition("/")[0].removesuffix("/thead")
+
+
+def header_of(block: Block) -> str:
+    """Return the header row above a row as `a | b | c`, empty where there is none."""
+    last = block.lead.rpartition("\n")[2]
+    return last[2:-2] if block.kind == "row" and last.startswith("| ") else ""
+
+
+def is_header_row(block: Block, following: Block | None) -> bool:
+    """Whether a row is the header row that the next row names in its lead."""
+    return (
+        block.kind == "row"
+        and following is not None
+        and following.kind == "row"
+        and bool(header := header_of(following))
+        and not header_of(block)
+        and header == " | ".join(block.cells)
+    )
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Collects the lines of one page."""
+
+    document: Document
+    references: References | None
+    lines: list[Line] = field(default_factory=list)
+    printed: set[str] = field(default_factory=set)
+    """Lead-ins and captions that stand there already."""
+    chain: tuple[int, ...] = ()
+    """The headings that what is written now stands under."""
+
+    def collect(self, kept: Sequence[Kept]) -> list[Line]:
+        blocks = self.document.blocks
+        if any(piece.block == IMPRINT for piece in kept):
+            self.lines.append(Line("paragraph", imprint(self.document)))
+        above = headings_above(blocks)
+        spans: dict[int, list[tuple[int, int]]] = {}
+        for piece in sorted(kept, key=lambda piece: (piece.block, piece.start)):
+            if piece.block != IMPRINT:
+                end = piece.end if piece.end >= 0 else len(blocks[piece.block].text)
+                spans.setdefault(piece.block, []).append((piece.start, end))
+        wanted = sorted(spans)
+        shown = set(wanted).union(*(above[number] for number in wanted))
+        last = -1
+        position = 0
+        while position < len(wanted):
+            number = wanted[position]
+            # A gap is marked between units under the same heading; a new heading says as much.
+            fresh = self._heading((*above[number], number) if blocks[number].kind == "heading" else above[number])
+            if blocks[number].kind != "heading":
+                if last >= 0 and not fresh and any(self._left_out(n, number, shown) for n in range(last + 1, number)):
+                    self._gap(last, number)
+                if blocks[number].kind == "row":
+                    count = self._table(wanted[position:], spans)
+                    position += count - 1
+                else:
+                    self._block(number, spans[number])
+            last = wanted[position]
+            position += 1
+        return self.lines if self.references is None else [*self.lines, *self.references.lines()]
+
+    def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
+        """Whether a unit before `number` is missing; what stands with its row as caption or header is not."""
+        block, following = self.document.blocks[skipped], self.document.blocks[skipped + 1]
+        if skipped in shown or is_header_row(block, following):
+            return False
+        return block.kind != "caption" or block.text not in self.document.blocks[number].lead.split("\n")
+
+    def _gap(self, last: int, number: int) -> None:
+        """Mark a gap; within a list as an item, in a numbered one not at all, since its numbers say so."""
+        block = self.document.blocks[number]
+        if block.kind == "item" and block.lead and not self._stands(block.lead):
+            return  # its lead-in begins anew
+        before, after = places_of(self.document.blocks[last]), places_of(block)
+        if not after or not {place.list for place in before} & {place.list for place in after}:
+            self.lines.append(Line("gap"))
+        elif not after[-1].ordered:
+            self.lines.append(Line("item", GAP, places=after))
+
+    def _heading(self, chain: tuple[int, ...]) -> bool:
+        """Write on one line the headings of `chain` that what stands there is not under yet; whether there are any."""
+        blocks = self.document.blocks
+        same = 0
+        while same < min(len(chain), len(self.chain)) and chain[same] == self.chain[same]:
+            same += 1
+        if same == len(chain):
+            return False
+        self.chain = chain
+        texts = [blocks[number].text for number in chain[same:]]
+        level = min(6, len(blocks[chain[-1]].heading_path) + 1)
+        self.lines.append(Line("heading", JOINT.join(texts), level))
+        return True
+
+    def _block(self, number: int, spans: Sequence[tuple[int, int]]) -> None:
+        block = self.document.blocks[number]
+        places = places_of(block)
+        if block.kind == "code":  # a listing is never cut, and the indentation of its first line is its own
+            self.lines.append(Line("code", block.text, places=places))
+            return
+        text = _joined(block.text, spans)
+        if block.kind == "item" and block.lead and not self._stands(block.lead):
+            self.printed.add(block.lead)
+            self.lines.append(Line("paragraph", block.lead, places=places[:-1]))
+        if self.references is not None:
+            text = self.references.marked(number, text)
+        if block.kind == "item" and places:
+            self.lines.append(Line("item", text, places=places))
+        elif block.kind == "definition" and ": " in text:
+            self.lines.append(Line("definition", text))
+        else:
+            self.lines.append(Line("paragraph", text, places=places))
+
+    def _stands(self, lead: str) -> bool:
+        return lead in self.printed or any(line.text.endswith(lead) for line in self.lines[-40:])
+
+    def _table(self, wanted: Sequence[int], spans: dict[int, list[tuple[int, int]]]) -> int:
+        """Write the rows of one table that begin `wanted`; return how many of `wanted` that took."""
+        blocks = self.document.blocks
+        table = table_of(blocks[wanted[0]])
+        rows: list[int] = []
+        for number in wanted:
+            if blocks[number].kind != "row" or table_of(blocks[number]) != table:
+                break
+            rows.append(number)
+        header = next((found for number in rows if (found := header_of(blocks[number]))), "")
+        body = [
+            n for n in rows if not (header and is_header_row(blocks[n], blocks[n + 1] if n + 1 < len(blocks) else None))
+        ]
+        self.lines.extend(Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]]))
+        columns = header.split(" | ")
+        if len(columns) > 1 and len(set(columns)) == 1:  # one cell over all columns names the table, not a column
+            self.lines.extend([] if self._stands(columns[0]) else [Line("paragraph", columns[0])])
+            self.printed.add(columns[0])
+            header = ""
+        # `header: value` is shorter than a header row for one row.
+        if len(body) == 1 and (len(blocks[body[0]].cells) < 2 or header or ": " in blocks[body[0]].text):
+            text = _joined(blocks[body[0]].text, spans[body[0]])
+            marked = text if self.references is None else self.references.marked(body[0], text)
+            self.lines.append(Line("paragraph", marked))
+            return len(rows)
+        written: list[tuple[str, ...]] = []
+        for number in body:
+            written.extend((line,) for line in self._leads(blocks[number]))
+            cells = blocks[number].cells or (blocks[number].text,)
+            written.append(cells if self.references is None else self.references.marked_cells(number, cells))
+            self.printed.add(blocks[number].text)
+        self.lines.append(Line("table", header=tuple(header.split(" | ")) if header else (), rows=tuple(written)))
+        return len(rows)
+
+    def _leads(self, row: Block) -> list[str]:
+        """Return the caption and group of a row that do not stand there yet."""
+        leads = [line for line in row.lead.split("\n") if line and not line.startswith("| ")]
+        fresh = [line for line in leads if not self._stands(line)]
+        self.printed.update(fresh)
+        return fresh
+
+
+def places_of(block: Block) -> tuple[Place, ...]:
+    """Return the list items that a unit stands in, outermost first."""
+    return tuple(
+        Place(block.path[: found.end()], found[1] == "ol", int(found[2] or 1)) for found in _ITEM.finditer(block.path)
+    )
+
+
+def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return the parts of a unit, with an ellipsis where something between them is left out."""
+    parts: list[str] = []
+    last = 0
+    for start, end in spans:
+        if start > last and text[last:start].strip():
+            parts.append(GAP)
+        parts.append(text[start:end].strip())
+        last = end
+    if text[last:].strip():
+        parts.append(GAP)
+    return " ".join(parts)

@@ -1,0 +1,139 @@
+"""From the bytes of one source to a `Page`: the steps that web pages and local files share.
+
+CPU work without a network; call it with `pipeline.work.in_thread`. Not for: getting the bytes
+(`pipeline/fetch/client.py`, `pipeline/fetch/files.py`).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from errors import NeedsBrowser, SourceUnreadable
+from pipeline.documents import Page
+from pipeline.read import sniff
+from pipeline.read.charset import decode
+from pipeline.read.converted import Converted, Unreadable
+from pipeline.read.shell import NeedsScripts, look_at, look_at_rendered
+from pipeline.text.tokens import count_tokens
+from pipeline.work import check_cancelled
+
+CONVERT_SECONDS: Final = 8.0
+"""Time for a document that is slow to read (a long PDF); what was read by then is kept."""
+_BROWSER_HINT: Final = (
+    "Look for another page with the same text, or for the site's API or feed; an operator can have such pages "
+    "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
+)
+_TEXT_HINT: Final = "Look for a version of it as a web page, PDF with text, Word or text file."
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """The bytes of a source, and what came with them."""
+
+    body: bytes
+    """Unpacked."""
+    url: str
+    """What was asked for."""
+    final_url: str
+    """Where it was found."""
+    content_type: str = ""
+    """The `Content-Type` header, empty for files."""
+    name: str = ""
+    """File name or path of the URL, for its ending."""
+    fetched_at: str = ""
+    """ISO 8601 UTC time."""
+    language: str = ""
+    """What the server says, for documents that do not say it themselves."""
+    notes: tuple[str, ...] = ()
+    rendered: bool = False
+    """Whether this is a page after its scripts have run."""
+
+
+def to_page(raw: Raw, *, seconds: float = CONVERT_SECONDS) -> Page:
+    """Return `raw` as a page of HTML.
+
+    Args:
+        raw: The bytes and where they are from.
+        seconds: Time budget for documents read page by page.
+
+    Raises:
+        NeedsBrowser: A page that is empty until its scripts run.
+        SourceUnreadable: Binary, encrypted, scanned or empty.
+    """
+    # 1. something must be there
+    if not raw.body.strip(b"\x00\t\n\f\r "):
+        raise SourceUnreadable(f"{raw.url} is empty.", source=raw.url, hint="Check the address.")
+    # 2. what it is
+    kind = sniff.media_type(raw.body, content_type=raw.content_type, name=raw.name)
+    if not sniff.holds_text(kind):
+        raise SourceUnreadable(f"{raw.url} holds no text: it is {kind}.", source=raw.url, hint=_TEXT_HINT)
+    # 3. as HTML
+    try:
+        made = _convert(raw, kind, seconds)
+    except NeedsScripts as e:
+        raise NeedsBrowser(f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT) from e
+    except Unreadable as e:
+        raise SourceUnreadable(f"{raw.url} holds no text: {e}.", source=raw.url, hint=_TEXT_HINT) from e
+    check_cancelled()
+    # 4. as a page
+    return Page(
+        url=raw.url,
+        final_url=raw.final_url,
+        title=made.title,
+        html=made.html,
+        media_type=kind,
+        language=made.language or raw.language,
+        fetched_at=raw.fetched_at,
+        content_hash=content_hash(made.html),
+        author=made.author,
+        published=made.published,
+        notes=(*raw.notes, *made.notes),
+        raw_tokens=count_tokens(made.html),
+    )
+
+
+def content_hash(html: str) -> str:
+    """Return 32 hex digits that name `html`."""
+    return hashlib.blake2b(html.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _convert(raw: Raw, kind: str, seconds: float) -> Converted:
+    # The readers of documents bring 0.2 s of imports, which a server that reads web pages does not need to start.
+    if kind == sniff.PDF:
+        from pipeline.read.pdf import pdf_to_html  # noqa: PLC0415  as said
+
+        return pdf_to_html(raw.body, seconds=seconds)
+    if kind == sniff.DOCX:
+        from pipeline.read.docx import docx_to_html  # noqa: PLC0415  as said
+
+        return docx_to_html(raw.body)
+    decoded = decode(raw.body, content_type=raw.content_type)
+    made = _convert_text(raw, decoded.text.replace("\x00", ""), kind)
+    if not decoded.note:
+        return made
+    return Converted(
+        made.html, made.title, made.language, made.author, made.published, (f"encoding: {decoded.note}", *made.notes)
+    )
+
+
+def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
+    """Return text of one of our types as HTML; what is not what it claims to be is read as plain text."""
+    if kind == sniff.HTML:
+        looked = look_at_rendered(text) if raw.rendered else look_at(text)
+        return Converted(looked.html, looked.title, looked.language, notes=looked.notes)
+    from pipeline.read import text as texts  # noqa: PLC0415  as in `_convert`
+
+    made: Converted | None = None
+    if kind == sniff.FEED:
+        from pipeline.read.feed import feed_to_html  # noqa: PLC0415  as in `_convert`
+
+        made = feed_to_html(raw.body) or texts.xml_to_html(raw.body, text)
+    elif kind == sniff.XML:
+        made = texts.xml_to_html(raw.body, text)
+    elif kind in {sniff.JSON, sniff.JSON_LINES}:
+        made = (texts.json_to_html(text) if kind == sniff.JSON else None) or texts.json_lines_to_html(text)
+    elif kind == sniff.MARKDOWN:
+        made = texts.markdown_to_html(text)
+    elif kind == sniff.CSV:
+        made = texts.csv_to_html(text)
+    return made or texts.plain_to_html(text)

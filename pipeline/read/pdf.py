@@ -1,0 +1,377 @@
+"""PDF to HTML: lines with their font sizes become headings and paragraphs, each page a section with an anchor.
+
+A PDF says where glyphs stand, not what they are: a line set clearly larger than most text is a heading, a gap wider
+than the usual leading ends a paragraph, a fixed-width font is code, and a line that recurs at the edge of most pages is
+furniture. Text keeps the order in which the file draws it, which is the reading order of columns in what type-setters
+and word processors write. Not for: scanned pages (that needs OCR; they are told as such), finding tables
+(`pipeline/read/pdf_table.py`).
+"""
+
+import io
+import logging
+import re
+import struct
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from pypdf import Configuration, PageObject, PdfReader, apply_configuration
+from pypdf.errors import DependencyError, PyPdfError
+
+from pipeline.read.converted import Converted, Unreadable, escape, whole_page
+from pipeline.read.pdf_table import GAP, Cell, find_tables, table_to_html, width_of
+from pipeline.work import check_cancelled
+
+MAX_PAGES: Final = 500
+"""A page takes 5 to 20 ms, so that this many may use up the time budget by themselves."""
+_CAPS: Final = Configuration(
+    zlib_maximum_output_length=20_000_000,
+    lzw_maximum_output_length=20_000_000,
+    run_length_maximum_output_length=20_000_000,
+    array_based_stream_maximum_output_length=20_000_000,
+    stream_decoding_work_maximum_length=60_000_000,
+    stream_parsing_work_maximum_count=600_000,
+    page_tree_maximum_entries=20_000,
+    page_tree_maximum_page_entries=300_000,
+    xform_maximum_invocations_per_extraction=1_000,
+)
+"""pypdf's own limits, tightened: the page tree and one page's content stream are read without a look at the clock.
+600,000 tokens take about 2 s; the densest real page seen (a street map) has 180,000."""
+_MOST_SHOWN: Final = 4_000
+_NEAR: Final = 6
+"""Characters by which the start of a piece may be misjudged: one byte need not be one letter."""
+_SHOW: Final = frozenset((b"Tj", b"TJ", b"'", b'"'))
+_HEADING_RATIO: Final = 1.12
+"""A line this much larger than most text is a heading; LaTeX's smallest step above the body is 1.2, Word's 1.08."""
+_HEADING_CHARS: Final = 200
+_GAP_RATIO: Final = 1.35
+"""A paragraph ends where the step to the next line is this much wider than the usual one."""
+_OPS_BETWEEN_LOOKS: Final = 256
+_FIXED_WIDTH: Final = re.compile(r"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
+_BULLETS: Final = frozenset("•–▪◦‣●■")
+_LIGATURES: Final = str.maketrans(dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)))
+"""Letters that type-setters join; nobody searches for the joined form."""
+_LEADERS: Final = re.compile(r"(?:\. ?){5}")
+"""The dots of a table of contents."""
+_DIGITS: Final = re.compile(r"\d+")
+# What pypdf is known to raise over damaged files; it has no single base for them.
+_DAMAGED: Final = (
+    *(PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
+    *(AssertionError, NotImplementedError, OSError, EOFError, struct.error, zlib.error),
+)
+
+logging.getLogger("pypdf").setLevel(logging.ERROR)
+
+
+class _OutOfTime(BaseException):
+    """The time budget is used up inside a page; no `Exception`, which pypdf swallows inside of forms."""
+
+
+@dataclass(slots=True)
+class _Line:
+    text: str
+    size: float
+    """Height of the type in points."""
+    y: float
+    """Place of the baseline, in points from the page's bottom."""
+    fixed: bool
+    cells: list[Cell]
+    """The text in pieces with wide gaps between."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Text that was set in one go."""
+
+    text: str
+    height: float
+    x: float
+    y: float
+    fixed: bool
+
+
+@dataclass(slots=True)
+class _Pen:
+    """Collects what pypdf's visitor reports into lines."""
+
+    ends: float
+    lines: list[_Line] = field(default_factory=list)
+    pieces: list[_Piece] = field(default_factory=list)
+    shown: list[tuple[float, int]] = field(default_factory=list)
+    """Where text was set since the last piece, and how many bytes of it: pypdf joins what stands on one line."""
+    operations: int = 0
+
+    def look(self, operator: object, operands: object, cm: Sequence[float], tm: Sequence[float]) -> None:
+        """Note where text is set; leave a page that never ends."""
+        if operator in _SHOW and isinstance(operands, list) and len(self.shown) < _MOST_SHOWN:
+            self.shown.append((_place(cm, tm)[0], _length(operands)))
+        self.operations += 1
+        if self.operations % _OPS_BETWEEN_LOOKS == 0:
+            check_cancelled()
+            if time.monotonic() > self.ends:
+                raise _OutOfTime
+
+    def write(self, text: str, cm: Sequence[float], tm: Sequence[float], font: object, size: float | None) -> None:
+        """Take one piece of text with its matrices and font."""
+        height = abs(size or 0.0) * (abs(tm[3]) or abs(tm[1]) or 1.0) * (abs(cm[3]) or abs(cm[1]) or 1.0)
+        x, y = _place(cm, tm)
+        name = str(font.get("/BaseFont", "")) if isinstance(font, dict) else ""
+        fixed = bool(_FIXED_WIDTH.search(name))
+        first, *rest = text.translate(_LIGATURES).split("\n")
+        if first:
+            self.pieces.extend(_Piece(part, height, at, y, fixed) for part, at in _apart(first, x, self.shown))
+        self.shown.clear()
+        for part in rest:
+            self.end_line()
+            if part:
+                self.pieces.append(_Piece(part, height, x, y, fixed))
+
+    def end_line(self) -> None:
+        """Make the pieces since the last break one line."""
+        text = "".join(piece.text for piece in self.pieces).rstrip()
+        if text.strip():
+            sizes: Counter[float] = Counter()
+            fixed = 0
+            for piece in self.pieces:
+                letters = len(piece.text.strip())
+                sizes[round(piece.height, 1)] += letters
+                fixed += letters if piece.fixed else 0
+            y = next(piece.y for piece in self.pieces if piece.text.strip())
+            is_fixed = fixed * 2 > len(text.strip())
+            self.lines.append(_Line(text, sizes.most_common(1)[0][0], y, is_fixed, _cells(self.pieces)))
+        self.pieces.clear()
+
+
+def _place(cm: Sequence[float], tm: Sequence[float]) -> tuple[float, float]:
+    """Return where a text matrix stands on the page."""
+    return tm[4] * cm[0] + tm[5] * cm[2] + cm[4], tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
+
+
+def _length(operands: Sequence[object]) -> int:
+    """Return the bytes of text among the operands of an operator that shows text."""
+    parts = operands[0] if operands and isinstance(operands[0], list) else operands
+    return sum(len(part) for part in parts if isinstance(part, str | bytes))
+
+
+def _apart(text: str, x: float, shown: Sequence[tuple[float, int]]) -> list[tuple[str, float]]:
+    """Return a text that was set in several goes cut at the spaces nearest to where each go began, with its place."""
+    total = sum(length for _, length in shown)
+    if len(shown) < 2 or not total:
+        return [(text, x)]
+    parts: list[tuple[str, float]] = []
+    begin, at, done = 0, shown[0][0], shown[0][1]
+    for place, length in shown[1:]:
+        space = _space_near(text, begin, round(done / total * len(text)))
+        if space > begin:
+            parts.append((text[begin:space], at))
+            begin, at = space, place
+        done += length
+    parts.append((text[begin:], at))
+    return parts
+
+
+def _space_near(text: str, begin: int, wanted: int) -> int:
+    """Return the space after `begin` that is nearest to `wanted`, or -1."""
+    before = text.rfind(" ", begin, wanted + 1)
+    after = text.find(" ", max(wanted, begin), wanted + _NEAR)
+    near = [place for place in (before, after) if place >= 0 and abs(place - wanted) <= _NEAR]
+    return min(near, key=lambda place: abs(place - wanted), default=-1)
+
+
+def _cells(pieces: Sequence[_Piece]) -> list[Cell]:
+    """Return the pieces of a line joined where no wide gap is between them."""
+    cells: list[Cell] = []
+    before = pieces[0]
+    for piece in pieces:
+        text = piece.text.strip()
+        if not text:
+            continue
+        size = piece.height or 1.0
+        right = piece.x + width_of(text, size, fixed=piece.fixed)
+        if cells and -size < piece.x - cells[-1].left and piece.x - cells[-1].right < GAP * size:
+            spaced = piece.text[:1].isspace() or before.text[-1:].isspace()
+            cells[-1].text += (" " if spaced else "") + text
+            if spaced:
+                cells[-1].parts.append((text, piece.x))
+            else:
+                whole, left = cells[-1].parts[-1]
+                cells[-1].parts[-1] = (whole + text, left)
+            cells[-1].right = max(cells[-1].right, right)
+        else:
+            cells.append(Cell(text, piece.x, right, [(text, piece.x)]))
+        before = piece
+    return cells
+
+
+def pdf_to_html(body: bytes, *, seconds: float) -> Converted:
+    """Return a PDF as HTML, with `<section id="page-N">` for each page.
+
+    Args:
+        body: The file.
+        seconds: Time budget; pages that do not fit are left out, and a note says so.
+
+    Raises:
+        Unreadable: Encrypted, damaged, or without text (scanned).
+    """
+    with apply_configuration(_CAPS):
+        return _read(body, seconds)
+
+
+def _read(body: bytes, seconds: float) -> Converted:
+    ends = time.monotonic() + seconds
+    reader, count = _open(body)
+    pages: list[list[_Line]] = []
+    notes: list[str] = []
+    damaged = 0
+    for number in range(min(count, MAX_PAGES)):
+        check_cancelled()
+        try:
+            pages.append(_lines(reader.pages[number], ends))
+        except _OutOfTime:
+            break
+        except _DAMAGED:
+            pages.append([])
+            damaged += 1
+    if not any(pages):
+        raise Unreadable(_why_empty(reader, count, damaged, len(pages)))
+    if len(pages) < count:
+        notes.append(f"PDF: pages 1 to {len(pages)} of {count} were read")
+    empty = sum(not page for page in pages)
+    if empty:
+        notes.append(f"PDF: {empty} of {len(pages)} pages hold no text (images or damaged)")
+    title, author, published = _about(reader)
+    _drop_furniture(pages)
+    return Converted(_render(pages, title), title, "", author, published, tuple(notes))
+
+
+def _open(body: bytes) -> tuple[PdfReader, int]:
+    try:
+        reader = PdfReader(io.BytesIO(body), strict=False)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise Unreadable("it is an encrypted PDF that needs a password")
+        return reader, len(reader.pages)
+    except DependencyError as e:
+        raise Unreadable("it is an encrypted PDF, and the package `cryptography` is not installed") from e
+    except _DAMAGED as e:
+        raise Unreadable(f"it is a damaged PDF ({type(e).__name__})") from e
+
+
+def _lines(page: PageObject, ends: float) -> list[_Line]:
+    pen = _Pen(ends)
+    page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look)
+    pen.end_line()
+    return pen.lines
+
+
+def _why_empty(reader: PdfReader, count: int, damaged: int, tried: int) -> str:
+    if count == 0:
+        return "it is a PDF without pages"
+    if tried == 0:
+        return "it is a PDF whose first page takes too long to read"
+    if damaged == tried:
+        return "it is a PDF whose pages are damaged"
+    try:
+        scanned = any("/XObject" in (page.get("/Resources") or {}) for page in reader.pages[:3])
+    except _DAMAGED:
+        scanned = False
+    return "it is a scanned PDF: its pages are images, which needs OCR" if scanned else "it is a PDF with empty pages"
+
+
+def _about(reader: PdfReader) -> tuple[str, str, str]:
+    """Return title, author and ISO date from the document information."""
+    try:
+        about = reader.metadata
+        if about is None:
+            return "", "", ""
+        made = about.creation_date
+        return str(about.title or "").strip(), str(about.author or "").strip(), made.date().isoformat() if made else ""
+    except _DAMAGED:
+        return "", "", ""
+
+
+def _drop_furniture(pages: list[list[_Line]]) -> None:
+    """Take away first and last lines that recur, numbers aside, on more than half of at least four pages."""
+    if len(pages) < 4:
+        return
+    for place in (0, -1):
+        seen = Counter(_DIGITS.sub("#", page[place].text.strip()) for page in pages if page)
+        for page in pages[1:]:  # the first page keeps its line: it is often the title
+            if len(page) > 2 and seen[_DIGITS.sub("#", page[place].text.strip())] * 2 > len(pages):
+                del page[place]
+
+
+def _render(pages: list[list[_Line]], title: str) -> str:
+    sizes: Counter[float] = Counter()
+    gaps: Counter[float] = Counter()
+    for page in pages:
+        for line in page:
+            sizes[line.size] += len(line.text)
+        for line, after in pairwise(page):
+            if line.y > after.y:
+                gaps[round((line.y - after.y) / (line.size or 1.0), 1)] += 1
+    body = sizes.most_common(1)[0][0] if sizes else 0.0
+    leading = gaps.most_common(1)[0][0] if gaps else 1.2
+    larger = sorted((size for size in sizes if body and size >= body * _HEADING_RATIO), reverse=True)
+    levels = {size: min(place + 2, 6) for place, size in enumerate(larger)}
+    parts = []
+    for number, page in enumerate(pages, 1):
+        blocks = "\n".join(_page(page, levels, leading))
+        parts.append(f'<section id="page-{number}">\n{blocks}\n</section>')
+    return whole_page("\n".join(parts), title=title)
+
+
+def _page(page: list[_Line], levels: dict[float, int], leading: float) -> Iterator[str]:
+    """Yield the HTML of a page's blocks and tables in order."""
+    at = 0
+    for first, end, rows in find_tables(page):
+        yield from (_block(block, levels) for block in _blocks(page[at:first], levels, leading))
+        yield table_to_html(rows)
+        at = end
+    yield from (_block(block, levels) for block in _blocks(page[at:], levels, leading))
+
+
+def _blocks(page: list[_Line], levels: dict[float, int], leading: float) -> list[list[_Line]]:
+    """Return the page's lines in groups: one heading, one paragraph, one piece of code each."""
+    blocks: list[list[_Line]] = []
+    for line in page:
+        before = blocks[-1][-1] if blocks else None
+        if before is not None and _joins(before, line, levels, leading):
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    return blocks
+
+
+def _joins(before: _Line, line: _Line, levels: dict[float, int], leading: float) -> bool:
+    if line.text.lstrip()[:1] in _BULLETS:
+        return False
+    if before.fixed != line.fixed or levels.get(before.size) != levels.get(line.size):
+        return False
+    step = (before.y - line.y) / (before.size or 1.0)
+    return 0 <= step <= max(leading, 1.0) * (_GAP_RATIO * 1.6 if line.fixed else _GAP_RATIO)
+
+
+def _block(lines: list[_Line], levels: dict[float, int]) -> str:
+    item = lines[0].text.lstrip()[:1] in _BULLETS
+    if lines[0].fixed and not item:
+        return f"<pre>{escape(chr(10).join(line.text for line in lines))}</pre>"
+    text = lines[0].text.strip()
+    for line in lines[1:]:
+        after = line.text.strip()
+        hyphen = text.endswith("-") and text[-2:-1].isalpha() and after[:1].islower()
+        text = text[:-1] + after if hyphen else f"{text} {after}"
+    if item:
+        return f"<ul><li>{escape(text[1:].strip())}</li></ul>"
+    level = levels.get(lines[0].size)
+    if (
+        level is not None
+        and not _LEADERS.search(text)
+        and len(text) <= _HEADING_CHARS
+        and any(letter.isalpha() for letter in text)
+    ):
+        return f"<h{level}>{escape(text)}</h{level}>"
+    return f"<p>{escape(text)}</p>"

@@ -1,0 +1,180 @@
+"""Pages that hold no text of their own: empty ones, and shells that a browser fills by running scripts.
+
+A shell often carries its text as JSON-LD for search engines; that is used where it is there, and said. Also what a page
+says about itself in `<title>` and `<html lang>`. One linear scan over the tags, no tree: parsing is quadratic in depth
+(200,000 nested `div` take Lexbor minutes), and most pages show enough text right after their head. Not for: running
+scripts, or what is main text (`pipeline/html`).
+"""
+
+import html as entities
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from pipeline.read.converted import Unreadable, whole_page
+from pipeline.read.script_data import ScriptData
+from pipeline.work import check_cancelled
+
+NEEDS_BROWSER: Final = "the page is built by scripts in a browser; its text was taken from its JSON-LD or script data"
+MAY_NEED_BROWSER: Final = "the page shows little text; a browser that runs its scripts may show more"
+_FEW_LETTERS: Final = 200
+"""Visible letters below which a page with scripts may be a shell."""
+_NO_LETTERS: Final = 60
+"""Letters below which a shell counts as empty: a name, `Loading…`, a copyright line."""
+_ROOT: Final = re.compile(
+    r"""\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby|svelte|main-app)["'\s>]|\bng-app\b|\bdata-reactroot\b"""
+)
+_EMPTY_ROOT: Final = re.compile(
+    r"""<(?:div|main|section)\b[^<>]{0,200}?\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby)["'\s>][^<>]{0,200}>?\s{0,200}</"""
+    r"""|<app-root\b[^<>]{0,200}>\s{0,200}</""",
+    re.IGNORECASE,
+)
+_FRAME_LETTERS: Final = 1500
+"""Letters of header, menu and footer around an empty root; a page with more has text of its own."""
+_ROOT_NAMES: Final = {"app-root", "app-component"}
+_SILENT: Final = {"script", "style", "template", "noscript", "svg", "iframe", "object", "title", "textarea"}
+"""Elements whose content is not shown; skipped to their first closing tag."""
+_CLOSING: Final = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in _SILENT}
+_LANG: Final = re.compile(r"""\b(?:xml:)?lang\s{0,3}=\s{0,3}["']?\s{0,3}([A-Za-z]{2})(?![A-Za-z])""", re.IGNORECASE)
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:-]{0,40}")
+_TAG_LOOK: Final = 2000
+"""Characters of a tag in which its attributes are looked for."""
+
+
+class NeedsScripts(Unreadable):
+    """There is no text to read before scripts have run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at an HTML page found."""
+
+    html: str
+    """The page, or what JSON-LD gave instead."""
+    title: str = ""
+    language: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def look_at(html: str) -> Looked:
+    """Return an HTML page with its title and language, or its JSON-LD where the page itself is a shell.
+
+    Raises:
+        NeedsScripts: It is empty until its scripts run, and carries no data that could stand for it.
+        Unreadable: There is no visible text, and nothing in its place.
+    """
+    scan = _Scan(html)
+    scan.run()
+    shell = scan.letters < _FEW_LETTERS and scan.has_scripts and (scan.is_shell_form or scan.letters == 0)
+    if scan.letters > 0 and not shell:
+        notes = (MAY_NEED_BROWSER,) if scan.has_empty_root() else ()
+        return Looked(html, scan.title, scan.language, notes)
+    recovered = scan.data.as_html()
+    if recovered:
+        page = whole_page(recovered, title=scan.title, language=scan.language)
+        return Looked(page, scan.title, scan.language, (NEEDS_BROWSER,))
+    if shell and scan.letters >= _NO_LETTERS:
+        return Looked(html, scan.title, scan.language, (MAY_NEED_BROWSER,))
+    if shell:
+        raise NeedsScripts(f"it is an empty page that scripts fill in a browser (needs JavaScript); {scan.found()}")
+    raise Unreadable("it is a page without visible text")
+
+
+def look_at_rendered(html: str) -> Looked:
+    """Return a page as a browser left it, with its title and language.
+
+    Raises:
+        Unreadable: There is no visible text, even now.
+    """
+    scan = _Scan(html)
+    scan.run()
+    if scan.letters == 0:
+        raise Unreadable("it shows no text even after its scripts have run in a browser")
+    return Looked(html, scan.title, scan.language)
+
+
+@dataclass(slots=True)
+class _Scan:
+    """One pass over the tags, which ends where enough letters were seen."""
+
+    html: str
+    enough: int = _FEW_LETTERS
+    letters: int = 0
+    """Visible letters and digits, counted to a little over `enough`."""
+    title: str = ""
+    language: str = ""
+    has_scripts: bool = False
+    is_shell_form: bool = False
+    """A root element that scripts fill, or a `noscript` that asks for JavaScript."""
+    data: ScriptData = field(default_factory=ScriptData)
+    _unclosed: set[str] = field(default_factory=set)
+
+    def run(self) -> None:
+        html, at, tags = self.html, 0, 0
+        while self.letters < self.enough:
+            tags += 1
+            if tags % 10_000 == 0:
+                check_cancelled()
+            start = html.find("<", at)
+            self._count(at, start if start >= 0 else len(html))
+            if start < 0:
+                return
+            if html.startswith("<!--", start):
+                end = html.find("-->", start)
+                at = end + 3 if end >= 0 else len(html)
+                continue
+            end = html.find(">", start)
+            if end < 0:
+                return
+            at = self._enter(start, end)
+
+    def found(self) -> str:
+        """Return what the page does show, in words."""
+        named = f'it is called "{self.title[:80]}"' if self.title else "it has no title"
+        return f"{named} and shows {self.letters} letters" if self.letters else f"{named} and shows nothing"
+
+    def has_empty_root(self) -> bool:
+        """Return whether a page with some text of its own (a header, a footer) has a place that scripts fill."""
+        if _EMPTY_ROOT.search(self.html) is None or "<script" not in self.html:
+            return False
+        whole = _Scan(self.html, enough=_FRAME_LETTERS)
+        whole.run()
+        return whole.letters < _FRAME_LETTERS
+
+    def _count(self, start: int, end: int) -> None:
+        for position in range(start, end, 500):
+            piece = self.html[position : min(end, position + 500)]
+            if not piece.isspace():
+                self.letters += sum(map(str.isalnum, piece))
+            if self.letters >= self.enough:
+                return
+
+    def _enter(self, start: int, end: int) -> int:
+        """Note what the tag at `start` says; return where to go on."""
+        name_match = _NAME.match(self.html, start + 1)
+        if name_match is None:
+            return end + 1
+        name = name_match.group().lower()
+        tag = self.html[start : min(end + 1, start + _TAG_LOOK)]
+        if name == "html" and not self.language:
+            lang = _LANG.search(tag)
+            self.language = lang.group(1).lower() if lang else ""
+        if name in _ROOT_NAMES or (name in {"div", "main", "body", "html"} and _ROOT.search(tag)):
+            self.is_shell_form = True
+        if name not in _SILENT or tag.endswith("/>") or name in self._unclosed:
+            return end + 1
+        closing = _CLOSING[name].search(self.html, end + 1)
+        if closing is None:
+            self._unclosed.add(name)  # so that a page of unclosed tags is still read once only
+            return len(self.html) if name in {"script", "style"} else end + 1
+        self._silent(name, tag, end + 1, closing.start())
+        return closing.start()
+
+    def _silent(self, name: str, tag: str, start: int, end: int) -> None:
+        if name == "title" and not self.title:
+            self.title = " ".join(entities.unescape(self.html[start : min(end, start + 1000)]).split())
+        elif name == "noscript":
+            self.is_shell_form = self.is_shell_form or "javascript" in self.html[start : min(end, start + 5000)].lower()
+        elif name == "script":
+            self.has_scripts = True
+            self.data.add(tag, self.html[start:end])

@@ -1,0 +1,182 @@
+"""What a body is: its media type from the first bytes, the `Content-Type` header and the name, in that order.
+
+Binary data never passes as text, whatever the header says (peers hand images to the model as 100,000 tokens of noise,
+notes/peers.md §3). Not for: the encoding of text (`pipeline/read/charset.py`).
+"""
+
+import io
+import re
+import zipfile
+from typing import Final
+
+from pipeline.read.charset import unmarked_utf16
+
+HTML: Final = "text/html"
+PDF: Final = "application/pdf"
+DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+MARKDOWN: Final = "text/markdown"
+JSON: Final = "application/json"
+JSON_LINES: Final = "application/x-ndjson"
+FEED: Final = "application/feed+xml"
+XML: Final = "application/xml"
+CSV: Final = "text/csv"
+PLAIN: Final = "text/plain"
+
+# Signatures at the start of a file, and what to call it.
+_MAGIC: Final = (
+    (b"\x89PNG\r\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"BM", "image/bmp"),
+    (b"\x00\x00\x01\x00", "image/x-icon"),
+    (b"\x1f\x8b", "application/gzip"),
+    (b"BZh", "application/x-bzip2"),
+    (b"\xfd7zXZ\x00", "application/x-xz"),
+    (b"(\xb5/\xfd", "application/zstd"),
+    (b"7z\xbc\xaf'\x1c", "application/x-7z-compressed"),
+    (b"Rar!\x1a\x07", "application/x-rar"),
+    (b"\x7fELF", "application/x-elf"),
+    (b"MZ\x90\x00", "application/x-msdownload"),
+    (b"\x00asm", "application/wasm"),
+    (b"SQLite format 3\x00", "application/x-sqlite3"),
+    (b"OggS", "audio/ogg"),
+    (b"ID3", "audio/mpeg"),
+    (b"fLaC", "audio/flac"),
+    (b"wOFF", "font/woff"),
+    (b"wOF2", "font/woff2"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+    (b"\x1aE\xdf\xa3", "video/webm"),
+    (b"GGUF", "application/x-gguf"),
+)
+_BY_NAME: Final = {
+    **dict.fromkeys((".md", ".markdown", ".mdown"), MARKDOWN),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
+    **dict.fromkeys((".json", ".geojson", ".jsonld", ".ipynb"), JSON),
+    **dict.fromkeys((".jsonl", ".ndjson"), JSON_LINES),
+    **dict.fromkeys((".rss", ".atom"), FEED),
+    **dict.fromkeys((".csv", ".tsv"), CSV),
+    ".xml": XML,
+    ".pdf": PDF,
+    ".docx": DOCX,
+}
+_TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h[1-6]|table|article|main|section|br|a"
+_HTML_START: Final = re.compile(rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]", re.I | re.S)
+_FEED_START: Final = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
+_UNSAID: Final = {"", "application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown"}
+_KNOWN: Final = {
+    **dict.fromkeys((HTML, "application/xhtml+xml"), HTML),
+    **dict.fromkeys(("application/rss+xml", "application/atom+xml", "application/rdf+xml", FEED), FEED),
+    **dict.fromkeys((XML, "text/xml"), XML),
+    **dict.fromkeys((JSON, "text/json"), JSON),
+    **dict.fromkeys((JSON_LINES, "application/jsonl", "application/json-seq"), JSON_LINES),
+    **dict.fromkeys((MARKDOWN, "text/x-markdown"), MARKDOWN),
+    **dict.fromkeys((CSV, "text/tab-separated-values"), CSV),
+    **dict.fromkeys(
+        ("application/javascript", "application/x-javascript", "application/x-sh", "application/sql"), PLAIN
+    ),
+    **dict.fromkeys(("application/x-yaml", "application/yaml", "application/toml", "application/x-tex"), PLAIN),
+    **dict.fromkeys(("message/rfc822", PLAIN), PLAIN),
+}
+_START: Final = 1024
+
+
+def declared_type(content_type: str) -> str:
+    """Return the media type of a `Content-Type` header, in lower case, without parameters."""
+    return content_type.split(";", 1)[0].strip().lower()
+
+
+def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
+    """Return the media type of `body`; a type that holds no text is returned as it is called.
+
+    Args:
+        body: The bytes, unpacked.
+        content_type: The header, empty when there is none.
+        name: File name or URL path; only its ending is read.
+    """
+    start = body[:_START]
+    said = declared_type(content_type)
+    binary = _binary_type(body, start, said)
+    if binary:
+        return binary
+    by_name = _BY_NAME.get(_ending(name), "")
+    if said in _UNSAID:
+        said = by_name if by_name and by_name not in {PDF, DOCX} else _guessed(start)
+    return _text_type(said, by_name, start)
+
+
+def holds_text(kind: str) -> bool:
+    """Return whether a media type from `media_type` is one that becomes HTML."""
+    return kind in {HTML, PDF, DOCX, MARKDOWN, JSON, JSON_LINES, FEED, XML, CSV, PLAIN}
+
+
+def _ending(name: str) -> str:
+    last = name.rsplit("/", 1)[-1].lower()
+    return "." + last.rsplit(".", 1)[1] if "." in last else ""
+
+
+def _binary_type(body: bytes, start: bytes, said: str) -> str:
+    """Return the type of a body that is no text, empty for text."""
+    if b"%PDF-" in start and (start.lstrip().startswith(b"%PDF-") or said == PDF):
+        return PDF
+    signed = _signed_type(body, start)
+    if signed or start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return signed
+    if b"\x00" in start and unmarked_utf16(body):
+        return ""
+    control = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in start)
+    if b"\x00" in start or control * 2 > len(start):
+        return said if said and not said.startswith("text/") and said not in _UNSAID else "application/octet-stream"
+    return ""
+
+
+def _signed_type(body: bytes, start: bytes) -> str:
+    """Return the type that a signature in the first bytes names, empty without one."""
+    if start.startswith(b"PK\x03\x04"):
+        return _zip_type(body)
+    if start.startswith(b"RIFF") and start[8:12] in {b"WEBP", b"WAVE", b"AVI "}:
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(start[8:12], "video/x-msvideo")
+    if start[4:8] == b"ftyp":
+        return "video/mp4"
+    return next(
+        (kind for magic, kind in _MAGIC if start.startswith(magic) and not (len(magic) < 4 and _is_words(start))), ""
+    )
+
+
+def _is_words(start: bytes) -> bool:
+    return all(byte > 31 or byte in b"\t\n\f\r" for byte in start)
+
+
+def _zip_type(body: bytes) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            return DOCX if "word/document.xml" in archive.NameToInfo else "application/zip"
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        return "application/zip"
+
+
+def _guessed(start: bytes) -> str:
+    text = start.removeprefix(b"\xef\xbb\xbf")
+    if _FEED_START.search(text) and text.lstrip().startswith(b"<"):
+        return FEED
+    if _HTML_START.match(text):
+        return HTML
+    if text.lstrip().startswith(b"<?xml"):
+        return XML
+    return JSON if text.lstrip()[:1] in {b"{", b"["} else PLAIN
+
+
+def _text_type(said: str, by_name: str, start: bytes) -> str:
+    """Return the one of our types that a type said by a server or a name stands for; unknown types as they are."""
+    kind = _KNOWN.get(said, "")
+    if not kind and said.endswith("+json"):
+        kind = JSON
+    elif not kind and said.endswith("+xml"):
+        kind = XML
+    elif not kind and said.startswith("text/"):
+        kind = PLAIN
+    if kind == PLAIN and by_name in {MARKDOWN, JSON, JSON_LINES, CSV}:
+        return by_name
+    if kind in {HTML, XML}:
+        guess = _guessed(start)
+        return guess if guess == FEED or (kind == XML and guess == HTML) else kind
+    return kind or said

@@ -1,0 +1,199 @@
+"""Markdown, plain text, JSON, CSV and XML to HTML that a person could read.
+
+Not for: feeds (`pipeline/read/feed.py`), nor finding out which of these a text is (`pipeline/read/sniff.py`).
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from markdown_it import MarkdownIt
+
+from pipeline.read.converted import Converted, escape, whole_page
+from pipeline.read.xml import Element, local_name, parse_xml
+from pipeline.work import check_cancelled
+
+_MAX_ROWS: Final = 20_000
+"""Rows of a CSV table, and values of a JSON document, that are written out; a note tells of the rest."""
+_MAX_DEPTH: Final = 40
+_MAX_MARKDOWN: Final = 5_000_000
+"""Characters; markdown-it needs about 1 s a million."""
+_CODE_LINE: Final = re.compile(
+    r"\s{4,}\S|\t\S|.*[{};]\s*$|\s*(?:def|class|import|from|return|#include|function|var|const)\b"
+)
+_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
+_UNDERLINE: Final = re.compile(r"(?:=|-){3,}\s*")
+_TITLE_LINE: Final = re.compile(r"title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
+
+_markdown: Final = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+def markdown_to_html(text: str) -> Converted:
+    """Return Markdown as HTML; HTML inside it is shown as text, never taken as markup."""
+    title = ""
+    front = _FRONT_MATTER.match(text)
+    if front:
+        named = _TITLE_LINE.search(front.group(1))
+        title = named.group(1) if named else ""
+        text = text[front.end() :]
+    if len(text) > _MAX_MARKDOWN:
+        plain = plain_to_html(text)
+        return Converted(plain.html, title, notes=("Markdown over 5 million characters, read as plain text",))
+    check_cancelled()
+    inner = _markdown.render(text)
+    heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
+    return Converted(
+        whole_page(inner, title=title), title or (re.sub(r"<[^>]*>", "", heading.group(1)) if heading else "")
+    )
+
+
+def plain_to_html(text: str) -> Converted:
+    """Return plain text as paragraphs; a paragraph that looks like code or columns keeps its lines."""
+    parts: list[str] = []
+    for number, lines in enumerate(_paragraphs(text)):
+        if number % 1000 == 0:
+            check_cancelled()
+        parts.append(_plain_block(lines))
+    return Converted(whole_page("\n".join(parts)))
+
+
+def _paragraphs(text: str) -> Iterator[list[str]]:
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.strip():
+            lines.append(line)
+        elif lines:
+            yield lines
+            lines = []
+    if lines:
+        yield lines
+
+
+def _plain_block(lines: list[str]) -> str:
+    if len(lines) == 2 and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120:
+        return f"<h2>{escape(lines[0].strip())}</h2>"
+    like_code = sum(bool(_CODE_LINE.match(line)) or "  " in line.strip() or "\t" in line.strip() for line in lines)
+    if like_code * 2 > len(lines):
+        return f"<pre>{escape(chr(10).join(lines))}</pre>"
+    return f"<p>{escape(' '.join(line.strip() for line in lines))}</p>"
+
+
+def json_to_html(text: str) -> Converted | None:
+    """Return a JSON document as nested lists of `name: value`, or None when the text is not JSON."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    writer = _JsonWriter()
+    writer.write(value, 0)
+    title = (
+        next((value[k] for k in ("title", "name", "headline") if isinstance(value.get(k), str)), "")
+        if isinstance(value, dict)
+        else ""
+    )
+    notes = (f"JSON: cut after {_MAX_ROWS} values",) if writer.cut else ()
+    return Converted(whole_page("".join(writer.parts), title=title), title, notes=notes)
+
+
+def json_lines_to_html(text: str) -> Converted | None:
+    """Return a file of one JSON value a line, or None when a line is not JSON."""
+    values = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        try:
+            values.append(json.loads(line))
+        except (ValueError, RecursionError):
+            return None
+        if len(values) >= _MAX_ROWS:
+            break
+    writer = _JsonWriter()
+    writer.write(values, 0)
+    notes = (f"JSON: cut after {_MAX_ROWS} values",) if writer.cut or len(values) >= _MAX_ROWS else ()
+    return Converted(whole_page("".join(writer.parts)), notes=notes)
+
+
+class _JsonWriter:
+    """Writes values out until there are too many."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.count = 0
+        self.cut = False
+
+    def write(self, value: object, depth: int) -> None:
+        self.count += 1
+        if self.count > _MAX_ROWS or depth > _MAX_DEPTH:
+            self.cut = True
+        elif isinstance(value, dict):
+            self._write_list([(str(name), inner) for name, inner in value.items()], depth)
+        elif isinstance(value, list):
+            self._write_list([("", inner) for inner in value], depth)
+        else:
+            self.parts.append(escape(_scalar(value)))
+
+    def _write_list(self, pairs: list[tuple[str, object]], depth: int) -> None:
+        if self.count % 500 == 0:
+            check_cancelled()
+        self.parts.append("<ul>")
+        for name, inner in pairs:
+            if self.cut:
+                break
+            self.parts.append(f"<li>{escape(name)}: " if name else "<li>")
+            self.write(inner, depth + 1)
+            self.parts.append("</li>\n")
+        self.parts.append("</ul>\n")
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
+def csv_to_html(text: str) -> Converted:
+    """Return a table, its first row as the header; the separator is the likeliest of comma, tab and semicolon."""
+    first = text.split("\n", 1)[0]
+    separator = max(",\t;", key=first.count)
+    rows: list[str] = []
+    notes: tuple[str, ...] = ()
+    try:
+        for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=separator)):
+            if number > _MAX_ROWS:
+                notes = (f"CSV: cut after {_MAX_ROWS} rows",)
+                break
+            cell = "td" if number else "th"
+            rows.append("<tr>" + "".join(f"<{cell}>{escape(value)}</{cell}>" for value in row) + "</tr>")
+    except csv.Error:
+        return plain_to_html(text)
+    return Converted(whole_page("<table>\n" + "\n".join(rows) + "\n</table>"), notes=notes)
+
+
+def xml_to_html(body: bytes, text: str) -> Converted:
+    """Return the texts of an XML document, one paragraph an element that has text of its own."""
+    root = parse_xml(body)
+    if root is None:
+        return plain_to_html(text)
+    title = ""
+    parts: list[str] = []
+    for number, element in enumerate(root.iter()):
+        if number % 1000 == 0:
+            check_cancelled()
+        own = _own_text(element)
+        name = local_name(element)
+        if not own or not name:
+            continue
+        if name == "title":
+            title = title or own
+            parts.append(f"<h2>{escape(own)}</h2>")
+        else:
+            parts.append(f"<p>{escape(own)}</p>")
+    return Converted(whole_page("\n".join(parts), title=title), title)
+
+
+def _own_text(element: Element) -> str:
+    texts = [element.text or "", *(getattr(child, "tail", None) or "" for child in element)]
+    return " ".join(" ".join(texts).split())

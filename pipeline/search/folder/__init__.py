@@ -1,0 +1,1 @@
+"""Search over local documents, nothing indexed beforehand."""

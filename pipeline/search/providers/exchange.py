@@ -1,0 +1,305 @@
+"""One call to a search API over HTTP, its answer typed by status; what all web providers share.
+
+Every failure becomes a `SearchOutcome` with a reason that a person can act on, and a key never stands in it. Not for:
+the parameters and fields of one API (a file each), waiting and repeating (`pipeline/search/chain.py`).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+import httpx2
+
+from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.search.providers.plain import LONGEST_TITLE, iso_day, plain_text, web_address
+
+TIMEOUT: Final = 5.0
+"""Seconds; the APIs answer in 0.3 to 2 s, and the chain has 7 s for all of them."""
+MAX_BYTES: Final = 4_000_000
+"""A page of results has about 50 kB, with long passages 300 kB."""
+_HIDDEN: Final = "[key]"
+_STATUS: Final[Mapping[int, SearchStatus]] = {
+    401: "unauthorized",
+    402: "quota",
+    403: "unauthorized",
+    408: "timeout",
+    429: "rate_limited",
+    504: "timeout",
+}
+_MEANING: Final[Mapping[SearchStatus, str]] = {
+    "unauthorized": "the key was not accepted, or not for this",
+    "quota": "the plan or the credits are used up",
+    "rate_limited": "too many requests",
+    "timeout": "the service itself timed out",
+    "blocked": "the service refuses us",
+}
+
+Judge = Callable[[int, object], SearchStatus | None]
+"""HTTP status and parsed body (None where it was no JSON) to what they mean for one API; None for the usual meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    params: Mapping[str, str] | None = None
+    body: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One search API: its name in outcomes, the client, the key that must never be told."""
+
+    name: str
+    client: httpx2.AsyncClient
+    timeout: float = TIMEOUT
+    secret: str = ""
+    judge: Judge = lambda code, answer: None
+
+    def __repr__(self) -> str:
+        """The name; the key stays out of logs."""
+        return f"Api({self.name!r})"
+
+    async def ask(self, request: Request) -> dict[str, object] | SearchOutcome:
+        """Send `request`; return the JSON object of a 200, or how it failed. Raises nothing over the other side."""
+        place = urlsplit(request.url).netloc
+        try:
+            async with self.client.stream(
+                request.method,
+                request.url,
+                headers={"Accept": "application/json", **request.headers},
+                params=request.params,
+                json=request.body,
+                timeout=self.timeout,
+                follow_redirects=False,
+            ) as response:
+                body = await read_body(response)
+        except httpx2.TimeoutException:
+            return self.failed("timeout", f"No answer from {place} within {self.timeout:g} s.")
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            return self.failed(*no_answer(place, error))
+        except (UnicodeError, ValueError):
+            return self.failed("unauthorized", "The key cannot be sent: it holds characters that no header may hold.")
+        answer = read_json(body)
+        code = response.status_code
+        judged = self.judge(code, answer)
+        if code != 200 or judged is not None:
+            return self._refused(response, answer, judged)
+        if isinstance(answer, dict):
+            return answer
+        form = "HTML came where JSON was asked for" if body.lstrip()[:1] == b"<" else "The answer is no complete JSON"
+        return self.failed("bad_response", f"{form}; something between here and {place} may have answered instead.")
+
+    def _refused(self, response: httpx2.Response, answer: object, judged: SearchStatus | None) -> SearchOutcome:
+        code = response.status_code
+        status = judged or _STATUS.get(code, "bad_response")
+        said = plain_text(error_text(answer), longest=200).rstrip(".")
+        meaning = _MEANING.get(status, "the service failed" if code >= 500 else "the request was not accepted")
+        if status == "unauthorized" and not self.secret:
+            meaning = "a key or a login is asked for, and none is set"
+        wait = retry_after(response.headers)
+        return self.failed(status, f"HTTP {code}: {meaning}{f' ({said})' if said else ''}.", wait=wait)
+
+    def failed(self, status: SearchStatus, reason: str, *, wait: float | None = None) -> SearchOutcome:
+        """Return a failure; the key is taken out of `reason`, also where the other side repeated it."""
+        if self.secret:
+            for form in (self.secret, repr(self.secret)[1:-1], quote(self.secret, safe="")):
+                reason = reason.replace(form, _HIDDEN)
+        return SearchOutcome((), self.name, status, reason, wait)
+
+    def finished(
+        self, results: Iterable[SearchResult | None], query: SearchQuery, *, limit: int, notes: str = ""
+    ) -> SearchOutcome:
+        """Return the answer: hits with an address, on the wished site, numbered, at most `limit`."""
+        kept = [hit for hit in results if hit is not None and on_site(hit.url, query.site)][:limit]
+        if not kept:
+            return SearchOutcome((), self.name, "empty", f"Nothing was found. {notes}".strip())
+        numbered = tuple(replace(hit, rank=place) for place, hit in enumerate(kept, start=1))
+        return SearchOutcome(numbered, self.name, "ok", notes)
+
+    def strange(self, wanted: str) -> SearchOutcome:
+        """Return the failure of an answer that is JSON of another form."""
+        return self.failed("bad_response", f"The answer has no list {wanted!r}; the API may have changed.")
+
+
+@dataclass(frozen=True, slots=True)
+class OneList:
+    """Searching an API without pages: a later page is cut from one longer list, up to the `most` that it gives."""
+
+    api: Api
+    service: str
+    """Its name for people."""
+    most: int
+    longest: int
+    """Characters of a query that it takes."""
+    able: frozenset[str]
+    """What of a query it honours, in the words of `unmet`."""
+    send: Callable[[SearchQuery, str, int], Request]
+    """The request for a query, its words as cut, and how many results."""
+    read: Callable[[Mapping[str, object]], SearchResult | None]
+    """A result from a row of the answer's `results`."""
+
+    async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
+        """Return the wished page's results, at most `limit`; never raises for what the service does."""
+        first = (query.page - 1) * limit
+        if first >= self.most:
+            notes = f"{self.service} has no more than {self.most} results."
+            return self.api.finished([], query, limit=limit, notes=notes)
+        words, cut = cut_query(query, longest=self.longest)
+        answer = await self.api.ask(self.send(query, words, min(first + limit, self.most)))
+        if isinstance(answer, SearchOutcome):
+            return answer
+        rows = rows_of(answer.get("results"))
+        if rows is None:
+            return self.api.strange("results")
+        results = [self.read(row) for row in rows[first:]]
+        return self.api.finished(results, query, limit=limit, notes=told(unmet(query, self.able), cut))
+
+
+def no_answer(place: str, error: Exception) -> tuple[SearchStatus, str]:
+    """Return status and sentence for a request that `error` ended: `unreachable` where no connection came about."""
+    if isinstance(error, httpx2.ConnectError):
+        return "unreachable", f"No connection to {place}: {error or type(error).__name__}."
+    return "bad_response", f"No answer from {place}: {error or type(error).__name__}."
+
+
+def hit(provider: str, row: Mapping[str, object], *, url: str, title: str, snippet: object) -> SearchResult | None:
+    """Return a result from the fields named `url` and `title` and the text `snippet`; None without a web address."""
+    address = web_address(row.get(url))
+    if not address:
+        return None
+    name = plain_text(row.get(title), longest=LONGEST_TITLE) or address
+    return SearchResult(title=name, url=address, snippet=plain_text(snippet), engine=provider)
+
+
+def rows_of(value: object) -> list[Mapping[str, object]] | None:
+    """Return the objects of a JSON list; None where `value` is no list."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else None
+
+
+def joined(parts: Iterable[object]) -> str:
+    """Return several passages of one page as one snippet."""
+    return " … ".join(part for part in parts if isinstance(part, str) and part.strip())
+
+
+def day_of(value: object) -> str:
+    """Return the ISO day of a date as APIs write it: ISO, mail format or `May 3, 2024`; empty for anything else."""
+    if day := iso_day(value):
+        return day
+    if not isinstance(value, str) or len(value) > 60:
+        return ""
+    try:
+        return datetime.strptime(value.strip(), "%b %d, %Y").date().isoformat()
+    except ValueError:
+        pass
+    try:
+        return parsedate_to_datetime(value).date().isoformat()
+    except (ValueError, TypeError, IndexError):
+        return ""
+
+
+def on_site(url: str, site: str) -> bool:
+    """Return whether `url` lies on the host `site` or below it; any address does where `site` is empty."""
+    wanted = site.lower().strip(". ").removeprefix("www.")
+    host = (urlsplit(url).hostname or "").removeprefix("www.")
+    return not wanted or host == wanted or host.endswith(f".{wanted}")
+
+
+def with_site(query: SearchQuery, *, longest: int, words: int = 1_000) -> tuple[str, str]:
+    """Return the words with a `site:` operator, cut to what the API takes, and the sentence that says so if cut."""
+    operator = f"site:{query.site} " if query.site else ""
+    text = " ".join(query.text.split()[: words - bool(operator)])[: longest - len(operator)]
+    cut = "" if len(text) == len(" ".join(query.text.split())) else f"The query was cut to {len(text)} characters."
+    return operator + text, cut
+
+
+def cut_query(query: SearchQuery, *, longest: int) -> tuple[str, str]:
+    """Return the words cut to what the API takes, and the sentence that says so if cut."""
+    words = query.text[:longest]
+    return words, "" if words == query.text else f"The query was cut to {longest} characters."
+
+
+def unmet(query: SearchQuery, able: frozenset[str]) -> str:
+    """Return the sentence on what of `query` a provider cannot honour; empty when it honours all that is set."""
+    asked = {
+        "freshness": query.freshness != "any" and not (query.since or query.until),
+        "dates": bool(query.since or query.until),
+        "language": bool(query.language),
+        "region": bool(query.region),
+        "safe search": bool(query.safe),
+        "paging": query.page > 1,
+    }
+    missing = [name for name, wished in asked.items() if wished and name not in able]
+    return f"Not honoured here: {', '.join(missing)}." if missing else ""
+
+
+def told(*sentences: str) -> str:
+    """Join sentences, leaving out empty ones."""
+    return " ".join(filter(None, sentences))
+
+
+async def read_body(response: httpx2.Response) -> bytes:
+    """Return the body up to the cap; what is longer is cut, and then fails as JSON."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > MAX_BYTES:
+            break
+    return bytes(body[:MAX_BYTES])
+
+
+def read_json(body: bytes) -> object:
+    """Return the parsed body, None where it is no JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def error_text(answer: object) -> object:
+    """Return the words of an error body in the forms the APIs document: error, errors, detail, message, nested."""
+    for _ in range(4):
+        if isinstance(answer, list):
+            answer = answer[0] if answer else None
+        if not isinstance(answer, dict):
+            break
+        names = ("detail", "error", "errors", "message", "msg", "info")
+        answer = next((answer[name] for name in names if answer.get(name)), None)
+    return answer if isinstance(answer, str) else ""
+
+
+def error_code(answer: object) -> str:
+    """Return the machine-readable code of an error body (`code` or `tag`, at the top or below `error`/`errors`)."""
+    for _ in range(3):
+        if isinstance(answer, list):
+            answer = answer[0] if answer else None
+        if not isinstance(answer, dict):
+            return ""
+        found = answer.get("code") or answer.get("tag")
+        if isinstance(found, str):
+            return found
+        answer = answer.get("error") or answer.get("errors")
+    return ""
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of `Retry-After` (seconds or a date), else of the used-up window of `X-RateLimit-Reset`."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, IndexError):
+        pass
+    # Several windows in one header ("0, 14523" left; "1, 1419704" seconds): the longest that is used up counts.
+    left = headers.get("x-ratelimit-remaining", "").split(",")
+    ends = headers.get("x-ratelimit-reset", "").split(",")
+    waits = [float(end) for now, end in zip(left, ends, strict=False) if now.strip() == "0" and end.strip().isdecimal()]
+    return max(waits, default=None)

@@ -1,0 +1,99 @@
+"""Searching through the library `ddgs` (extra `ddgs`), which reads engines' result pages; the last resort, opt-in.
+
+It imitates browsers, raises the same error for "blocked" and for "nothing found", gives no dates, and unescapes
+addresses (notes/zeroindex §1, run against a mock). Its calls are synchronous: each runs in a thread of its own, with a
+deadline. Not for: a default that nobody chose.
+"""
+
+import importlib
+from collections.abc import Callable
+from typing import Final, Protocol, cast
+
+import anyio
+import anyio.to_thread
+
+from errors import MissingExtra
+from pipeline.documents import SearchOutcome, SearchQuery
+from pipeline.search.providers.exchange import hit, on_site, rows_of, told, unmet, with_site
+
+TIMEOUT: Final = 5.0
+LONGEST_QUERY: Final = 400
+BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
+"""Named, because `auto` asks two encyclopedias first and the rest in random order, and an unknown name becomes it."""
+_ABLE: Final = frozenset({"freshness", "language", "region", "safe search", "paging"})
+_PERIOD: Final = {"day": "d", "week": "w", "month": "m", "year": "y"}
+_SAFE: Final = {"off": "off", "moderate": "moderate", "strict": "on"}
+_THREADS: Final = 2
+"""Calls at once; one that is given up on keeps its thread until the library itself gives up."""
+_NOT_KNOWN: Final = "blocked or nothing found: the library does not tell which"
+
+
+class _Library(Protocol):
+    def text(self, query: str, **options: object) -> object:
+        """Return rows of title, href and body."""
+        ...
+
+
+class Metasearch:
+    """A provider over `ddgs`."""
+
+    def __init__(self, *, timeout: float = TIMEOUT, backends: str = BACKENDS) -> None:
+        """Load the library.
+
+        Raises:
+            MissingExtra: The package `ddgs` is not installed.
+        """
+        try:
+            library = importlib.import_module("ddgs")
+            failures = importlib.import_module("ddgs.exceptions")
+        except ImportError as error:
+            raise MissingExtra("ddgs", extra="ddgs", needed_for="The search provider ddgs") from error
+        self._make = cast("Callable[..., _Library]", library.DDGS)
+        self._late = cast("type[Exception]", failures.TimeoutException)
+        self._limited = cast("type[Exception]", failures.RatelimitException)
+        self._failed = cast("type[Exception]", failures.DDGSException)
+        self._timeout = timeout
+        self._backends = backends
+        self._threads = anyio.CapacityLimiter(_THREADS)
+
+    @property
+    def name(self) -> str:
+        """Name in outcomes and errors."""
+        return "ddgs"
+
+    async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
+        """Return one page of results; never raises for what the engines do."""
+        outcome = SearchOutcome((), self.name, "timeout", f"No answer within {self._timeout:g} s.")
+        with anyio.move_on_after(self._timeout):
+            outcome = await anyio.to_thread.run_sync(
+                self._ask, query, limit, abandon_on_cancel=True, limiter=self._threads
+            )
+        return outcome
+
+    def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
+        words, cut = with_site(query, longest=LONGEST_QUERY)
+        region = f"{query.region or 'us'}-{query.language or 'en'}".lower()
+        options: dict[str, object] = {"region": region, "page": query.page, "max_results": limit}
+        options |= {"backend": self._backends, "safesearch": _SAFE.get(query.safe, "moderate")}
+        if query.freshness != "any" and not (query.since or query.until):
+            options["timelimit"] = _PERIOD[query.freshness]
+        try:
+            answer = self._make(timeout=max(1, round(self._timeout))).text(words, **options)
+        except self._late as error:
+            return SearchOutcome((), self.name, "timeout", f"The engines were too slow ({error}).")
+        except self._limited as error:
+            return SearchOutcome((), self.name, "rate_limited", f"An engine limits our requests ({error}).")
+        except self._failed as error:
+            # The same words for 429, 403, a CAPTCHA and a true zero; no rest, because it may have been the zero.
+            said = _NOT_KNOWN if "no results" in str(error).lower() else str(error)[:200]
+            return SearchOutcome((), self.name, "blocked", f"Unknown: {said}.", 0.0)
+        rows = rows_of(answer)
+        if rows is None:
+            return SearchOutcome((), self.name, "bad_response", "The library answered in another form than it used to.")
+        found = [hit(self.name, row, url="href", title="title", snippet=row.get("body")) for row in rows]
+        kept = tuple(result for result in found if result and on_site(result.url, query.site))[:limit]
+        if not kept:
+            return SearchOutcome((), self.name, "blocked", f"Unknown: {_NOT_KNOWN}.", 0.0)
+        broken = any(mark in result.url for result in kept for mark in ("#", " "))
+        damage = "ddgs unescapes addresses: one with # or a space may lead elsewhere." if broken else ""
+        return SearchOutcome(kept, self.name, "ok", told(unmet(query, _ABLE), cut, damage))

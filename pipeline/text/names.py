@@ -1,0 +1,144 @@
+"""Finding the names and unknown words of a request, so that nothing takes them apart (zero-index §3.1).
+
+By form only: quotation marks, capitals inside a sentence, mixed case, digits inside words, katakana runs, Latin words
+in CJK text, letter pairs that the language does not have. No dictionary, no model. Not for: typing entities or linking
+them.
+"""
+
+import re
+from typing import Final
+
+from pipeline.text.stop_words import STOP_WORDS
+from pipeline.text.words import is_cjk
+
+MAX_ENTITIES: Final = 12
+_LONGEST: Final = 4_000
+"""Characters looked at; a longer request brings text along, whose names are not asked about."""
+_QUOTED: Final = re.compile(
+    r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|„([^“”\n]{2,80})[“”]|«\s?([^»\n]{2,80}?)\s?»|「([^」\n]{1,40})」|"
+    r"『([^』\n]{1,40})』|"
+    r"《([^》\n]{1,40})》|(?<!\w)'([^'\n]{2,60})'(?!\w)|(?<!\w)‘([^’\n]{2,60})’(?!\w)|`([^`\n]{2,80})`"
+)
+_TOKEN: Final = re.compile(r"[^\W_][\w.+#&/@:'’-]*[\w+#]|[^\W_]")
+_KATAKANA: Final = re.compile(r"[ァ-ヴー]{2,}(?:[・･][ァ-ヴー]+)*")
+_LATIN: Final = r"[A-Za-z0-9À-ɏ.+#&/'_-]*"
+_LATIN_IN_CJK: Final = re.compile(rf"[A-Za-zÀ-ɏ]{_LATIN}(?:[ ][A-Za-z0-9À-ɏ]{_LATIN})*|\d+[A-Za-z]{_LATIN}")
+_SENTENCE_END: Final = re.compile(r"[.!?:;…。！？]['\")\]]?\s*$")
+_JOINING_TEXT: Final = "of the and de la le du des der von van den di da do dos del el y et al bin ibn und"
+_JOINING: Final = frozenset(_JOINING_TEXT.split())
+_ROLES_TEXT: Final = "CEO CTO CFO COO VP MP PM FAQ"
+_ROLES: Final = frozenset(_ROLES_TEXT.split())
+_PAIRS_NO_WORD_HAS: Final = re.compile(
+    r"(?:[bcdfghjklmnpqrstvwxz]{6,}|q(?![uaei'])|[jqvwxz]{2,}|[bcdfghjklmnpqrstvwxz]x(?=[a-z])|v[bcdfghjkmnpqstwxz]|"
+    r"j[bcdfghklmnpqrstvwxz]|z[bcdfgjkmnpqrstvx](?=[a-z]))"
+)
+_COMMON_TEXT: Final = (
+    "what when where which who whom whose why how is are was were do does did can could should would will has "
+    "have had give tell show find list name explain describe compare write please i i'm i'd if in on at the a an "
+    "my our your this that these there hello hi thanks also and or but so then first second compute calculate "
+    "solve translate summarize summarise rewrite january february march april may june july august september "
+    "october november december monday tuesday wednesday thursday friday saturday sunday ok usually let's it it's "
+    "he she they we you not no yes for from with about"
+)
+_COMMON: Final = frozenset(_COMMON_TEXT.split())
+_CAPITAL_NOUNS: Final = frozenset({"de"})
+"""Languages that write every noun with a capital: there one capital word alone is no sign of a name."""
+
+
+def find_entities(text: str, *, language: str) -> tuple[str, ...]:
+    """Return names and unknown words of `text`, verbatim and in order, at most `MAX_ENTITIES`.
+
+    Args:
+        text: The request.
+        language: ISO 639-1 code, empty where unknown.
+    """
+    text = text[:_LONGEST]
+    found: list[tuple[int, str]] = []
+    covered: list[tuple[int, int]] = []
+    for match in _QUOTED.finditer(text):
+        quoted = next(group for group in match.groups() if group)
+        found.append((match.start(), quoted.strip()))
+        covered.append(match.span())
+    if is_cjk(text):
+        found += [(m.start(), m[0]) for m in _KATAKANA.finditer(text) if not _inside(m.start(), covered)]
+        found += [
+            (m.start(), m[0].rstrip(" .,'-/")) for m in _LATIN_IN_CJK.finditer(text) if not _inside(m.start(), covered)
+        ]
+    else:
+        found += _named_runs(text, covered, language)
+    entities = dict.fromkeys(name for _, name in sorted(found) if len(name) > 1)
+    whole = [name for name in entities if not any(name != other and f" {name} " in f" {other} " for other in entities)]
+    return tuple(whole[:MAX_ENTITIES])
+
+
+def _inside(position: int, spans: list[tuple[int, int]]) -> bool:
+    return any(start <= position < end for start, end in spans)
+
+
+def _named_runs(text: str, covered: list[tuple[int, int]], language: str) -> list[tuple[int, str]]:
+    """Runs of name-like tokens, joined over small words between two capitals ("Lord of the Rings")."""
+    tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(text)]
+    runs: list[tuple[int, str]] = []
+    i = 0
+    while i < len(tokens):
+        start, end, word = tokens[i]
+        if _inside(start, covered) or not _starts_name(text, start, word, language):
+            i += 1
+            continue
+        last = i
+        ahead = i + 1
+        while (
+            ahead < len(tokens)
+            and not tokens[ahead - 1][2].endswith(("'s", "’s"))
+            and text[tokens[ahead - 1][1] : tokens[ahead][0]] in (" ", ": ", " & ")
+        ):
+            following = tokens[ahead][2]
+            if following in _ROLES:
+                break
+            if _name_like(following) or (following.isdigit() and ahead == last + 1):
+                last = ahead
+            elif following.lower() not in _JOINING or ahead - last > 2:
+                break
+            ahead += 1
+        end = tokens[last][1]
+        name = re.sub(r"['’]s?$", "", text[start:end])
+        alone = last == i and word[0].isupper() and not _odd(word)
+        if not (alone and language in _CAPITAL_NOUNS):
+            runs.append((start, name))
+        i = last + 1
+    return runs
+
+
+def _starts_name(text: str, start: int, word: str, language: str) -> bool:
+    bare = re.sub(r"['’]s?$", "", word)
+    if bare in _ROLES:
+        return False
+    if _odd(bare):
+        return True
+    if not bare[0].isupper() or bare.lower() in _COMMON:
+        return False
+    first = start == 0 or bool(_SENTENCE_END.search(text[max(0, start - 6) : start])) or text[start - 1] == "\n"
+    return not (first and bare.lower() in STOP_WORDS.get(language, STOP_WORDS["en"]))
+
+
+def _name_like(word: str) -> bool:
+    return bool(word[0].isupper()) or _odd(word)
+
+
+def _odd(word: str) -> bool:
+    """Whether the form alone says "keep whole": digits among letters, capitals inside, symbols, no word's letters."""
+    if len(word) < 2:
+        return False
+    letters = sum(c.isalpha() for c in word)
+    digits = sum(c.isdigit() for c in word)
+    if (
+        letters
+        and digits
+        and not re.fullmatch(r"\d+(?:st|nd|rd|th|s|e|er|º|ª|km|m|cm|kg|g|h|min|%)", word, re.IGNORECASE)
+    ):
+        return True
+    if letters >= 2 and any(c.isupper() for c in word[1:]):
+        return True
+    if re.search(r"\w[.+#@/]\w|[+#]$", word) and letters:
+        return True
+    return word.isascii() and word.islower() and len(word) >= 4 and bool(_PAIRS_NO_WORD_HAS.search(word))

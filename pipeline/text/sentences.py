@@ -1,0 +1,188 @@
+"""Cutting running text into sentences: a finite state machine over stops, for any language (zero-index §4.1).
+
+The machine visits candidates only (a stop, the marks that close with it, white space) and decides each from the word
+before and the word after, so it is linear and needs no model. Spans point into the text as it stands. Not for: page
+structure such as headings, items, rows and code (`pipeline/extract/tag.py`).
+"""
+
+import re
+from typing import Final
+
+from pipeline.text.abbreviations import (
+    LOWER_STARTERS,
+    MAYBE_FINAL,
+    NEVER_FINAL,
+    ORDINAL_DETERMINERS,
+    ORDINAL_NOUNS,
+    STARTERS,
+)
+
+LONGEST: Final = 600
+"""Code points a span may have; chat logs and boilerplate give "sentences" of thousands (notes/zeroindex §2)."""
+_SHORTEST_CUT: Final = 200
+"""A long span is cut no earlier than here, so that the pieces stay readable."""
+_LOOK_BACK: Final = 32
+"""Code points before a stop in which its word, and the word before that, are looked for."""
+_QUOTE: Final = 120
+"""A CJK quotation shorter than this stays in one piece."""
+
+_HAN: Final = "぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
+_CLOSERS: Final = r"[\"'”’»«›“）)\]}」』】》〉]*"
+_NOTES: Final = r"(?:\ [:;]-?[)(DP](?!\w)|\ ?\[(?:\d[\d\s,–-]{0,12}|[a-z]|note\ \d+|citation\ needed)\]|[⁰¹²³⁴-⁹])*"
+_CANDIDATE: Final = re.compile(
+    rf"(?P<cjk>[。！？｡][。！？｡!?…]*|(?<=[{_HAN}])[．.!?](?=[{_HAN}])|(?<=[{_HAN}])．(?=\s|$)){_CLOSERS}{_NOTES}\s*"
+    rf"|(?P<stop>[.!?…‽؟।۔՝։]+(?:[ \u00a0]\.)*)(?P<closers>{_CLOSERS}){_NOTES}(?:\s+|\Z)"
+    r"|(?P<blank>[^\S\n]*\n[^\S\n]*\n\s*)"
+)
+_NEXT: Final = re.compile(r"(?P<opening>[\"'“”„‘’«»‹›(\[{¿¡*_–—-]*\s?)(?P<word>[^\W_]+(?:['’]\w+)?)?")
+_MARKER: Final = re.compile(r"\s*(?:(?P<bullet>[•⁃‣▪◦●])\s?|(?P<number>\d{1,3}|a)(?P<tail>\.\)|\)|\.)\s)")
+_QUOTATIVE: Final = re.compile(r"[とってなのはがをにもで、，,]")
+_STRIP: Final = "\"'“”„‘’«»‹›([{¿¡*_–—-/•⁃‣▪◦●"
+
+
+def split_sentences(text: str) -> list[tuple[int, int]]:
+    """Return the sentences of `text` as spans of code points (start, end).
+
+    Spans are in order, disjoint, without white space at their ends, at most `LONGEST` long, and cover every visible
+    character. A blank line always ends a sentence, a single line break never does by itself. Pure and linear.
+    """
+    starts = _items(text)
+    forced = len(starts) > 1
+    spans: list[tuple[int, int]] = []
+    start = 0
+    next_item = 1
+    for match in _CANDIDATE.finditer(text):
+        end = match.end()
+        while forced and next_item < len(starts) and starts[next_item] < end:
+            _close(text, start, starts[next_item], spans)
+            start = starts[next_item]
+            next_item += 1
+        kind = match.lastgroup
+        if kind == "blank" or (_ends_cjk(text, match, start) if kind == "cjk" else _ends(text, match, start)):
+            _close(text, start, end, spans)
+            start = end
+    for item in starts[next_item:]:
+        _close(text, start, item, spans)
+        start = item
+    _close(text, start, len(text), spans)
+    return spans
+
+
+def _items(text: str) -> list[int]:
+    """Starts of the items of a list run together (`1) one 2) two`), where the text begins as one; else nothing."""
+    first = _MARKER.match(text)
+    if first is None:
+        return []
+    starts = [0]
+    if first["bullet"]:
+        wanted = re.compile(rf"(?<=\s){first['bullet']}")
+        return starts + [found.start() for found in wanted.finditer(text, first.end())]
+    place = first.end()
+    value = first["number"]
+    while True:
+        value = chr(ord(value) + 1) if value.isalpha() else str(int(value) + 1)
+        found = text.find(f" {value}{first['tail']} ", place)
+        if found < 0 or (value.isalpha() and value > "z"):
+            return starts
+        starts.append(found + 1)
+        place = found + 1 + len(value) + len(first["tail"])
+
+
+def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
+    """Whether a CJK stop ends the sentence: not inside a title or short quotation, nor before "と言った"."""
+    place = match.start()
+    low = max(start, place - _QUOTE)
+    for opening, closing in ("《》", "〈〉", "「」", "『』", "（）"):
+        opened = text.rfind(opening, low, place)
+        if opened <= text.rfind(closing, low, place):
+            continue
+        # `cjk` ends before the closing mark of the quotation unless that mark directly follows the stop.
+        closed = text.find(closing, match.end("cjk"), opened + _QUOTE)
+        if closed > match.end("cjk") or (closed >= 0 and _QUOTATIVE.match(text, closed + 1)):
+            return False
+    return True
+
+
+def _ends(text: str, match: re.Match[str], start: int) -> bool:
+    """Whether a stop before white space ends the sentence that began at `start`."""
+    follow = _NEXT.match(text, match.end())
+    opening, after = (follow["opening"], follow["word"] or "") if follow else ("", "")
+    place = match.start()
+    if after and _is_lower(after):
+        plain = not match["closers"] and text[place - 1 : place].isalpha()
+        if not (plain and after in LOWER_STARTERS):
+            return False
+    if match["stop"] != ".":
+        return True
+    words = [word.lstrip(_STRIP) for word in text[max(start, place - _LOOK_BACK) : place].rsplit(None, 2)]
+    word = words[-1] if words else ""
+    before = words[-2] if len(words) > 1 else ""
+    if not word or (not before and len(word) < 4 and (word.isdecimal() or len(word) == 1)):
+        # Nothing but marks, or the marker of a list's item.
+        return not word and (bool(match["closers"]) or not words)
+    if match["closers"] and not match["closers"].startswith(("'", "’")):
+        return word.lower() not in NEVER_FINAL
+    if word.isdecimal():
+        return _ends_number(word, before, after, opening=opening)
+    initial = len(after) == 1 and follow is not None and text[follow.end() : follow.end() + 1] == "."
+    return _ends_word(word, before, "" if initial else after)
+
+
+def _ends_word(word: str, before: str, after: str) -> bool:
+    """After a word: abbreviation, initial, or the end; `after` is empty before marks and before another initial."""
+    low = word.lower()
+    if low in NEVER_FINAL:
+        return False
+    if len(word) == 1 and word.isalpha():
+        spaced = len(before) == 2 and before[1] == "." and before[0].islower()
+        return after in STARTERS and not spaced and f"{before.lower()}{low}" not in NEVER_FINAL
+    if low in MAYBE_FINAL or _is_dotted(low):
+        return not after or after in STARTERS
+    return True
+
+
+def _ends_number(word: str, before: str, after: str, *, opening: str) -> bool:
+    """After a number: German ordinal or the end."""
+    if len(word) > 3 or after in STARTERS:
+        return True
+    if before.lower() in ORDINAL_DETERMINERS:
+        return False
+    return len(word) > 2 or not (after.lower() in ORDINAL_NOUNS or opening.startswith(("-", "–")))
+
+
+def _is_dotted(word: str) -> bool:
+    """`u.s`, `ph.d`: letters with periods between, at most three letters a piece."""
+    return "." in word and len(word) <= 12 and all(0 < len(p) <= 3 and p.isalpha() for p in word.split("."))
+
+
+def _is_lower(word: str) -> bool:
+    """Whether a word continues a sentence: a lower-case beginning, names like `iPhone` and Georgian excepted."""
+    first = word[0]
+    return first.islower() and not word[1:2].isupper() and not "ა" <= first <= "ჿ"
+
+
+def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> None:
+    """Append text[start:end] without outer white space, cut into pieces of at most `LONGEST`."""
+    piece = text[start:end]
+    stripped = piece.strip()
+    if not stripped:
+        return
+    start += len(piece) - len(piece.lstrip())
+    end = start + len(stripped)
+    while end - start > LONGEST:
+        cut = _cut(text, start)
+        spans.append((start, start + len(text[start:cut].rstrip())))
+        start = cut
+        while text[start].isspace():
+            start += 1
+    spans.append((start, end))
+
+
+def _cut(text: str, start: int) -> int:
+    """Where to cut a piece that is too long: after the last semicolon, else comma, else white space, else anywhere."""
+    low, high = start + _SHORTEST_CUT, start + LONGEST
+    for marks in (("; ", "；", "\n"), (", ", "，", "、", " – ", " | "), (" ", "\t", "\u00a0")):
+        best = max(text.rfind(mark, low, high) + len(mark) for mark in marks)
+        if best > low:
+            return min(best, high)
+    return high

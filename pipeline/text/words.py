@@ -1,0 +1,141 @@
+"""Turning text into index terms: what BM25, the None gate and the folder search count.
+
+Latin, Cyrillic and Greek words are lowercased, stripped of accents and stemmed by the Snowball stemmer of the language;
+Chinese, Japanese and Korean text becomes character bigrams (and single characters where one stands alone). Not for:
+sentence boundaries (`pipeline/extract`) or budgets (`pipeline/text/tokens.py`).
+"""
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+import Stemmer
+
+from pipeline.text.stop_words import STOP_WORDS
+
+SNOWBALL: Final = {
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+"""ISO 639-1 codes with a stemmer of their own; other languages are stemmed as English, which leaves most words "
+"alone."""
+_CJK_RANGES: Final = "々-〇぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
+_CJK: Final = re.compile(f"[{_CJK_RANGES}]")
+_TERM: Final = re.compile(rf"[{_CJK_RANGES}]+|[^\W_{_CJK_RANGES}]+(?:['’][^\W\d_]+)?")
+_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+_ASCII_WORD: Final = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+_HALF_WIDTH: Final = re.compile(r"[ｦ-ﾟ]")
+_ELIDED_TEXT: Final = "qu lorsqu puisqu jusqu dell nell sull dall all quest quell bell sant un"
+_ELIDED: Final = frozenset(_ELIDED_TEXT.split())
+_KEPT_MARK: Final = "\u0306"
+"""The breve: й without it is another letter, and the Russian stemmer then misses its endings."""
+_REMEMBERED: Final = 300_000
+"""Words a language's memory holds before it starts afresh: about 40 MB at most."""
+
+
+class _Memory(dict[str, str]):
+    """Word to index term, the empty string for a stop word; filled as words come."""
+
+    def __init__(self, language: str, *, keep_stop_words: bool) -> None:
+        super().__init__()
+        self._stems = Stemmer.Stemmer(SNOWBALL.get(language, "english"), 0)
+        self._stops = frozenset() if keep_stop_words else STOP_WORDS.get(language, STOP_WORDS["en"])
+        self._lock = threading.Lock()
+
+    def __missing__(self, word: str) -> str:
+        bare = _bare(word)
+        term = "" if bare in self._stops else fold(bare)
+        if term:
+            with self._lock:  # one stemmer must not be entered twice
+                term = self._stems.stemWord(term)
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[word] = term
+        return term
+
+
+def _bare(word: str) -> str:
+    """A word without what hangs on it by an apostrophe: `dog's` as `dog`, `l'eau` as `eau`."""
+    head, mark, tail = word.replace("’", "'").partition("'")
+    return tail if mark and len(tail) > 2 and (len(head) <= 2 or head in _ELIDED) else head
+
+
+@lru_cache(maxsize=64)
+def _memory(language: str, keep_stop_words: bool) -> _Memory:
+    return _Memory(language, keep_stop_words=keep_stop_words)
+
+
+def fold(word: str) -> str:
+    """Return a lowercase word without accents and in its plain width (`ü` as `u`, `２` as `2`); й stays a letter."""
+    if word.isascii():
+        return word
+    marks = (c for c in unicodedata.normalize("NFKD", word) if c == _KEPT_MARK or not unicodedata.combining(c))
+    return unicodedata.normalize("NFC", "".join(marks))
+
+
+def is_cjk(text: str) -> bool:
+    """Whether `text` holds any Chinese, Japanese or Korean character."""
+    return not text.isascii() and _CJK.search(text) is not None
+
+
+def raw_words(text: str) -> list[str]:
+    """Return the words of `text` as they stand, in order: no folding, no stemming, CJK runs whole."""
+    return _TERM.findall(text)
+
+
+def lower_runs(text: str) -> list[str]:
+    """Return the words of `text` in lower case and the CJK runs whole, in order."""
+    lowered = full_width(text).lower()
+    if lowered.isascii():
+        return _ASCII_WORD.findall(lowered)
+    return (_TERM if _CJK.search(lowered) else _WORD).findall(lowered)
+
+
+def full_width(text: str) -> str:
+    """Return `text` with half-width katakana in their usual form; anything else as it is."""
+    return unicodedata.normalize("NFKC", text) if not text.isascii() and _HALF_WIDTH.search(text) else text
+
+
+def bigrams(run: str) -> list[str]:
+    """Return the character pairs of a CJK run, or the run itself where it is one character."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] if len(run) > 1 else [run]
+
+
+def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = False) -> list[str]:
+    """Return the index terms of `text` in order, repeats kept.
+
+    Args:
+        text: Any text.
+        language: ISO 639-1 code that picks the stemmer; English where unknown. Query and texts must agree.
+        keep_stop_words: Keep words such as "the"; for texts that are nothing else.
+    """
+    memory = _memory(language if language in SNOWBALL or language in STOP_WORDS else "en", keep_stop_words)
+    text = full_width(text)
+    runs = lower_runs(text)
+    if not is_cjk(text):
+        return list(filter(None, map(memory.__getitem__, runs)))
+    stops = frozenset() if keep_stop_words else STOP_WORDS["zh"] | STOP_WORDS["ja"]
+    terms: list[str] = []
+    for run in runs:
+        if _CJK.match(run):
+            terms.extend(pair for pair in bigrams(run) if pair not in stops)
+        elif term := memory[run]:
+            terms.append(term)
+    return terms
