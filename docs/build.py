@@ -119,10 +119,11 @@ def _tools() -> list[Json]:
 def _folded(listed: Json) -> str:
     properties, required = listed["inputSchema"]["properties"], listed["inputSchema"]["required"]
     defaults = {name: "" if name in required else _default(field) for name, field in properties.items()}
-    given = ", ".join(f"`{name}={value}`" if value else f"`{name}`" for name, value in defaults.items())
-    lines = textwrap.wrap(f"Arguments: {given}.", WIDTH, break_long_words=False)
+    given = ", ".join(f"{name}={value}" if value else name for name, value in defaults.items())
+    # In HTML altogether: Markdown within it needs blank lines around.
+    lines = textwrap.wrap(f"Arguments: <code>{given}</code>", WIDTH, break_long_words=False)
     first = listed["description"].partition(". ")[0]
-    return "\n".join([f"<details><summary><code>{listed['name']}</code>: {first}.</summary>", "", *lines, "</details>"])
+    return "\n".join([f"<details><summary><code>{listed['name']}</code>: {first}.</summary>", *lines, "</details>"])
 
 
 def _result_schema(name: str) -> Json:
