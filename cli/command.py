@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     common.add_argument("--folder", action="append", metavar="DIR", help="folder to search and read; may be repeated")
     common.add_argument("--searxng", metavar="URL", help="base URL of a SearXNG instance")
-    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting; see the README's table")
+    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting; see docs/settings.md")
     parser = argparse.ArgumentParser(
         prog="winnow",
         description="The web and your own documents as small, cited evidence.",
