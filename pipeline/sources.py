@@ -98,7 +98,7 @@ async def open_source(name: str, services: Services) -> Document:
     """
     page = await services.fetcher.fetch(name)
     await in_thread(keep_page, services.stores.pages, page)
-    return await services.reader.read(page)
+    return await services.documents.read(page)
 
 
 def _folder(name: str) -> Path | None:

@@ -8,17 +8,16 @@
     none        unsure                     none
 
 Neither is believed alone against the other: a small model seldom says None, and the gate cannot read. Not for: asking
-(`pipeline/extract/ask.py`), or the gate itself.
+(`pipeline/extract/ask.py`), or the rules' verdict (`pipeline/rank/verdict.py`).
 """
 
 from typing import Final
 
 import numpy as np
 
-from pipeline.documents import Verdict as Word
+from pipeline.documents import Verdict
 from pipeline.extract.ask import Chosen
-from pipeline.extract.gate import Verdict
-from pipeline.extract.lexical import Floats
+from pipeline.rank.fuse import Floats
 
 ASK_FROM: Final = 0.05
 """Confidence of the gate below which no model is asked: a quarter of its threshold. A call of a model takes seconds."""
@@ -30,16 +29,16 @@ NEAR: Final = 3
 """Best sentences of the gate, one of which the model must name to turn `unsure` into `answered`."""
 
 
-def agree(verdict: Verdict, chosen: Chosen, values: Floats) -> tuple[Word, str]:
+def agree(verdict: Verdict, chosen: Chosen, values: Floats) -> tuple[Verdict, str]:
     """Return the verdict of both, and how the model came to stand to the gate, as a clause for the reason."""
     best = set(np.argsort(-values, kind="stable")[:NEAR].tolist())
     names = bool(chosen.rows)
-    if verdict.sure:
+    if verdict == "answered":
         return ("answered", "the model agrees") if names else ("unsure", "but the model finds no line that answers")
-    if verdict.answered and names:
+    if verdict == "unsure" and names:
         near = not best.isdisjoint(chosen.rows)
         return ("answered", "and the model agrees") if near else ("unsure", "and the model names other sentences")
-    if verdict.answered:
+    if verdict == "unsure":
         return "none", "and the model finds no line that answers"
     if names:
         return "unsure", "but the model names lines that may answer"

@@ -30,15 +30,13 @@ def to_evidence(tree: Tree, passages: Sequence[Passage], documents: Mapping[int,
     return tuple(_evidence(tree, passage, documents) for passage in worth)
 
 
-def fit_evidence(
-    evidence: Sequence[Evidence], *, max_tokens: int, mark: str, links: bool
-) -> tuple[tuple[Evidence, ...], Shown]:
+def fit_evidence(evidence: Sequence[Evidence], *, max_tokens: int, mark: str) -> tuple[tuple[Evidence, ...], Shown]:
     """Return the evidence that fits `max_tokens` when shown, weakest dropped first, and its text."""
     kept = list(evidence)
-    shown = show_evidence(kept, mark, links=links)
+    shown = show_evidence(kept, mark, max_tokens=max_tokens)
     while kept and shown.tokens > max_tokens:
         kept.remove(min(kept, key=lambda one: one.score.value))
-        shown = show_evidence(kept, mark, links=links)
+        shown = show_evidence(kept, mark, max_tokens=max_tokens)
     return tuple(kept), shown
 
 

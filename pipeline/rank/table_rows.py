@@ -2,7 +2,7 @@
 
 No row says of itself that it is the last or has the least: its place and its numbers among the others do. Such rows are
 lifted, never above the best sentence, for a page may have other tables than the one that is meant. Not for: scores by
-words and meaning (`pipeline/extract/score.py`), or saying that nothing answers (`pipeline/extract/gate.py`).
+words and meaning (`relevance.py`), or saying that nothing answers (`verdict.py`).
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from pipeline.documents import Block, Document, Sentence
-from pipeline.extract.lexical import Floats
+from pipeline.rank.fuse import Floats
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
