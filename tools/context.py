@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from errors import UsageError
 from pipeline.documents import Document, Evidence, Failure, Page
 from pipeline.evidence.sheet import Sheet
+from pipeline.evidence.show import ROOMY
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
 from pipeline.text.frame import one_line
@@ -127,8 +128,8 @@ def repeated(tool: str, failures: Iterable[Failure]) -> list[Next]:
 
 
 def hint_room(max_tokens: int) -> int:
-    """Return the tokens of an answer that are kept for how to go on."""
-    return int(HINT_SHARE * max_tokens)
+    """Return the tokens of an answer that are kept for how to go on; none where words need them more."""
+    return int(HINT_SHARE * max_tokens) if max_tokens >= ROOMY else 0
 
 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from pipeline.documents import Document, Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import UNSURE
+from pipeline.evidence.show import ROOMY, UNSURE
 from pipeline.extract.extract import extract
 from pipeline.sources import Loaded, load_sources
 from pipeline.text.frame import new_mark, notice, one_line
@@ -90,7 +90,7 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     mark = new_mark()
     most = max_tokens or UNASKED
     sheet = Sheet(most, reserve=hint_room(most))
-    if reading.verdict != "none":
+    if reading.verdict != "none" and most >= ROOMY:
         sheet.add(notice(mark))
     if reading.verdict == "unsure":
         sheet.add(UNSURE)

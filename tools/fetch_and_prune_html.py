@@ -14,7 +14,7 @@ from errors import UsageError
 from pipeline.documents import Document, Page
 from pipeline.evidence.cite import cite
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import FRAME_SHARE, HEAD_TOKENS, WIDE, page_head
+from pipeline.evidence.show import FRAME_SHARE, HEAD_TOKENS, ROOMY, WIDE, page_head
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.generate import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PruneOptions, prune
@@ -103,7 +103,9 @@ async def fetch_and_prune_html(
     # 2. Plan what stands around the pages' words
     mark = new_mark()
     heads = _heads(loaded.documents, max_tokens or WIDE, mark)
-    frame = count_tokens(notice(mark)) + sum(count_tokens(f"{head}\n{framed('.', mark)}") + 1 for head in heads)
+    frame = count_tokens(_notice(mark, max_tokens or WIDE)) + sum(
+        count_tokens(f"{head}\n{framed('.', mark)}") + 1 for head in heads
+    )
     room = max(0, max_tokens - frame - hint_room(max_tokens)) if max_tokens else None
     # 3. Prune all pages together to the rest
     writer = services.generator
@@ -147,9 +149,13 @@ def _part(cursor: str, key: str) -> int:
     return int(number)
 
 
+def _notice(mark: str, max_tokens: int) -> str:
+    return notice(mark) if max_tokens >= ROOMY else ""
+
+
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[str]:
     """Return the head of each page, within what a budget has for them."""
-    marks = count_tokens(notice(mark)) + len(documents) * count_tokens(framed(".", mark))
+    marks = count_tokens(_notice(mark, max_tokens)) + len(documents) * count_tokens(framed(".", mark))
     room = max(HEAD_TOKENS, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
     return [page_head(number, document.page, room) for number, document in enumerate(documents, start=1)]
 
@@ -164,7 +170,7 @@ def _cut_pages(loaded: Loaded, pruned: Pruned) -> list[Page]:
 def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_tokens: int) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
-        sheet.add_cut(notice(mark))
+        sheet.add(_notice(mark, max_tokens))
     for page in pruned.pages:
         sheet.add(f"{heads[page.document]}\n{framed(page.text, mark)}")
     shown = {page.document for page in pruned.pages}

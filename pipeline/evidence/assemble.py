@@ -1,7 +1,7 @@
 """Filling a token budget with evidence from several pages: the one assembler (design: docs/how-it-works.md).
 
-`fill` chooses units best first, measures what their text really takes, and refills; pruning and trees use it with a text
-of their own. `assemble` makes cited passages of a reading. What several pages say in the same words is shown once with
+`fill` chooses units best first, measures what their text really takes, and refills; pruning uses it with a text of its
+own. `assemble` makes cited passages of a reading. What several pages say in the same words is shown once with
 all their places. Not for: scores (`pipeline/rank`) or finding pages (`pipeline/gather.py`).
 """
 
@@ -187,7 +187,7 @@ class _Writer:
         return show_evidence(self.evidence(rows, cited=False), self.mark, max_tokens=self.max_tokens)
 
     def evidence(self, rows: Sequence[int], *, cited: bool) -> tuple[Evidence, ...]:
-        """Return the passages of `rows`: pages by their best row, the best passage of a page first, then as they stand."""
+        """Return the passages of `rows`: pages by their best row, on each the best passage first, then as they stand."""
         by_page: dict[int, list[int]] = {}
         for row in rows:
             by_page.setdefault(self.places[row][0], []).append(row)
@@ -199,15 +199,20 @@ class _Writer:
         return tuple(found)
 
     def _runs(self, rows: Sequence[int]) -> Iterator[list[int]]:
-        """Yield units that follow each other under one heading."""
+        """Yield units that follow each other under one heading; a gap of a few words is closed rather than marked."""
         run: list[int] = []
         for row in rows:
-            if run and (row != run[-1] + 1 or self.places[row][1].heading_path != self.places[run[-1]][1].heading_path):
+            if run and not self._follows(run[-1], row):
                 yield run
                 run = []
-            run.append(row)
+            run.extend(range(run[-1] + 1 if run else row, row + 1))
         if run:
             yield run
+
+    def _follows(self, row: int, after: int) -> bool:
+        between = [self.places[place][1].text for place in range(row + 1, after)]
+        same = self.places[row][1].heading_path == self.places[after][1].heading_path
+        return same and len(between) <= SMALLEST and sum(count_each(between)) + len(between) <= SMALLEST
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]
@@ -233,7 +238,7 @@ class _Writer:
         own = self.documents[self.places[best][0]].page.final_url
         cited: dict[str, str] = {}
         for row in self.said.get(self._key(best), ()):
-            place, unit = self.places[row]
+            place = self.places[row][0]
             url = self.documents[place].page.final_url
             if url == own or url in cited:
                 continue

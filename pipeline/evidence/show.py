@@ -17,6 +17,8 @@ FRAME_SHARE: Final = 0.15
 """Most of a budget that may go to what is not quoted: marks, heads, headings, links, hints. The rest is words."""
 WIDE: Final = 1500
 """Budget from which passages carry their whole heading path; below, the innermost heading."""
+ROOMY: Final = 400
+"""Budget from which the notice and hints have room beside the words; the server's instructions say what marks mean."""
 HEADING_TOKENS: Final = 16
 """Tokens of the innermost heading where room is small."""
 HEAD_TOKENS: Final = 8
@@ -51,7 +53,8 @@ def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, l
         links: Whether passages get the links that the frame has room for.
     """
     groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
-    room = int(FRAME_SHARE * max_tokens) - count_tokens(notice(mark)) - len(groups) * count_tokens(framed(".", mark))
+    noticed = count_tokens(notice(mark)) if max_tokens >= ROOMY else 0
+    room = int(FRAME_SHARE * max_tokens) - noticed - len(groups) * count_tokens(framed(".", mark))
     labels: list[str] = []
     pages: list[str] = []
     for number, passages in enumerate(groups, start=1):
@@ -68,7 +71,7 @@ def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, l
 
 
 def page_head(number: int, one: Evidence | Page, room: int) -> str:
-    """Return the head of a page in at most `room` tokens: number, title, author, date and address, as far as they fit."""
+    """Return the head of a page in at most `room` tokens: number, title, author, date, address, as far as they fit."""
     url = one.url if isinstance(one, Evidence) else one.final_url
     title = one_line(one.title) or url
     full = f"[{number}] {headline(title, one.published, author=one.author)}"

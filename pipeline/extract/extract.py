@@ -1,4 +1,4 @@
-"""EXTRACTOR: the core's reading of some documents, and a model that writes beside it where one is set (zero-index §4.1).
+"""EXTRACTOR: the core's reading of some documents, and a model that writes beside it if one is set (zero-index §4.1).
 
 `read_documents` is what every tool asks; `extract` adds the model. Not for: filling a budget (`pipeline/evidence`).
 """

@@ -227,7 +227,7 @@ class _Pages:
         """Return the pages that `rows` make, in the order of the documents."""
         by_page: dict[int, list[Kept]] = {}
         for row in rows:
-            place, unit = self.places[row]
+            place = self.places[row][0]
             by_page.setdefault(place, []).append(self._kept(place, row))
         pages: list[PrunedPage] = []
         for place in sorted(by_page):

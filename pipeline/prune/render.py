@@ -247,7 +247,7 @@ def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _joined_lines(code: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the lines of a listing that hold `spans`, with an ellipsis on a line of its own where lines are left out."""
+    """Return the lines of a listing that hold `spans`, with an ellipsis on its own line where lines are left out."""
     parts: list[str] = []
     last = 0
     for start, end in spans:

@@ -16,7 +16,7 @@ from pipeline.work import check_cancelled
 
 GROUP: Final = 4
 """Letters of a group; 3 and 5 find as much."""
-_WORD: Final = re.compile(r"[^\W\d_]{%d,}|\d{2,}" % GROUP)
+_WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP},}}|\d{{2,}}")
 _CYRILLIC: Final = str.maketrans(
     dict(
         zip(

@@ -1,7 +1,7 @@
 """How much every unit of some pages bears on a question: the one scorer behind all tools.
 
-`Reader` is its interface; `Blend` needs no trained model. A unit is judged by the windows of text that hold it, of three
-sizes: what answers seldom repeats the question's words itself, but stands near them. In each size
+`Reader` is its interface; `Blend` needs no trained model. A unit is judged by the windows of text that hold it, of
+three sizes: what answers seldom repeats the question's words itself, but stands near them. In each size
 
     window = standardised BM25 + MEANING × standardised cosine
     unit   = mean over the sizes of the best window around it + BM25 of the unit alone + head of the page + expansion
@@ -12,6 +12,7 @@ the question. Not for: saying whether anything answers (`verdict.py`), or fillin
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Protocol
 
 import numpy as np
@@ -46,7 +47,7 @@ EXPANSION_TERMS: Final = 12
 HEAD: Final = 0.3
 """What the first unit of a page gains, falling to nothing at the twelfth: it says what the page is. HotpotQA +.01."""
 HEAD_UNITS: Final = 12
-SMOOTHING: Final = 0.15
+SMOOTHING: Final = 0.1
 """Part of each neighbour's score in a unit's own, so that stretches are chosen rather than crumbs."""
 EMBED_TOKENS: Final = 12_000
 """Most tokens of chunks that one call embeds, best BM25 first: about 1.2 processor seconds of MiniLM."""
@@ -268,8 +269,8 @@ def _head(index: TermIndex) -> Floats:
     """Return what the first units of each page gain [units]."""
     gains: Floats = np.zeros(index.size, dtype=np.float32)
     fall = (HEAD * (1 - np.arange(HEAD_UNITS) / (HEAD_UNITS - 1))).astype(np.float32)
-    for low, high in zip(index.page_starts[:-1], index.page_starts[1:], strict=True):
-        count = min(HEAD_UNITS, int(high - low))
+    for low, high in pairwise(index.page_starts.tolist()):
+        count = min(HEAD_UNITS, high - low)
         gains[low : low + count] = fall[:count]
     return gains
 
@@ -295,7 +296,7 @@ def _expanded(question: str, pages: Sequence[PageUnits], values: Floats, index: 
 def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:
     """Return scores [units] with `SMOOTHING` of each neighbour's on the same page mixed in."""
     smooth = values.copy()
-    for low, high in zip(page_starts[:-1], page_starts[1:], strict=True):
+    for low, high in pairwise(page_starts.tolist()):
         if high > low:
             padded = np.pad(values[low:high], 1, mode="edge")
             smooth[low:high] = SMOOTHING * (padded[:-2] + padded[2:]) + (1 - 2 * SMOOTHING) * padded[1:-1]
