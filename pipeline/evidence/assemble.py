@@ -187,7 +187,7 @@ class _Writer:
         return show_evidence(self.evidence(rows, cited=False), self.mark, max_tokens=self.max_tokens)
 
     def evidence(self, rows: Sequence[int], *, cited: bool) -> tuple[Evidence, ...]:
-        """Return the passages of `rows`: pages by their best row, on each the best passage first, then as they stand."""
+        """Return the passages of `rows`: pages by their best row, on each the best passage first."""
         by_page: dict[int, list[int]] = {}
         for row in rows:
             by_page.setdefault(self.places[row][0], []).append(row)
@@ -210,9 +210,9 @@ class _Writer:
             yield run
 
     def _follows(self, row: int, after: int) -> bool:
-        between = [self.places[place][1].text for place in range(row + 1, after)]
+        between = [self.places[place][1].text for place in range(row + 1, min(after, row + 1 + SMALLEST))]
         same = self.places[row][1].heading_path == self.places[after][1].heading_path
-        return same and len(between) <= SMALLEST and sum(count_each(between)) + len(between) <= SMALLEST
+        return same and after - row <= SMALLEST and sum(count_each(between)) + len(between) <= SMALLEST
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]
