@@ -65,9 +65,8 @@ async def research(
     # 5. Documents, best page first; a page that did not come is represented by its snippet
     documents = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
     # 6. EXTRACTOR: the sentences that answer, or None
-    question = gathered.parsed.standalone or wanted.question
     extraction = await extract(
-        question, documents, embedder=services.embedder, reranker=services.reranker, asking=services.asking
+        wanted.question, documents, embedder=services.embedder, reranker=services.reranker, asking=services.asking
     )
     await report(9, 10, extraction.reason)
     # 7. Assemble the enriched prompt within the budget
@@ -75,7 +74,7 @@ async def research(
     text, assembled, mark = await in_thread(_enriched, wanted, gathered, documents, extraction, services, room)
     # 8. Where it is wanted, the local generator's answer, each sentence checked
     left = services.seconds - (anyio.current_time() - began)
-    written = await _written(question, assembled, services, seconds=left) if write else None
+    written = await _written(wanted.question, assembled, services, seconds=left) if write else None
     if written is not None:
         text = _above(written, text, mark, max_tokens)
     await report(10, 10, f"{len(assembled.evidence)} passages")
