@@ -27,7 +27,7 @@ from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.scoring import CachedReranker
 from pipeline.search.chain import Chain
-from pipeline.search.folder.folder import FolderProvider
+from pipeline.search.folder import FolderProvider
 from pipeline.search.providers.brave import Brave
 from pipeline.search.providers.exa import Exa
 from pipeline.search.providers.metasearch import Metasearch

@@ -1,7 +1,7 @@
 """BM25 over a handful to some ten thousand texts, built per call: nothing is indexed beforehand.
 
 Terms are numbered as they come and kept as one flat array, so that building costs little more than cutting the texts
-into terms; a query scans the array once a term. Not for: persistent indexes (`pipeline/search/folder` has one for
+into terms; a query scans the array once a term. Not for: persistent indexes (`pipeline/search/word_index.py` for
 files), or cutting text into terms (`pipeline/text/words.py`).
 """
 

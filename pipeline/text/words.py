@@ -65,10 +65,14 @@ def _memory(language: str, keep_stop_words: bool) -> _Memory:
 
 
 def fold(word: str) -> str:
-    """Return a lowercase word without accents and in its plain width (`ü` as `u`, `２` as `2`); й stays a letter."""
+    """Return a lowercase word without accents, in its plain width (`ü` as `u`, `ß` as `ss`, `２` as `2`); й stays."""
     if word.isascii():
         return word
-    marks = (c for c in unicodedata.normalize("NFKD", word) if c == _KEPT_MARK or not unicodedata.combining(c))
+    marks = (
+        c
+        for c in unicodedata.normalize("NFKD", word.replace("ß", "ss"))
+        if c == _KEPT_MARK or not unicodedata.combining(c)
+    )
     return unicodedata.normalize("NFC", "".join(marks))
 
 
