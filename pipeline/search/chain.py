@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 
@@ -19,7 +19,6 @@ from errors import SearchFailed, WinnowError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.rank.fuse import reciprocal_rank_fusion
 from pipeline.search.canonical import canonical_url, distinct
-from pipeline.search.providers.provider import Provider
 from pipeline.trace import traced
 from pipeline.work import in_thread
 
@@ -55,6 +54,23 @@ class Found:
     """Fused order over the queries; `rank` is the place in it."""
     outcomes: tuple[SearchOutcome, ...]
     """Every provider's answer to every query, failures included."""
+
+
+class Provider(Protocol):
+    """Somewhere to search.
+
+    It never raises for what the other side does (blocked, slow, broken): it answers with a status, and the chain
+    decides what comes next.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short name, unique in a chain; it stands in outcomes, errors and cache keys."""
+        ...
+
+    async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
+        """Return at most `limit` results and how it went; `reason` also says what of `query` was not honoured."""
+        ...
 
 
 class Chain:
