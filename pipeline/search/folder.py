@@ -37,8 +37,6 @@ TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
 READ_MORE: Final = 4
 """Files read properly beyond those wanted: the best passage turns the order of the first few."""
-KEPT_FILES: Final = 512
-"""Files whose passages stay in memory: about 20 kB each."""
 SNIPPET: Final = 400
 """Characters of a snippet: about what web engines show, and enough for a sentence with its neighbours."""
 _PLAIN: Final = ".html .htm .xhtml .md .markdown .txt .text .rst .adoc .org .csv .tsv .json .jsonl .ndjson .ipynb .xml"
@@ -59,6 +57,8 @@ class Limits:
     """Larger files are left out: no document that a person wrote is larger, save scans without text."""
     seconds: float = 4.0
     """Time for files not seen before; what is left is done by the next call, and this one says so."""
+    kept_files: int = 512
+    """Files whose passages stay in memory: about 20 kB each."""
     kept_bytes: int = 64_000_000
     """Bytes of word counts that are kept on disk; beyond, they live as long as the process."""
 
@@ -202,7 +202,7 @@ class FolderProvider:
             if store is not None and _still(stamp):
                 store.set_json(key, _to_json(read))
         self._read[stamp] = read
-        while len(self._read) > KEPT_FILES:
+        while len(self._read) > self._limits.kept_files:
             self._read.popitem(last=False)
         return read
 

@@ -18,14 +18,13 @@ from pipeline.documents import Freshness, ParsedRequest, SearchQuery
 from pipeline.messages import Asking, Said, ask
 from pipeline.search.parse import LONGEST_QUERY, first_distinct, parse_request
 from pipeline.text.frame import one_line
+from pipeline.text.language import LOOKED_AT
 from pipeline.text.names import MAX_ENTITIES
 from prompts import load
 
 PROMPT: Final = "parse_request"
 ANSWER_TOKENS: Final = 300
 """Room for three queries and six names."""
-LONGEST_REQUEST: Final = 2_000
-"""Characters of the request that the model is shown."""
 _LANGUAGES: Final = (
     "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk sl sr sv th tr uk "
     "vi zh"
@@ -84,7 +83,7 @@ async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:
         return rules
     prompt = load(PROMPT)
     # On one line the request cannot look like a part of the prompt.
-    text = prompt.fill(date=today.isoformat(), request=one_line(question[:LONGEST_REQUEST]))
+    text = prompt.fill(date=today.isoformat(), request=one_line(question[:LOOKED_AT]))
     asking = Asking(ANSWER_TOKENS, parser.seconds, prompt.version, SCHEMA)
     try:
         reply = await ask(parser.generator, [Said("user", text)], asking, store=parser.store)

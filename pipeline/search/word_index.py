@@ -27,8 +27,6 @@ VERSION: Final = "3"
 """Part of the stored form; raise it when counting changes."""
 MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
-MOST_WORDS: Final = 20_000
-"""Different words counted of one file; the commonest stay."""
 LONGEST_WORD: Final = 80
 """Bytes of a word that count; what follows makes no other word."""
 _PREFIX: Final = 3
@@ -144,9 +142,8 @@ class WordIndex:
             words = [part for word in words for part in ((word,) if word.isascii() else _foreign_words(word))]
         numbers = np.fromiter(map(self._vocabulary.__getitem__, words), dtype=np.uint32, count=len(words))
         found, counts = np.unique(numbers, return_counts=True)
-        kept = np.argsort(-counts, kind="stable")[:MOST_WORDS] if len(found) > MOST_WORDS else slice(None)
-        often = np.minimum(counts[kept], np.iinfo(np.uint16).max).astype(np.uint16)
-        self._put(replace(file, words=found[kept], counts=often))
+        often = np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16)
+        self._put(replace(file, words=found, counts=often))
 
     def _put(self, file: IndexedFile) -> None:
         self._files[file.stamp.path] = file

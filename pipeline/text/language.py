@@ -28,15 +28,15 @@ OTHER_SCRIPTS: Final = frozenset(code for code, _ in _SCRIPTS)
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _LATIN: Final = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "tr")
 """Of languages with as many points the first is taken."""
-_LONGEST: Final = 4_000
-"""Characters looked at."""
+LOOKED_AT: Final = 4_000
+"""Characters of a request that are looked at; a longer one brings text along, whose words are not asked about."""
 _SCRIPT_SHARE: Final = 0.2
 """A script needs this share of the letters: one Greek letter in an English formula is no Greek."""
 
 
 def guess_language(text: str) -> str:
     """Return an ISO 639-1 code for the language of `text`, or the empty string where nothing tells."""
-    text = text[:_LONGEST]
+    text = text[:LOOKED_AT]
     letters = len(_LETTER.findall(text))
     if not letters:
         return ""

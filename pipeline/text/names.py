@@ -8,12 +8,11 @@ them.
 import re
 from typing import Final
 
+from pipeline.text.language import LOOKED_AT
 from pipeline.text.lexicon import words
 from pipeline.text.words import is_cjk
 
 MAX_ENTITIES: Final = 12
-_LONGEST: Final = 4_000
-"""Characters looked at; a longer request brings text along, whose names are not asked about."""
 _QUOTED: Final = re.compile(
     r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|„([^“”\n]{2,80})[“”]|«\s?([^»\n]{2,80}?)\s?»|「([^」\n]{1,40})」|"
     r"『([^』\n]{1,40})』|"
@@ -42,7 +41,7 @@ def find_entities(text: str, *, language: str) -> tuple[str, ...]:
         text: The request.
         language: ISO 639-1 code, empty where unknown.
     """
-    text = text[:_LONGEST]
+    text = text[:LOOKED_AT]
     found: list[tuple[int, str]] = []
     covered: list[tuple[int, int]] = []
     for match in _QUOTED.finditer(text):

@@ -11,13 +11,9 @@ from typing import Final
 from pipeline.text.lexicon import words
 
 LONGEST: Final = 600
-"""Code points a span may have; chat logs and boilerplate give "sentences" of thousands (notes/zeroindex §2)."""
-_SHORTEST_CUT: Final = 200
-"""A long span is cut no earlier than here, so that the pieces stay readable."""
-_LOOK_BACK: Final = 32
-"""Code points before a stop in which its word, and the word before that, are looked for."""
-_QUOTE: Final = 120
-"""A CJK quotation shorter than this stays in one piece."""
+"""Code points a span may have; chat logs and boilerplate give "sentences" of thousands."""
+_LOOK_BACK: Final = 120
+"""Code points before a stop in which its words are looked for; a CJK quotation shorter than this stays in one piece."""
 
 _NEVER_FINAL: Final = words("abbreviations")
 """No boundary after these, whatever follows."""
@@ -96,13 +92,13 @@ def _items(text: str) -> list[int]:
 def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
     """Whether a CJK stop ends the sentence: not inside a title or short quotation, nor before "と言った"."""
     place = match.start()
-    low = max(start, place - _QUOTE)
+    low = max(start, place - _LOOK_BACK)
     for opening, closing in ("《》", "〈〉", "「」", "『』", "（）"):
         opened = text.rfind(opening, low, place)
         if opened <= text.rfind(closing, low, place):
             continue
         # `cjk` ends before the closing mark of the quotation unless that mark directly follows the stop.
-        closed = text.find(closing, match.end("cjk"), opened + _QUOTE)
+        closed = text.find(closing, match.end("cjk"), opened + _LOOK_BACK)
         if closed > match.end("cjk") or (closed >= 0 and _QUOTATIVE.match(text, closed + 1)):
             return False
     return True
@@ -184,8 +180,11 @@ def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> Non
 
 
 def _cut(text: str, start: int) -> int:
-    """Where to cut a piece that is too long: after the last semicolon, else comma, else white space, else anywhere."""
-    low, high = start + _SHORTEST_CUT, start + LONGEST
+    """Where to cut a piece that is too long: after the last semicolon, else comma, else white space, else anywhere.
+
+    Never in its first third, so that the pieces stay readable.
+    """
+    low, high = start + LONGEST // 3, start + LONGEST
     for marks in (("; ", "；", "\n"), (", ", "，", "、", " – ", " | "), (" ", "\t", "\u00a0")):
         best = max(text.rfind(mark, low, high) + len(mark) for mark in marks)
         if best > low:

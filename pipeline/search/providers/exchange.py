@@ -19,8 +19,8 @@ import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 
-TIMEOUT: Final = 5.0
-"""Seconds; the APIs answer in 0.3 to 2 s, and the chain has 7 s for all of them."""
+TIMEOUT: Final = 6.0
+"""Seconds; APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of its engines; the chain has 7 s for all of them."""
 MAX_BYTES: Final = 4_000_000
 """A page of results has about 50 kB, with long passages 300 kB."""
 LONGEST_TITLE: Final = 300
@@ -202,8 +202,15 @@ def on_site(url: str, site: str) -> bool:
     return not wanted or host == wanted or host.endswith(f".{wanted}")
 
 
-def words_of(query: SearchQuery, *, longest: int, words: int = 1_000, operator: bool = False) -> tuple[str, str]:
-    """Return the words cut to what an API takes, and the sentence that says so if cut; `operator` puts the site in."""
+def words_of(query: SearchQuery, *, longest: int = 400, words: int = 1_000, operator: bool = False) -> tuple[str, str]:
+    """Return the words of `query`, cut to what an API takes, and the sentence that says so if they were cut.
+
+    Args:
+        query: Its blanks are made one.
+        longest: Characters; most engines cut or refuse more than 400.
+        words: Most words.
+        operator: Put the site in front as `site:HOST`.
+    """
     text = " ".join(query.text.split())
     site = f"site:{query.site} " if operator and query.site else ""
     kept = " ".join(text.split()[: words - bool(site)])[: longest - len(site)]

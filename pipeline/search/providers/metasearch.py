@@ -65,7 +65,7 @@ class Metasearch:
         return outcome
 
     def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
-        words, cut = words_of(query, longest=400, operator=True)
+        words, cut = words_of(query, operator=True)
         region = f"{query.region or 'us'}-{query.language or 'en'}".lower()
         options: dict[str, object] = {"region": region, "page": query.page, "max_results": limit}
         options |= {"backend": self._backends, "safesearch": _SAFE.get(query.safe, "moderate")}

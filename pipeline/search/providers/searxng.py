@@ -13,6 +13,7 @@ import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.search.providers.exchange import (
+    TIMEOUT,
     Exchange,
     Request,
     day_of,
@@ -24,8 +25,6 @@ from pipeline.search.providers.exchange import (
     words_of,
 )
 
-TIMEOUT: Final = 6.0
-"""Seconds; SearXNG gives its engines 3 s by default and answers soon after."""
 SUSPENDED: Final[Mapping[SearchStatus, float]] = {"rate_limited": 180.0, "blocked": 180.0}
 """Seconds an instance, as it comes, rests an engine that said 429 or 403; a CAPTCHA rests an hour, but asking sooner
 does no harm."""
@@ -70,7 +69,7 @@ class Searxng:
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return one page of results, at most `limit`; never raises for what the instance does."""
         plain = " ".join(word.lstrip(_COMMANDS) for word in query.text.split())
-        words, cut = words_of(replace(query, text=plain), longest=400, operator=True)  # engines behind refuse more
+        words, cut = words_of(replace(query, text=plain), operator=True)
         # Reasons come in the instance's own language without `locale`, and could not be told apart
         parameters = {"q": words, "format": "json", "locale": "en"}
         if query.language:
