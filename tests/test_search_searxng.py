@@ -1,4 +1,4 @@
-"""SearXNG on loopback: a server that answers byte for byte as a real instance was recorded to (notes/zeroindex §1)."""
+"""SearXNG on loopback: a server that answers byte for byte as a real instance was recorded to."""
 
 import json
 import socket

@@ -191,8 +191,8 @@ class Chain:
         self._resting[outcome.provider] = (until, outcome)
         # A refused key is put right and the server started again: only what waiting mends outlives the process.
         if self._store is not None and outcome.status in _LASTING:
-            told: JsonValue = {"until": until, "status": outcome.status, "reason": outcome.reason}
-            await in_thread(self._store.set_json, self._rest_key(outcome.provider), told, expire=seconds)
+            kept: JsonValue = {"until": until, "status": outcome.status, "reason": outcome.reason}
+            await in_thread(self._store.set_json, self._rest_key(outcome.provider), kept, expire=seconds)
 
     def _rest_key(self, name: str) -> str:
         return f"rest:{name}:{self._accounts.get(name, '')}"
@@ -210,14 +210,14 @@ def _rest_from(value: JsonValue, provider: str) -> tuple[float, SearchOutcome | 
 
 def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
     """One sentence a provider: status, reason, next step; repeats over several queries once."""
-    told = dict.fromkeys(
+    named = dict.fromkeys(
         f"{outcome.provider}: {outcome.status} ({outcome.reason.rstrip('. ') or 'no reason given'}); "
         + (f"again in {outcome.retry_after:.0f} s; " if outcome.retry_after else "")
         + _NEXT_STEP.get(outcome.status, "")
         for outcome in {(one.provider, one.status): one for one in outcomes}.values()
     )
     return SearchFailed(
-        "No search provider answered; this does not mean that nothing exists. " + ". ".join(told) + ".",
+        "No search provider answered; this does not mean that nothing exists. " + ". ".join(named) + ".",
         hint="Known addresses can still be read directly.",
     )
 

@@ -120,7 +120,7 @@ class FolderProvider:
                 group.start_soon(read_one, file)
         # 3. Order by file and best passage together
         results = await in_thread(self._ranked, query.text, language, best, read, limit)
-        reason = " ".join(filter(None, (_not_honoured(query), state.told())))
+        reason = " ".join(filter(None, (_not_honoured(query), state.described())))
         if results:
             return SearchOutcome(results, self.name, "ok", reason)
         nothing = f"None of {state.searched} files below {', '.join(map(str, self._roots))} has a word of the query."
@@ -238,9 +238,9 @@ class FolderProvider:
                 snippet=snippet_around(shown[i][1].text, text, language=language) if i in shown else "",
                 published=files[i][2].published,
                 engine=self.name,
-                rank=place,
+                rank=rank,
             )
-            for place, i in enumerate(order[:limit], start=1)
+            for rank, i in enumerate(order[:limit], start=1)
         )
 
 
@@ -253,7 +253,7 @@ class _State:
     failures: tuple[tuple[str, str], ...] = ()
     listing: Listing = field(default_factory=Listing)
 
-    def told(self) -> str:
+    def described(self) -> str:
         """Sentences on all that was not searched; empty when everything was."""
         parts = []
         if self.later:

@@ -1,7 +1,7 @@
 """Finding the names and unknown words of a request, so that nothing takes them apart (zero-index §3.1).
 
 By form only: quotation marks, capitals inside a sentence, mixed case, digits inside words, katakana runs, Latin words
-in CJK text, letter pairs that the language does not have. No dictionary, no model. Not for: typing entities or linking
+in CJK text, letter pairs that English does not have. No dictionary, no model. Not for: typing entities or linking
 them.
 """
 

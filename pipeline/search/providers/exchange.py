@@ -31,7 +31,7 @@ _HIDDEN: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\U000e0000-\U000e007f]"
 )
 _LOGIN: Final = re.compile(r"(?<=//)[^/@]*@")
-"""Name and password in an address, which are never told."""
+"""Name and password in an address, which no reason may show."""
 _STATUS: Final[Mapping[int, SearchStatus]] = {
     401: "unauthorized",
     402: "quota",
@@ -65,7 +65,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Calls to one search API: its name in outcomes, the client, the key that must never be told."""
+    """Calls to one search API: its name in outcomes, the client, the key that no reason may show."""
 
     name: str
     client: httpx2.AsyncClient
@@ -77,7 +77,7 @@ class Exchange:
 
     async def ask(self, request: Request) -> dict[str, object] | SearchOutcome:
         """Send `request`; return the JSON object of a 200, or how it failed. Raises nothing over the other side."""
-        place = _LOGIN.sub("", request.url)
+        address = _LOGIN.sub("", request.url)
         try:
             async with self.client.stream(
                 request.method,
@@ -90,10 +90,10 @@ class Exchange:
             ) as response:
                 body = await _read_body(response)
         except httpx2.TimeoutException:
-            return self.failed("timeout", f"No answer from {place} within {self.timeout:g} s.")
+            return self.failed("timeout", f"No answer from {address} within {self.timeout:g} s.")
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             away = isinstance(error, httpx2.ConnectError)
-            missed = f"No {'connection to' if away else 'answer from'} {place}: {error or type(error).__name__}."
+            missed = f"No {'connection to' if away else 'answer from'} {address}: {error or type(error).__name__}."
             return self.failed("unreachable" if away else "bad_response", missed)
         except (UnicodeError, ValueError):
             return self.failed("unauthorized", "The key cannot be sent: it holds characters that no header may hold.")
@@ -104,7 +104,7 @@ class Exchange:
         if isinstance(answer, dict):
             return answer
         form = "HTML came where JSON was asked for" if body.lstrip()[:1] == b"<" else "The answer is no complete JSON"
-        return self.failed("bad_response", f"{form}; something between here and {place} may have answered instead.")
+        return self.failed("bad_response", f"{form}; something between here and {address} may have answered instead.")
 
     def _refused(self, response: httpx2.Response, answer: object, judged: SearchStatus | None) -> SearchOutcome:
         code = response.status_code
@@ -131,7 +131,7 @@ class Exchange:
         kept = [hit for hit in results if hit is not None and on_site(hit.url, query.site)][:limit]
         if not kept:
             return SearchOutcome((), self.name, "empty", f"Nothing was found. {notes}".strip())
-        numbered = tuple(replace(hit, rank=place) for place, hit in enumerate(kept, start=1))
+        numbered = tuple(replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1))
         return SearchOutcome(numbered, self.name, "ok", notes)
 
     def strange(self) -> SearchOutcome:
@@ -231,9 +231,9 @@ def unmet(query: SearchQuery, able: frozenset[str]) -> str:
     return f"Not honoured here: {', '.join(missing)}." if missing else ""
 
 
-def told(*sentences: str) -> str:
+def sentences(*parts: str) -> str:
     """Join sentences, leaving out empty ones."""
-    return " ".join(filter(None, sentences))
+    return " ".join(filter(None, parts))
 
 
 def error_text(answer: object) -> str:

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from errors import MissingExtra
 from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.providers.exchange import TIMEOUT, hit, on_site, rows_of, told, unmet, words_of
+from pipeline.search.providers.exchange import TIMEOUT, hit, on_site, rows_of, sentences, unmet, words_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
 """Named, because `auto` asks two encyclopedias first and the rest in random order, and an unknown name becomes it."""
@@ -90,4 +90,4 @@ class Metasearch:
             return SearchOutcome((), self.name, "blocked", f"Unknown: {_NOT_KNOWN}.", 0.0)
         broken = any(mark in result.url for result in kept for mark in ("#", " "))
         damage = "ddgs unescapes addresses: one with # or a space may lead elsewhere." if broken else ""
-        return SearchOutcome(kept, self.name, "ok", told(unmet(query, _ABLE), cut, damage))
+        return SearchOutcome(kept, self.name, "ok", sentences(unmet(query, _ABLE), cut, damage))

@@ -20,7 +20,7 @@ from pipeline.search.providers.exchange import (
     hit,
     plain_text,
     rows_of,
-    told,
+    sentences,
     unmet,
     words_of,
 )
@@ -91,7 +91,7 @@ class Searxng:
         failures = _failures(silent)
         silent_ones = "; ".join(f"{engine}: {reason}" for engine, reason in failures)
         failed = f"Some engines failed ({silent_ones})." if failures else ""
-        notes = told(failed, unmet(query, _ABLE | {"region"} if query.language else _ABLE), cut)
+        notes = sentences(failed, unmet(query, _ABLE | {"region"} if query.language else _ABLE), cut)
         outcome = self._exchange.finished(map(self._result, rows), query, limit=limit, notes=notes)
         if outcome.results or not failures:
             return outcome

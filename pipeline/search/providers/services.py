@@ -30,7 +30,7 @@ from pipeline.search.providers.exchange import (
     joined,
     on_site,
     rows_of,
-    told,
+    sentences,
     unmet,
     words_of,
 )
@@ -133,7 +133,7 @@ class WebApi:
         rows = rows_of(service.rows(answer))
         if rows is None:
             return self._exchange.strange()
-        notes = told(unmet(query, service.able), cut)
+        notes = sentences(unmet(query, service.able), cut)
         return self._exchange.finished(map(self._result, rows[first:]), query, limit=limit, notes=notes)
 
     def _result(self, row: Mapping[str, object]) -> SearchResult | None:
@@ -391,5 +391,5 @@ class Wikipedia:
             url = f"{base}/wiki/{quote(title.replace(' ', '_'), safe='/:@!$,;()*')}" if title else ""
             found = hit(self.name, {**row, "url": url}, url="url", snippet=row.get("snippet"))
             results.append(found and replace(found, language=language))
-        notes = told(unmet(query, frozenset({"language", "paging"})), cut)
+        notes = sentences(unmet(query, frozenset({"language", "paging"})), cut)
         return self._exchange.finished(results, query, limit=limit, notes=notes)
