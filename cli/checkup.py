@@ -17,7 +17,7 @@ from cli import clients
 from cli.clients import CLIENTS, Places
 from errors import UsageError
 from pipeline.fetch.browser import find_browser
-from pipeline.search.providers import brave, exa, serper, tavily, wikipedia
+from pipeline.search.providers.services import SERVICES, WIKIPEDIA
 from server.settings import Settings
 
 EXTRAS: Final = {
@@ -40,11 +40,8 @@ WHEELS: Final = {
 }
 """Compiled modules that everything needs, and the packages that bring them."""
 ADDRESSES: Final = {
-    "brave": brave.ADDRESS,
-    "tavily": tavily.ADDRESS,
-    "exa": exa.ADDRESS,
-    "serper": serper.ADDRESS,
-    "wikipedia": wikipedia.ADDRESS.format(language="en"),
+    **{name: service.address for name, service in SERVICES.items()},
+    "wikipedia": WIKIPEDIA.format(language="en"),
 }
 WITHIN: Final = 3.0
 

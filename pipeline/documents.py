@@ -62,18 +62,10 @@ class SearchQuery:
 class ParsedRequest:
     """What PARSER makes of a request (zero-index §3.1)."""
 
-    request: str
-    """The request as it came."""
-    need_search: bool
-    """Whether the web is needed; advice only, a called tool always searches."""
-    reason: str
-    """One sentence: why `need_search` is what it is."""
     queries: tuple[SearchQuery, ...]
     """1..n queries; the raw request is always the first."""
     entities: tuple[str, ...] = ()
     """Names and unknown words, kept whole and verbatim."""
-    standalone: str = ""
-    """The request made self-contained; equals `request` where nothing was missing."""
     made_by: Literal["rules", "model"] = "rules"
     """Which parser produced it."""
     fallback: str = ""

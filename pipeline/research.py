@@ -65,8 +65,7 @@ async def research(
     # 5. Documents, best page first; a page that did not come is represented by its snippet
     documents = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
     # 6. EXTRACTOR: the core's reading of all of them, or None
-    question = gathered.parsed.standalone or wanted.question
-    reading = await extract(question, documents, reader=services.reader, asking=services.asking)
+    reading = await extract(wanted.question, documents, reader=services.reader, asking=services.asking)
     await report(9, 10, reading.reason)
     # 7. Assemble the enriched prompt within the budget
     most = max_tokens or UNASKED
@@ -76,7 +75,7 @@ async def research(
     )
     # 8. Where it is wanted, the local generator's answer, each sentence checked
     left = services.seconds - (anyio.current_time() - began)
-    written = await _written(question, assembled, services, seconds=left) if write else None
+    written = await _written(wanted.question, assembled, services, seconds=left) if write else None
     if written is not None:
         text = _above(written, text, mark, most)
     await report(10, 10, f"{len(assembled.evidence)} passages")

@@ -10,9 +10,7 @@ from typing import Final
 Schema = dict[str, object]
 
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
-_ASIDE: Final = frozenset(
-    {"parsed_by", "scored_by", "need_search", "freshness", "left_out", "mode", "layers", "leaves", "summaries"}
-)
+_ASIDE: Final = frozenset({"parsed_by", "scored_by", "freshness", "left_out", "mode", "layers", "leaves", "summaries"})
 """Fields that tell how an answer came about; no program needs their types to use it."""
 _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 

@@ -26,16 +26,11 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.scoring import CachedReranker
-from pipeline.search.chain import Chain
-from pipeline.search.folder.folder import FolderProvider
-from pipeline.search.providers.brave import Brave
-from pipeline.search.providers.exa import Exa
+from pipeline.search.chain import Chain, Provider
+from pipeline.search.folder import FolderProvider
 from pipeline.search.providers.metasearch import Metasearch
-from pipeline.search.providers.provider import Provider
 from pipeline.search.providers.searxng import Searxng
-from pipeline.search.providers.serper import Serper
-from pipeline.search.providers.tavily import Tavily
-from pipeline.search.providers.wikipedia import Wikipedia
+from pipeline.search.providers.services import SERVICES, WebApi, Wikipedia
 from pipeline.segment.idms import Boundaries, IdmsOptions
 from pipeline.services import Services
 from pipeline.work import in_thread
@@ -150,11 +145,7 @@ def _provider(name: str, settings: Settings, keys: Mapping[str, str], http: http
     # The instance is part of SearXNG's name: answers are cached by it, and another instance is another provider.
     makers: dict[str, Callable[[], Provider]] = {
         "searxng": lambda: Searxng(http, settings.searxng, name=f"searxng {place}"),
-        "brave": lambda: Brave(http, keys["brave"]),
-        "tavily": lambda: Tavily(http, keys["tavily"]),
-        "exa": lambda: Exa(http, keys["exa"]),
-        "serper": lambda: Serper(http, keys["serper"]),
         "wikipedia": lambda: Wikipedia(http),
         "ddgs": Metasearch,
     }
-    return makers[name]()
+    return WebApi(SERVICES[name], http, keys[name]) if name in SERVICES else makers[name]()

@@ -63,7 +63,6 @@ class SearchWebResult(BaseModel):
 
     queries: list[str] = Field(description="Queries that were sent")
     entities: list[str] = Field(description="Names and unknown words, kept whole")
-    need_search: bool = Field(description="Whether the request needs a search at all; advice only")
     freshness: str
     parsed_by: str = "rules"
     hits: list[Hit]
@@ -191,7 +190,6 @@ def _data(gathered: Gathered, following: list[Next], tokens: int) -> SearchWebRe
     return SearchWebResult(
         queries=[query.text for query in gathered.parsed.queries],
         entities=list(gathered.parsed.entities),
-        need_search=gathered.parsed.need_search,
         freshness=gathered.parsed.queries[0].freshness,
         parsed_by=gathered.parsed.made_by,
         hits=[

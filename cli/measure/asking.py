@@ -5,7 +5,7 @@ Not for: steps that read pages (`reading.py`) or cut them (`chunks.py`).
 
 from typing import Final
 
-from cli.measure.library import Row, Setup, mean, some
+from cli.measure.library import Row, Setup, mean
 from cli.measure.watched import Watched
 from pipeline.answer import Statement, Writing, write_answer
 from pipeline.documents import ParsedRequest
@@ -21,49 +21,30 @@ FIRST: Final = 5
 """Pages that queries are expected to find."""
 EVIDENCE: Final = 800
 """Tokens of evidence that an answer is written from."""
-UNSEARCHED: Final = (
-    "Write a short poem about a bicycle in autumn.",
-    "What is 17 times 23?",
-    "Thanks, that helped a lot!",
-    "Rewrite this sentence in the past tense: the boats leave at dawn.",
-    "Write a Python function that reverses a list.",
-    "Translate into French: the door is open.",
-    "Good morning, how are you?",
-    "Sort these words by length: harbour, sea, lighthouse, boat.",
-    "If all bloops are razzies and all razzies are lazzies, are all bloops lazzies?",
-    "Invent a name for a bakery on a hill.",
-)
-"""Requests that need no source."""
 
 
 async def parse_requests(setup: Setup) -> list[Row]:
-    """Return how well queries by rules and by the generator find the pages that answer, and who needs a search."""
+    """Return how well queries by rules and by the generator find the pages that answer."""
     watched = Watched(setup.generator)
     asked = setup.answerable
-    unsearched = some(UNSEARCHED, setup.limit)
     parser = Parser(watched, None, setup.seconds)
     found: dict[bool, list[float]] = {False: [], True: []}
-    right: dict[bool, list[float]] = {False: [], True: []}
     narrowed: dict[bool, list[float]] = {False: [], True: []}
     taken: list[float] = []
-    texts = [one.question for one in asked]
-    for number, text in enumerate((*texts, *unsearched)):
-        rules = parse_request(text, today=setup.today)
-        told = await parse(text, parser, today=setup.today)
+    for number, one in enumerate(asked, start=1):
+        rules = parse_request(one.question, today=setup.today)
+        told = await parse(one.question, parser, today=setup.today)
         taken.append(float(told.made_by == "model"))
         for by_model, parsed in ((False, rules), (True, told)):
-            right[by_model].append(float(parsed.need_search == (number < len(texts))))
             narrowed[by_model].append(float(any(query.freshness != "any" for query in parsed.queries)))
-            if number < len(texts):
-                found[by_model].append(await in_thread(_found, setup, parsed, asked[number].pages))
-        await setup.report(number + 1, len(texts) + len(unsearched), "parse")
+            found[by_model].append(await in_thread(_found, setup, parsed, one.pages))
+        await setup.report(number, len(asked), "parse")
     spent = await watched.spent()
-    n = len(taken)
+    n = len(asked)
     return [
-        Row(
-            "parse", f"pages that answer among the first {FIRST}", len(asked), mean(found[False]), mean(found[True])
-        ).spending(spent),
-        Row("parse", "need for a search told right", n, mean(right[False]), mean(right[True])),
+        Row("parse", f"pages that answer among the first {FIRST}", n, mean(found[False]), mean(found[True])).spending(
+            spent
+        ),
         Row("parse", "requests with a query for recent pages only", n, mean(narrowed[False]), mean(narrowed[True])),
         Row("parse", "requests that the model parsed, not the rules for it", n, None, mean(taken)),
     ]

@@ -1,7 +1,7 @@
 """Local files below the allowed roots, as pages. Nothing else on this machine can be named.
 
 Symbolic links are resolved before the check, so that a link out of a root is refused. Not for: walking folders
-(`pipeline/search/folder/folder.py`), nor anything over HTTP.
+(`pipeline/search/folder.py`), nor anything over HTTP.
 """
 
 import errno

@@ -2,7 +2,7 @@
 
 Terms are numbered as they come and kept as one flat array, so that building costs little more than cutting the texts
 into terms; a query scans the array once a term. `okapi` and `idf` are the formula for whoever has counts already. Not
-for: persistent indexes (`pipeline/search/folder`), or cutting text into terms (`pipeline/text/words.py`).
+for: persistent indexes (`pipeline/search/word_index.py`), or cutting text into terms (`pipeline/text/words.py`).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Framing of text that strangers wrote, so that a reader can tell it from ours (design §4 Assemble).
+"""Framing of text that strangers wrote, so that a reader can tell it from ours.
 
 A mark that is drawn anew for every answer stands around untrusted text; a page cannot know it, so it cannot close its
 own frame or open another's. Not for: judging whether a page is hostile, nor removing hidden text (`pipeline/html`).
