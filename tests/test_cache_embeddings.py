@@ -1,7 +1,7 @@
 """Vectors in the cache: each text is embedded once, whoever asks, and no foreign vector is taken for one."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -50,13 +50,6 @@ class Letters:
         found = np.array([[1.0 + sum(ord(c) % self.width == n for c in t) for n in range(self.width)] for t in texts])
         unit: Vectors = (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
         return unit
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path / "embeddings", size_limit=10_000_000, clock=time.time)
-    yield opened
-    opened.close()
 
 
 async def both(cached: CachedEmbedder, behind: Letters, first: list[str], second: list[str]) -> list[object]:

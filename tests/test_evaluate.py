@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,9 +12,9 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from cli.evaluate import STEPS
-from tests.llama_reference import smol_weights
-from tests.model_server import Remote, model_server
 from tests.support import ROOT
+from tests.support.llama_reference import smol_weights
+from tests.support.model_server import Remote
 
 needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 PAGES = {
@@ -28,13 +27,6 @@ QUESTIONS = [
     {"question": "How much is the tax of Brindle?", "answers": [["nine crowns"]], "pages": ["taxes.html"]},
     {"question": "Who painted the ceiling of the opera?", "answers": [], "pages": []},
 ]
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
 
 
 @pytest.fixture

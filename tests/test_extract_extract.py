@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, TextKind, Vectors
-from pipeline.documents import Document, Page
 from pipeline.evidence.antecedent import antecedents
 from pipeline.extract.extract import MOST, extract
 from pipeline.extract.gate import THRESHOLD
 from pipeline.extract.lexical import PageText, TermIndex, guess_language
 from pipeline.extract.score import EMBED_LONGEST, EMBED_TOKENS, lexical_scores, score_sentences
 from pipeline.extract.tag import tag_sentences
-from pipeline.html.document import read_document
 from pipeline.text.tokens import count_tokens
+from tests.support.pages import document as page
 
 LOCKS = """<html lang="en"><title>Smart door locks</title><body><main><h1>Smart door locks</h1>
 <p>Door locks have become clever. We looked at three makers over a year.</p>
@@ -35,16 +34,6 @@ SCHWIMMBAD = """<html lang="de"><title>Freibad Auental</title><body><main><h1>Fr
 <p>Eine Tageskarte für Erwachsene kostet 5,50 Euro, für Kinder 2,50 Euro.</p></main></body></html>"""
 TOSHI = """<html lang="ja"><title>湊川市</title><body><main><h1>湊川市</h1>
 <p>湊川市は海に面した町です。人口は約八万人です。</p><p>市役所は1962年に建てられました。</p></main></body></html>"""
-
-
-def page(html: str, url: str = "https://example.org/") -> Document:
-    return read_document(Page(url, url, "", html, "text/html"))
-
-
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    """The embedder that Winnow carries."""
-    return OnnxEmbedder()
 
 
 @pytest.mark.anyio

@@ -29,7 +29,7 @@ from pipeline.fetch.render import RENDERED, UNSETTLED
 from pipeline.fetch.subresources import RenderLimits
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
-from tests.test_fetch_server import WORDS, Reply, open_site
+from tests.support.web_site import WORDS, Reply, open_site
 
 LOCAL = FetchLimits(allow_loopback=True, respect_robots=False)
 CAPS = RenderLimits(seconds=20.0)

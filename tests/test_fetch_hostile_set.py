@@ -15,8 +15,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support import ROOT, text_of
-from tests.test_fetch_documents import make_pdf
-from tests.test_fetch_server import Reply, Site, open_site
+from tests.support.pdf import make_pdf
+from tests.support.web_site import Reply, Site, open_site
 
 pytestmark = pytest.mark.anyio
 

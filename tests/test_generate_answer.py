@@ -12,8 +12,8 @@ from models.protocols import Message
 from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
 from pipeline.documents import Evidence, Score
 from pipeline.text.tokens import count_tokens
-from tests.llama_reference import smol_weights
 from tests.support import Connect, text_of
+from tests.support.llama_reference import smol_weights
 
 pytestmark = pytest.mark.anyio
 needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")

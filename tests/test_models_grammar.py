@@ -7,9 +7,9 @@ from importlib.util import find_spec
 import pytest
 
 from models.llama.model import LlamaGenerator
+from pipeline.messages import Said
 from pipeline.search.parse_model import SCHEMA
 from pipeline.segment.density import ENTITIES
-from tests.llama_reference import Said
 
 pytestmark = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 

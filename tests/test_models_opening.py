@@ -7,7 +7,8 @@ import anyio
 import pytest
 
 from models.llama.model import LlamaGenerator
-from tests.llama_reference import Said, tokens
+from pipeline.messages import Said
+from tests.support.llama_reference import tokens
 
 pytestmark = [
     pytest.mark.anyio,

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from models.llama.model import LlamaGenerator
+from pipeline.messages import Said
 from pipeline.segment.judge import Judge
-from tests.llama_reference import Said, plain_scores, smol_weights, tokens
-from tests.llama_shapes import Shape, write_model
+from tests.support.llama_reference import plain_scores, smol_weights, tokens
+from tests.support.llama_shapes import Shape, write_model
 
 needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 pytestmark = [needs_llama, pytest.mark.anyio]

@@ -21,8 +21,9 @@ from models.llama.placement import Device, Weights, fallen_back, place
 from models.memory import MemoryBudget
 from models.schema import bounded
 from models.worker import Limits
-from tests.llama_reference import Said, smol_weights, write_reranker
+from pipeline.messages import Said
 from tests.support import Clock
+from tests.support.llama_reference import smol_weights, write_reranker
 
 needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 GIGABYTE = 1_000_000_000

@@ -22,7 +22,7 @@ from pipeline.embedding import CachedEmbedder
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions
-from tests.raptor_pages import Author, Counting, chapters
+from tests.support.raptor_pages import Author, Counting, chapters
 
 folder, stuck_at = Path(sys.argv[1]), int(sys.argv[2])
 

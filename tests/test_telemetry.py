@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_command import winnow
+from tests.support.processes import winnow
 
 STEPS = ("parse", "search", "read_source", "rank", "extract", "assemble")
 
