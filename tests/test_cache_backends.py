@@ -20,6 +20,8 @@ from cache.stores import Stores, open_stores
 from tests.support import Clock
 from tests.support.cache_server import CacheServer, cache_server
 
+pytestmark = pytest.mark.slow
+
 Open = Callable[[], Stores]
 
 

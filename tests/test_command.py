@@ -11,6 +11,8 @@ import pytest
 from tests.support import LIBRARY, ROOT
 from tests.support.processes import winnow
 
+pytestmark = pytest.mark.slow
+
 
 def test_an_answer_is_on_stdout_alone_and_the_exit_code_is_zero(cache_folder: Path) -> None:
     run = winnow(cache_folder, "research", "When does the first ferry leave on Sundays?")

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,11 @@ from starlette.responses import JSONResponse, Response
 from cli.evaluate import STEPS
 from tests.support import ROOT
 from tests.support.llama_reference import smol_weights
+from tests.support.marks import needs_llama
 from tests.support.model_server import Remote
 
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+pytestmark = pytest.mark.slow
+
 PAGES = {
     "herons.html": ("Herons", "The heron of Quoxholm stands by the pond. It eats eels. It sleeps at noon."),
     "taxes.html": ("Taxes", "The tax of Brindle is nine crowns. It is paid in March. The office is closed in May."),

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 
 import anyio
 import numpy as np
@@ -30,6 +29,7 @@ from pipeline.extract.extract import Asking, extract
 from pipeline.messages import Said
 from tests.support import Connect, Site, text_of
 from tests.support.llama_reference import smol_weights
+from tests.support.marks import needs_llama
 from tests.support.model_server import Remote
 from tests.support.pages import document as page
 
@@ -261,8 +261,7 @@ async def test_a_model_behind_a_server_has_its_say_through_the_tool(
     assert "1,899 yuan" in text_of(agreed)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+@needs_llama
 async def test_a_real_small_model_answers_in_form_in_every_way() -> None:
     model = LlamaGenerator(smol_weights())
     shown = [candidate(0, "Door locks have become clever."), candidate(1, "The Desmann lock costs 1,899 yuan.")]

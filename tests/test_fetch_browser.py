@@ -31,6 +31,8 @@ from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
 from tests.support.web_site import WORDS, Asked, Reply, open_site
 
+pytestmark = pytest.mark.slow
+
 LOCAL = FetchLimits(allow_loopback=True, respect_robots=False)
 CAPS = RenderLimits(seconds=20.0)
 """Longer than in use: two cores shared with other tests start a browser in 1 to 6 s."""

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from models.protocols import Message
 from pipeline.search.parse import parse_request
 from pipeline.search.parse_model import Parser, parse
 from tests.support import Connect, text_of
+from tests.support.marks import needs_llama
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 TODAY = date(2026, 11, 21)
 QUESTION = "Was kostet die Fähre nach Quoxholm?"
 GOOD = {

@@ -1,7 +1,6 @@
 """Generative pruning: the paper's worked example by hand, real weights against brute force, contexts fitted aloud."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from re import findall
 
@@ -20,10 +19,10 @@ from pipeline.prune.prune import PruneOptions, prune
 from prompts import load
 from tests.support import LIBRARY, Connect, text_of
 from tests.support.doubles import Dead
+from tests.support.marks import needs_llama
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 FIGURE_3 = (
     "<nav><div><h1>Introducing OpenAI o1-preview, a series of models that reason about hard problems</h1>"
     "<a href='/more'>Read more</a></div></nav>"

@@ -15,7 +15,7 @@ from mcp import Client
 
 from tests.support import LIBRARY, ROOT, text_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture

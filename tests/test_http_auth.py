@@ -22,7 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.support import LIBRARY, ROOT, Site, text_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 RESOURCE = "https://winnow.example/mcp"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

@@ -19,7 +19,10 @@ pytest.importorskip("FlagEmbedding", reason="the extra flag (FlagEmbedding on to
 pytest.importorskip("torch", reason="the extra flag (FlagEmbedding on torch) is not installed")
 pytest.importorskip("transformers", reason="the extra flag (FlagEmbedding on torch) is not installed")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # torch and transformers warn about their own parts
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.slow,
+]  # torch and transformers warn about their own parts
 
 TEXTS = ["a boat leaves at noon", "trains", "The ferry takes two hours. " * 8, "Fahrkarten kosten 14 Kronen"]
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
@@ -23,10 +22,9 @@ from models.onnx import EMBEDDED
 from models.worker import Worker
 from pipeline.messages import Said
 from tests.support.llama_reference import bert_states, write_reranker
+from tests.support.marks import LLAMA
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama (llama-cpp-python) is not installed")
-]
+pytestmark = [*LLAMA]
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA: dict[str, object] = {
     "type": "object",

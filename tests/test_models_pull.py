@@ -14,6 +14,8 @@ import pytest
 from tests.support import ROOT
 from tests.support.hub_server import HubServer, hub_server
 
+pytestmark = pytest.mark.slow
+
 NAME = "someone/tiny-gguf/tiny-q8_0.gguf"
 
 

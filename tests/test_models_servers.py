@@ -22,6 +22,8 @@ from pipeline.messages import Said
 from tests.support.llama_reference import write_reranker
 from tests.support.real_servers import package_file, serving
 
+pytestmark = pytest.mark.slow
+
 SCHEMA: dict[str, object] = {
     "type": "object",
     "properties": {"city": {"type": "string", "maxLength": 20}, "population": {"type": "integer"}},

@@ -5,7 +5,6 @@ import select
 import signal
 import sys
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
@@ -24,8 +23,8 @@ from models.worker import Limits
 from pipeline.messages import Said
 from tests.support import Clock
 from tests.support.llama_reference import smol_weights, write_reranker
+from tests.support.marks import needs_llama
 
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 GIGABYTE = 1_000_000_000
 LONG = [Said("user", "Write a long story about the sea.")]
 SHORT = [Said("user", "Once upon a time")]

@@ -23,6 +23,8 @@ from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions
 from tests.support.raptor_pages import Author, Counting, chapters
 
+pytestmark = pytest.mark.slow
+
 folder, stuck_at = Path(sys.argv[1]), int(sys.argv[2])
 
 class Slow(Author):

@@ -1,7 +1,6 @@
 """Margins by a generator: a kept prefix, the lean taken off, every rule usable, embeddings where it fails."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -21,9 +20,9 @@ from pipeline.segment.margins import Rule, partition_margins
 from pipeline.segment.partition import SegmentOptions, segment_by
 from tests.support import LIBRARY, Connect, text_of
 from tests.support.doubles import Dead
+from tests.support.marks import needs_llama
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
 TEXTS += [f"Our tax form {verb} the office." for verb in ("reaches", "leaves", "bores")]
 

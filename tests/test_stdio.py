@@ -9,13 +9,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support import LIBRARY, ROOT, text_of
+from tests.support.marks import needs_llama
 from tests.support.processes import EXIT_SECONDS, HELLO, READY, answer_to, call, line, say
 
 
@@ -71,6 +71,8 @@ def noise():
         time.sleep(0.005)
 threading.Thread(target=noise, daemon=True).start()
 from cli.command import main
+
+pytestmark = pytest.mark.slow
 main(["serve"])
 """
 
@@ -90,7 +92,7 @@ def test_what_libraries_print_while_it_serves_never_reaches_the_wire(cache_folde
         json.loads(left)
 
 
-@pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+@needs_llama
 def test_models_in_processes_of_their_own_leave_the_wire_clean_and_end_with_the_server(
     tmp_path: Path, shared: Path
 ) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.processes import winnow
 
+pytestmark = pytest.mark.slow
+
 STEPS = ("parse", "search", "read_source", "rank", "extract", "assemble")
 
 
