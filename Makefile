@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: demo test lint check-types check-imports pytest conformance mcpb servers bench wheel clean
+.PHONY: demo quick test lint check-types check-imports pytest conformance mcpb servers bench wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -51,6 +51,9 @@ check-imports: $(VENV)/dev
 
 pytest: $(VENV)/dev
 	$(BIN)/python -m pytest
+
+quick: $(VENV)/dev lint check-types  ## while working: no process, browser or model is started (mark `slow`)
+	$(BIN)/python -m pytest -m "not slow"
 
 # The suite and the Inspector need Node 22; the npm package of that name is a whole Node.
 NODE := $(VENV)/node
