@@ -3,9 +3,15 @@
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import anyio
+import httpx2
 
 from tests.support import LIBRARY, ROOT
 
@@ -15,11 +21,7 @@ HELLO = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}},
 }
-
-
 READY: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-
-
 EXIT_SECONDS = 3.0
 """The issue's bar is one second; CI's two cores are shared with other work."""
 
@@ -72,3 +74,32 @@ def winnow(cache: Path, *arguments: str, folder: Path | None = LIBRARY) -> subpr
         timeout=60,
         check=False,
     )
+
+
+@contextmanager
+def served(cache: Path, *arguments: str, **settings: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Start a server over HTTP on a free port of loopback; yield its process and its address, without a path."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": str(cache)}
+    environment |= {f"WINNOW_{name.upper()}": value for name, value in settings.items()}
+    command = [sys.executable, "-m", "server", "serve", "--http", "--port", str(port), *arguments]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE) as process:
+        try:
+            yield process, f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+async def healthy(url: str) -> dict[str, str]:
+    """Wait until the server at `url` listens; return what its /health says."""
+    async with httpx2.AsyncClient() as http:
+        for _ in range(300):
+            try:
+                said: dict[str, str] = (await http.get(f"{url}/health")).json()
+            except httpx2.TransportError:
+                await anyio.sleep(0.1)  # a process has no other way to say that it listens
+            else:
+                return said
+    raise AssertionError("the server never listened")
