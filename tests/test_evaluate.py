@@ -5,19 +5,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from starlette.responses import JSONResponse, Response
 
 from cli.evaluate import STEPS
-from tests.llama_reference import smol_weights
-from tests.model_server import Remote, model_server
 from tests.support import ROOT
+from tests.support.llama_reference import smol_weights
+from tests.support.marks import needs_llama
+from tests.support.model_server import Remote
 
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+pytestmark = pytest.mark.slow
+
 PAGES = {
     "herons.html": ("Herons", "The heron of Quoxholm stands by the pond. It eats eels. It sleeps at noon."),
     "taxes.html": ("Taxes", "The tax of Brindle is nine crowns. It is paid in March. The office is closed in May."),
@@ -28,13 +28,6 @@ QUESTIONS = [
     {"question": "How much is the tax of Brindle?", "answers": [["nine crowns"]], "pages": ["taxes.html"]},
     {"question": "Who painted the ceiling of the opera?", "answers": [], "pages": []},
 ]
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
 
 
 @pytest.fixture

@@ -16,12 +16,7 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.handles import NO_COPY, keep_page, page_handle
 from pipeline.fetch.http_cache import lifetime
 from tests.support import Clock
-from tests.test_fetch_server import LOOPBACK, PAGE, Asked, Reply, Route, failure_of, open_site
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from tests.support.web_site import LOOPBACK, PAGE, Asked, Reply, Route, failure_of, open_site
 
 
 @pytest.fixture

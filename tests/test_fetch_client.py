@@ -22,7 +22,7 @@ from errors import (
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from tests.support import Clock
-from tests.test_fetch_server import PAGE, Asked, Reply, failure_of, open_local, open_site
+from tests.support.web_site import PAGE, Asked, Reply, failure_of, open_local, open_site
 
 ONCE = FetchLimits(allow_loopback=True, total_seconds=5.0, retry=False, respect_robots=False)
 

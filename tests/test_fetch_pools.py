@@ -14,7 +14,7 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.pools import OriginPools
 from tests.support import Clock
-from tests.test_fetch_server import PAGE, serving
+from tests.support.web_site import PAGE, serving
 
 pytestmark = pytest.mark.anyio
 

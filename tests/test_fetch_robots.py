@@ -11,7 +11,7 @@ from pipeline.fetch.http_cache import lifetime, validators
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.robots import Rules, parse_robots, product_token
 from pipeline.fetch.status import retry_after
-from tests.test_fetch_server import LOOPBACK, Reply, failure_of, open_local, open_site
+from tests.support.web_site import LOOPBACK, Reply, failure_of, open_local, open_site
 
 ROBOTS = """
 User-agent: *

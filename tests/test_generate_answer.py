@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,11 @@ from models.protocols import Message
 from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
 from pipeline.documents import Evidence, Score
 from pipeline.text.tokens import count_tokens
-from tests.llama_reference import smol_weights
 from tests.support import Connect, text_of
+from tests.support.llama_reference import smol_weights
+from tests.support.marks import needs_llama
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 PASSAGES = {
     "1a": "The lighthouse of Quoxholm was built in 1868 and is 43 metres tall.",
     "2a": "Anna Lind kept the lighthouse until 1931.",

@@ -1,9 +1,8 @@
 """PARSER by a generator: one call, checked against the request; rules with the reason where it fails."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,10 @@ from models.llama.model import LlamaGenerator
 from models.protocols import Message
 from pipeline.search.parse import parse_request
 from pipeline.search.parse_model import Parser, parse
-from tests.llama_reference import smol_weights
 from tests.support import Connect, text_of
+from tests.support.marks import needs_llama
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 TODAY = date(2026, 11, 21)
 QUESTION = "Was kostet die Fähre nach Quoxholm?"
 GOOD = {
@@ -96,14 +94,6 @@ async def test_the_same_request_is_asked_once_and_again_on_another_day(tmp_path:
     await parse(QUESTION, parser(model, store), today=date(2026, 11, 22))
     store.close()
     assert len(model.asked) == 2
-
-
-@pytest.fixture
-async def smol(anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
-    """SmolLM2-135M-Instruct."""
-    model = LlamaGenerator(smol_weights())
-    yield model
-    await model.aclose()
 
 
 @needs_llama

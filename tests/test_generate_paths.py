@@ -1,7 +1,6 @@
 """Generative pruning: the paper's worked example by hand, real weights against brute force, contexts fitted aloud."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from re import findall
 
@@ -9,22 +8,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from errors import ModelError
 from models.llama.chat_template import ChatTemplate
 from models.llama.model import LlamaGenerator
 from models.llama.token_tree import Node, grow, read
 from models.protocols import Ability, PathScores, Prompt
-from pipeline.documents import Document, Page
-from pipeline.html.document import read_document
 from pipeline.messages import Said
 from pipeline.prune.generate import PathScorer, block_paths, numbered_html, path_scorer, rank_finer
 from pipeline.prune.paper import PaperBlocks, paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
 from prompts import load
 from tests.support import LIBRARY, Connect, text_of
+from tests.support.doubles import Dead
+from tests.support.marks import needs_llama
+from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 FIGURE_3 = (
     "<nav><div><h1>Introducing OpenAI o1-preview, a series of models that reason about hard problems</h1>"
     "<a href='/more'>Read more</a></div></nav>"
@@ -37,10 +35,6 @@ SHARES = {
     "<html><body><div><div": {"1": 0.2, "2": 0.7, "3": 0.1},
 }
 """Figure 3's probabilities, where tokens have rivals; a token without any has probability 1."""
-
-
-def document(html: str, url: str = "http://a/") -> Document:
-    return read_document(Page(url, url, "", html, "text/html"))
 
 
 class Figure3:
@@ -181,12 +175,8 @@ async def test_a_model_without_room_scores_nothing_and_the_pruning_goes_on(stori
     assert "no room" in result.scored_by
 
 
-class Broken(Figure3):
+class Broken(Dead, Figure3):
     """A model that died."""
-
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
-        """Fail."""
-        raise ModelError("It died of signal 9.", hint="Try again.")
 
 
 async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:

@@ -12,14 +12,17 @@ from models.flag import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaReranker
 from models.remote.client import Endpoint
 from models.remote.rerank import OpenAIReranker
-from tests.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
-from tests.real_servers import serving
+from tests.support.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
+from tests.support.real_servers import serving
 
 pytest.importorskip("FlagEmbedding", reason="the extra flag (FlagEmbedding on torch) is not installed")
 pytest.importorskip("torch", reason="the extra flag (FlagEmbedding on torch) is not installed")
 pytest.importorskip("transformers", reason="the extra flag (FlagEmbedding on torch) is not installed")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # torch and transformers warn about their own parts
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.slow,
+]  # torch and transformers warn about their own parts
 
 TEXTS = ["a boat leaves at noon", "trains", "The ferry takes two hours. " * 8, "Fahrkarten kosten 14 Kronen"]
 

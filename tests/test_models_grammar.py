@@ -2,16 +2,16 @@
 
 import json
 import re
-from importlib.util import find_spec
 
 import pytest
 
 from models.llama.model import LlamaGenerator
+from pipeline.messages import Said
 from pipeline.search.parse_model import SCHEMA
 from pipeline.segment.density import ENTITIES
-from tests.llama_reference import Said
+from tests.support.marks import LLAMA
 
-pytestmark = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+pytestmark = [*LLAMA]
 
 
 def depth(grammar: str) -> int:

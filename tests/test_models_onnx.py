@@ -19,12 +19,6 @@ from models.text import reads_latin
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    """One embedder for the file: its weights take half a second to load."""
-    return OnnxEmbedder()
-
-
 @pytest.mark.anyio
 async def test_vectors_agree_with_the_float32_original(embedder: OnnxEmbedder) -> None:
     reference = np.load(EMBEDDED / "reference.npz")

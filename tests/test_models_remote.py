@@ -1,7 +1,7 @@
 """What servers tell of themselves, the forms of reranking, and choosing: protocol by protocol, over loopback."""
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import anyio
 import httpx2
@@ -14,14 +14,8 @@ from models.protocols import abilities_of, chooser
 from models.remote.client import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
 from models.remote.rerank import OpenAIReranker
-from tests.model_server import Remote, Said, model_server
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
+from pipeline.messages import Said
+from tests.support.model_server import Remote
 
 
 def _says(answer: object) -> Callable[[dict[str, object]], Response]:

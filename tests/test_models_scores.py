@@ -20,7 +20,7 @@ from models.remote.openai import OpenAIEmbedder
 from models.remote.rerank import OpenAIReranker
 from pipeline.embedding import CachedEmbedder
 from pipeline.scoring import CachedReranker
-from tests.model_server import Remote, model_server
+from tests.support.model_server import Remote, model_server
 
 
 class FileReranker:

@@ -18,9 +18,11 @@ from models.onnx import OnnxEmbedder
 from models.remote.client import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
 from models.remote.rerank import OpenAIReranker
-from tests.llama_reference import write_reranker
-from tests.model_server import Said
-from tests.real_servers import package_file, serving
+from pipeline.messages import Said
+from tests.support.llama_reference import write_reranker
+from tests.support.real_servers import package_file, serving
+
+pytestmark = pytest.mark.slow
 
 SCHEMA: dict[str, object] = {
     "type": "object",

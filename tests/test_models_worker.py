@@ -5,7 +5,6 @@ import select
 import signal
 import sys
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
@@ -21,10 +20,11 @@ from models.llama.placement import Device, Weights, fallen_back, place
 from models.memory import MemoryBudget
 from models.schema import bounded
 from models.worker import Limits
-from tests.llama_reference import Said, smol_weights, write_reranker
+from pipeline.messages import Said
 from tests.support import Clock
+from tests.support.llama_reference import smol_weights, write_reranker
+from tests.support.marks import needs_llama
 
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 GIGABYTE = 1_000_000_000
 LONG = [Said("user", "Write a long story about the sea.")]
 SHORT = [Said("user", "Once upon a time")]

@@ -18,8 +18,8 @@ from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import UNUSED_SECONDS, TreeOptions, find_tree, keep_tree
 from pipeline.raptor.write import write_shown
-from tests.raptor_pages import Author, chapters, page_of, prose
 from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
+from tests.support.raptor_pages import Author, chapters, page_of, prose
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:

@@ -20,12 +20,7 @@ from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
 from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
-from tests.raptor_pages import SUBJECTS, Author, Counting, assert_sound, chapters, page_of, prose
-
-
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder()
+from tests.support.raptor_pages import SUBJECTS, Author, Counting, assert_sound, chapters, page_of, prose
 
 
 async def built(

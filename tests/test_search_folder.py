@@ -102,12 +102,6 @@ def library(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """A store beside the library."""
-    return Store(tmp_path / "cache", size_limit=50_000_000, clock=time.time)
-
-
 @pytest.mark.parametrize(
     ("question", "name", "shown"),
     [

@@ -253,6 +253,9 @@ class Native:
         """Load the file and make its context where the placement says."""
         options = llama_cpp.llama_model_default_params()
         options.devices = ctypes.addressof(devices)
+        # Weights in AMX's own layout. GCC 12 drops most of the tile configuration that these kernels load, and the
+        # process ends with SIGSEGV at the first batch (ggml-org/llama.cpp, issue 20824 and pull request 26954).
+        options.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
         options.n_gpu_layers = self.placement.gpu_layers if self.placement.gpu_layers >= 0 else weights.layers + 1
         self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self.path), options)
         if not self._model:

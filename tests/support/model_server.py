@@ -1,12 +1,12 @@
 """A model server on loopback that answers as a test says: OpenAI's paths, and those that servers add of their own."""
 
 import json
+import math
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
 
 import anyio.to_thread
 import uvicorn
@@ -14,14 +14,6 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A chat message."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 @dataclass
@@ -79,3 +71,16 @@ def model_server() -> Iterator[Remote]:
         server.should_exit = True
         thread.join()
         listening.close()
+
+
+def listed(probabilities: Mapping[str, float]) -> Response:
+    """Return an answer of one token with the likeliest ones listed, as OpenAI's API documents it."""
+    rows = sorted(probabilities.items(), key=lambda item: -item[1])
+    top = [{"token": token, "logprob": math.log(value), "bytes": list(token.encode())} for token, value in rows]
+    choice = {
+        "index": 0,
+        "finish_reason": "length",
+        "message": {"role": "assistant", "content": rows[0][0]},
+        "logprobs": {"content": [{**top[0], "top_logprobs": top}]},
+    }
+    return JSONResponse({"object": "chat.completion", "choices": [choice]})

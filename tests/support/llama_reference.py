@@ -2,10 +2,8 @@
 
 import importlib
 import struct
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,14 +13,6 @@ from models.llama.model import LlamaGenerator
 
 ALIGNMENT = 32
 WIDTH = 384
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A chat message."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 def smol_weights() -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "examples" / "library"
 SHARED = ROOT.parent / "shared"
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
