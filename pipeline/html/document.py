@@ -10,7 +10,7 @@ from pipeline.documents import Document, Page
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean_parsed
 from pipeline.html.embedded import recover
-from pipeline.html.guard import MOST, bounded, parse
+from pipeline.html.guard import MAX_TAGS, parse
 from pipeline.html.metadata import Metadata, read_metadata
 from pipeline.html.opinion import find_metadata
 from pipeline.html.tree import Node, count_words, to_html
@@ -28,8 +28,7 @@ def read_document(page: Page) -> Document:
     `page.notes`. Never fails on markup: a page without visible text gives a document without blocks.
     """
     # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours grows into units.
-    source, is_cut = bounded(page.html)
-    top = parse(source)
+    top = parse(page.html)
     known = None if top is None else read_metadata(page.html, top)
     root = Node("html") if top is None else clean_parsed(top)
     del top
@@ -46,8 +45,8 @@ def read_document(page: Page) -> Document:
         if count_words(drawn_text) > GAIN * words:
             root, text, blocks = drawn, drawn_text, drawn_blocks
             notes = ("the text was read from the page's embedded data, since its markup is empty without scripts",)
-    if is_cut:
-        notes = (*notes, f"the page has more than {MOST:,} tags, and what stands behind them was not read")
+    if page.html.count("<") > MAX_TAGS:
+        notes = (*notes, f"the page has more than {MAX_TAGS:,} tags, and what stands behind them was not read")
     # 3. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
     if known is not None:
         silent = not (page.published or known.published)
