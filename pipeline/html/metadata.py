@@ -12,7 +12,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.embedded import Json, read_linked_data
+from pipeline.read.script_data import Json, linked_data
 
 _TITLES: Final = ("og:title", "twitter:title", "dc.title", "parsely-title", "sailthru.title")
 _AUTHORS: Final = (
@@ -78,7 +78,7 @@ def read_metadata(html: str, top: LexborNode) -> Metadata:
         top: Its parsed root (`guard.parse`).
     """
     said = _meta(top)
-    linked = [item for item in read_linked_data(html) if not _is_about_the_site(item)]
+    linked = linked_data(html)
     return Metadata(
         title=_title(top, said, linked),
         author=_author(top, said, linked),
@@ -98,19 +98,6 @@ def _meta(top: LexborNode) -> dict[str, str]:
         if name and content:
             said.setdefault(name.lower(), content)
     return said
-
-
-def _is_about_the_site(item: Mapping[str, Json]) -> bool:
-    kinds = item.get("@type")
-    names = {kinds} if isinstance(kinds, str) else set(map(str, kinds)) if isinstance(kinds, list) else set()
-    return bool(names) and names <= {
-        "Organization",
-        "WebSite",
-        "BreadcrumbList",
-        "Person",
-        "ImageObject",
-        "SiteNavigationElement",
-    }
 
 
 def _first(said: Mapping[str, str], names: tuple[str, ...]) -> str:
