@@ -201,7 +201,7 @@ async def _served(port: int) -> Sequence[Figure]:
         async with Client(server, mode="legacy") as client:
 
             async def fetch(url: str) -> None:
-                asked = {"urls": [url], "query": "lighthouse", "max_tokens": 500}
+                asked = {"sources": [url], "question": "lighthouse", "max_tokens": 500}
                 result = await client.call_tool("fetch_and_prune_html", asked)
                 assert not result.is_error, result.content
 

@@ -132,7 +132,7 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _local(args: argparse.Namespace) -> list[str]:
-    named = [*getattr(args, "sources", []), *getattr(args, "urls", [])]
+    named = getattr(args, "sources", [])
     return [name for name in named if "://" not in name and Path(name).expanduser().exists()]
 
 
@@ -144,7 +144,7 @@ def _folder_of(source: str) -> Path:
 def _arguments(args: argparse.Namespace) -> dict[str, object]:
     own = {"command", "set", "folder", "searxng", "json", "quiet", "html", "clustering"}
     return {
-        name: [_absolute(v) for v in value] if name in ("sources", "urls") else value
+        name: [_absolute(v) for v in value] if name == "sources" else value
         for name, value in vars(args).items()
         if name not in own and value is not None
     }
@@ -207,17 +207,17 @@ def _add_tools(command: CommandMaker) -> None:
     tools["research"].add_argument("question")
     tools["research"].add_argument("--max-pages", type=int)
     tools["research"].add_argument("--answer", action="store_const", const=True, help="let the generator answer too")
-    tools["search"].add_argument("query")
+    tools["search"].add_argument("question")
     tools["search"].add_argument("--max-results", type=int)
     tools["search"].add_argument("--language")
     tools["search"].add_argument("--rank", choices=["mixed", "snippet", "engine"])
     for name in ("research", "search"):
         tools[name].add_argument("--freshness", choices=["any", "day", "week", "month", "year"])
-    tools["fetch"].add_argument("urls", nargs="+", metavar="URL")
-    tools["fetch"].add_argument("--query")
+    tools["fetch"].add_argument("sources", nargs="+", metavar="URL")
+    tools["fetch"].add_argument("--question", "--query")
     tools["fetch"].add_argument("--format", choices=["html", "markdown", "text"])
     tools["fetch"].add_argument("--cursor")
-    tools["extract"].add_argument("request")
+    tools["extract"].add_argument("question")
     tools["raptor"].add_argument("question", help="what to ask; the word `tree` draws the tree instead")
     tools["raptor"].add_argument("--mode", choices=["guided", "collapsed", "traversal", "flat"])
     tools["raptor"].add_argument("--chunking", choices=["sentences", "idms"])

@@ -15,20 +15,21 @@ from mcp_types import INVALID_PARAMS, CallToolResult, Prompt, TextContent, Tool
 
 Json = dict[str, object]
 CLOSE: Final = 0.5
-"""Least similarity of a name that is offered for an unknown one; "urls" for "sources" is offered by meaning instead."""
+"""Least similarity of a name that is offered for an unknown one."""
 _MEANT: Final = {
-    "url": ("urls", "sources"),
-    "source": ("sources", "urls"),
-    "page": ("urls", "sources"),
-    "pages": ("urls", "sources"),
-    "q": ("query", "question", "request"),
-    "prompt": ("question", "request", "query"),
-    "query": ("question", "request"),
-    "question": ("query", "request"),
-    "limit": ("max_results", "max_tokens"),
-    "top_k": ("max_results",),
+    "query": "question",
+    "request": "question",
+    "q": "question",
+    "prompt": "question",
+    "urls": "sources",
+    "url": "sources",
+    "source": "sources",
+    "page": "sources",
+    "pages": "sources",
+    "limit": "max_results",
+    "top_k": "max_results",
 }
-"""Names that models guess, and what they meant by them."""
+"""Names that models guess or that tools had before 0.1, and the argument that they mean."""
 
 
 class CheckPrompts:
@@ -79,11 +80,18 @@ class CheckArguments:
         known = schema.get("properties")
         if not isinstance(given, Mapping) or not isinstance(known, Mapping):
             return await call_next(ctx)
+        given = {_argument(name, known, given): value for name, value in given.items()}
         for argument in given:
             if argument not in known:
                 return _refusal(f"{name} has no argument {argument!r}{_nearest(argument, known)}.")
         mended = _mended(given, known, schema.get("required"))
         return await call_next(replace(ctx, params={**ctx.params, "arguments": mended}))
+
+
+def _argument(name: str, known: Mapping[str, object], given: Mapping[str, object]) -> str:
+    """Return the argument that a name means: its own, or a usual other name of one that is not given."""
+    meant = _MEANT.get(name.lower(), name)
+    return name if name in known or meant not in known or meant in given else meant
 
 
 def _mended(given: Mapping[str, object], known: Mapping[str, object], required: object) -> Json:
@@ -101,8 +109,7 @@ def _mended(given: Mapping[str, object], known: Mapping[str, object], required: 
 
 def _nearest(argument: str, known: Mapping[str, object]) -> str:
     """Say which argument was probably meant, and which there are."""
-    meant = [name for name in _MEANT.get(argument.lower(), ()) if name in known][:1]
-    meant = meant or get_close_matches(argument.lower(), list(known), n=1, cutoff=CLOSE)
+    meant = get_close_matches(argument.lower(), list(known), n=1, cutoff=CLOSE)
     did = f"; did you mean {meant[0]!r}? Its" if meant else "; its"
     return f"{did} arguments are {', '.join(sorted(known))}"
 

@@ -35,7 +35,7 @@ async def read_page(handle: str, services: Services) -> str:
     if count_tokens(html) <= PAGE_TOKENS:
         return html
     kept = cut_to_tokens(html, PAGE_TOKENS - 60)
-    return f"{kept}\n<!-- cut; read the rest part by part with fetch_and_prune_html, urls=['{handle}'] -->"
+    return f"{kept}\n<!-- cut; read the rest part by part with fetch_and_prune_html, sources=['{handle}'] -->"
 
 
 async def read_tree(handle: str, services: Services) -> str:

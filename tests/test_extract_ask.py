@@ -260,9 +260,9 @@ async def test_a_model_behind_a_server_has_its_say_through_the_tool(
     remote.will("/chat/completions", _takes("no such words"))
     settings = {"allow_loopback": "true", "embedder": "none", "generator": generator, "extractor": "lines"}
     async with connect(**settings) as client:
-        doubted = await client.call_tool("extract_relevant", {"request": ASKED, "sources": [url]})
+        doubted = await client.call_tool("extract_relevant", {"question": ASKED, "sources": [url]})
         remote.will("/chat/completions", _takes("1,899"))
-        agreed = await client.call_tool("extract_relevant", {"request": ASKED, "sources": [url]})
+        agreed = await client.call_tool("extract_relevant", {"question": ASKED, "sources": [url]})
     assert doubted.structured_content is not None
     assert doubted.structured_content["verdict"] == "unsure"
     assert "No passage clearly answers" in text_of(doubted)

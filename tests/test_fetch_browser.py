@@ -386,7 +386,9 @@ async def test_a_tool_answers_from_a_page_that_scripts_fill(chromium: Path, conn
     url = site.put("/ferry", f"{SHELL}<script>{FILL} '<h1>Ferry</h1><p>{text}</p>'</script>")
     settings = {"allow_loopback": "true", "embedder": "none", "browser": str(chromium)}
     async with connect(**settings) as client:
-        result = await client.call_tool("fetch_and_prune_html", {"urls": [url], "query": "When does the ferry leave?"})
+        result = await client.call_tool(
+            "fetch_and_prune_html", {"sources": [url], "question": "When does the ferry leave?"}
+        )
     assert "at nine every morning" in text_of(result)
 
 

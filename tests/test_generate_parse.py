@@ -129,7 +129,7 @@ async def test_real_weights_parse_a_request_in_one_constrained_answer(smol: Llam
 async def test_a_generator_without_time_leaves_the_rules_and_the_answer_says_so(connect: Connect, shared: Path) -> None:
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
     async with connect(generator=f"llama:{weights}") as client:
-        result = await client.call_tool("search_web", {"query": "ferry timetable Sunday"})
+        result = await client.call_tool("search_web", {"question": "ferry timetable Sunday"})
     assert not result.is_error
     assert result.structured_content is not None
     # 512 tokens of context do not hold the prompt.

@@ -207,7 +207,7 @@ async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
 @needs_llama
 async def test_the_tool_tells_which_generator_scored(connect: Connect, shared: Path) -> None:
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
-    call = {"urls": [str(LIBRARY / "ferry-timetable.html")], "query": "first Sunday departure", "max_tokens": 600}
+    call = {"sources": [str(LIBRARY / "ferry-timetable.html")], "question": "first Sunday departure", "max_tokens": 600}
     async with connect(generator=f"llama:{weights}", seconds="90", pruner="any") as client:
         result = await client.call_tool("fetch_and_prune_html", call)
     async with connect() as client:

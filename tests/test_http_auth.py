@@ -79,7 +79,7 @@ async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -
             refused = await http.post(f"{url}/mcp", headers=ACCEPT, json=LIST)
         assert refused.headers["WWW-Authenticate"].startswith("Bearer")
         async with caller(url, "second-secret") as client:
-            answer = await client.call_tool("search_web", {"query": "ferry timetable"})
+            answer = await client.call_tool("search_web", {"question": "ferry timetable"})
         assert "erry" in text_of(answer)
 
 

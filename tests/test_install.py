@@ -80,7 +80,7 @@ async def test_the_entry_starts_a_server_that_answers_from_any_folder(install: R
     entry = read(home / FILES["cursor"])["mcpServers"]["winnow"]
     parameters = StdioServerParameters(command=entry["command"], args=entry["args"], env=entry["env"], cwd=tmp_path)
     async with Client(parameters) as client:
-        result = await client.call_tool("search_web", {"query": "ferry timetable"})
+        result = await client.call_tool("search_web", {"question": "ferry timetable"})
     assert "erry" in text_of(result)
 
 

@@ -228,9 +228,9 @@ def test_a_signal_ends_the_server_at_once_even_in_the_middle_of_a_call(
 async def test_the_sdks_client_calls_every_tool_over_stdio(cache_folder: Path, mode: str) -> None:
     page = str(LIBRARY / "ferry-timetable.html")
     calls: dict[str, dict[str, object]] = {
-        "search_web": {"query": "ferry timetable"},
-        "fetch_and_prune_html": {"urls": [page], "query": "Sunday"},
-        "extract_relevant": {"request": "When is the first ferry on Sundays?", "sources": [page]},
+        "search_web": {"question": "ferry timetable"},
+        "fetch_and_prune_html": {"sources": [page], "question": "Sunday"},
+        "extract_relevant": {"question": "When is the first ferry on Sundays?", "sources": [page]},
         "raptor_query": {"question": "When is the first ferry on Sundays?", "sources": [page]},
         "research": {"question": "When is the first ferry on Sundays?"},
     }

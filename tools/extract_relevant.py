@@ -39,7 +39,7 @@ class ExtractRelevantResult(BaseModel):
 
 
 async def extract_relevant(
-    request: Annotated[str, Field(description="The question, or what to look for.", min_length=1, max_length=2000)],
+    question: Annotated[str, Field(description="The question, or what to look for.", min_length=1, max_length=2000)],
     sources: Annotated[
         list[str],
         Field(description="URLs, files, folders, or handles.", min_length=1, max_length=50),
@@ -47,14 +47,14 @@ async def extract_relevant(
     ctx: ToolContext,
     max_tokens: Annotated[int, Field(description="Token budget.", ge=100, le=20000)] = 1000,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
-    """Return the sentences of given pages or files that answer a request, word for word and cited, or that none does.
+    """Return the sentences of given pages or files that answer a question, word for word and cited, or that none does.
 
     Without known sources use research; for a very long document raptor_query.
     """
     services, report = services_of(ctx), reporter(ctx)
     loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
     extraction = await extract(
-        request,
+        question,
         loaded.documents,
         embedder=services.embedder,
         reranker=services.reranker,
@@ -63,7 +63,7 @@ async def extract_relevant(
     sheet, assembled = await in_thread(_sheet, loaded, extraction, max_tokens)
     following = repeated(ctx, TOOL, loaded.failures)
     if extraction.verdict == "none":
-        following.append(Next(tool="research", arguments={"question": request}))
+        following.append(Next(tool="research", arguments={"question": question}))
     elif assembled.left_out:
         following.extend(larger(ctx, TOOL, max_tokens))
     write_next(sheet, following, ctx)

@@ -68,15 +68,15 @@ class FetchAndPruneResult(BaseModel):
 
 
 async def fetch_and_prune_html(
-    urls: Annotated[
+    sources: Annotated[
         list[str], Field(description="1 to 20 URLs, file paths or page handles.", min_length=1, max_length=20)
     ],
     ctx: ToolContext,
-    query: Annotated[str, Field(description="What to look for; empty reads from the top.", max_length=2000)] = "",
+    question: Annotated[str, Field(description="What to look for; empty reads from the top.", max_length=2000)] = "",
     max_tokens: Annotated[
         int,
         Field(
-            description="Token budget over all pages; 0 chooses by the query.",
+            description="Token budget over all pages; 0 chooses by the question.",
             ge=0,
             le=20000,
         ),
@@ -88,7 +88,7 @@ async def fetch_and_prune_html(
     ] = False,
     cursor: Annotated[str, Field(description="next_cursor of the last answer.", max_length=64)] = "",
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
-    """Fetch pages (HTML, PDF, DOCX, Markdown, text) and return the parts that bear on query, within max_tokens.
+    """Fetch pages (HTML, PDF, DOCX, Markdown, text) and return the parts that bear on question, within max_tokens.
 
     Tables keep their header rows, parts their headings. For more, repeat the call with the cursor of the answer. Not
     for finding pages: use search_web or research.
@@ -99,9 +99,9 @@ async def fetch_and_prune_html(
             hint=f"Set max_tokens to {LEAST} or more, or leave it out.",
         )
     services, report = services_of(ctx), reporter(ctx)
-    key = _key(list(urls), query, max_tokens, format, references)
+    key = _key(list(sources), question, max_tokens, format, references)
     part = _part(cursor, key)
-    loaded = await load_sources(urls, services, seconds=services.seconds * FETCH_SHARE, report=report)
+    loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
     mark = new_mark()
     heads = [_head(number, document) for number, document in enumerate(loaded.documents, start=1)]
     frame = sum(count_tokens(f"{head}\n{framed('.', mark)}") for head in heads) + count_tokens(notice(mark))
@@ -111,7 +111,7 @@ async def fetch_and_prune_html(
     # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md): only on request.
     scoring = writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
     scorer = path_scorer(scoring, loaded.documents, seconds=services.seconds * SCORE_SHARE)
-    pruned = await prune(loaded.documents, query, options=options, embedder=services.embedder, finer=scorer)
+    pruned = await prune(loaded.documents, question, options=options, embedder=services.embedder, finer=scorer)
     next_cursor = f"{part + 1}.{key}" if pruned.parts_left else ""
     most = max_tokens or pruned.budget + frame + FOOT_TOKENS
     following = _following(loaded, pruned, next_cursor, ctx)
@@ -135,7 +135,7 @@ def _part(cursor: str, key: str) -> int:
     if of != key or not number.isdigit():
         raise UsageError(
             f"The cursor {cursor!r} belongs to another call.",
-            hint="Repeat the call with the same urls, query, max_tokens and format, or leave cursor empty.",
+            hint="Repeat the call with the same sources, question, max_tokens and format, or leave cursor empty.",
         )
     return int(number)
 

@@ -63,7 +63,7 @@ class SearchWebResult(BaseModel):
 
 
 async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its schema
-    query: Annotated[
+    question: Annotated[
         str,
         Field(description="What to find, in any language.", min_length=1, max_length=2000),
     ],
@@ -88,15 +88,15 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     """Search the web (or the user's folders) for pages, ranked by how well they answer.
 
     For evidence on a question use research instead. To read a page found here pass its handle to fetch_and_prune_html.
-    Put times into freshness, not into the query.
+    Put times into freshness, not into the question.
     """
     filters = SearchQuery(
         "", since=_day(after), until=_day(before), region=region, site=_host(site), safe=safe_search, page=page
     )
-    wanted = Wanted(query, max_results, freshness, language, rank, filters=filters)
+    wanted = Wanted(question, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
     sheet, shown = _sheet(gathered, max_tokens)
-    following = [*_top(gathered, query), *repeated(ctx, TOOL, gathered.failures)]
+    following = [*_top(gathered, question), *repeated(ctx, TOOL, gathered.failures)]
     if shown < len(gathered.ranked):
         following.extend(larger(ctx, TOOL, max_tokens))
     elif len(gathered.ranked) >= max_results and page < MOST_PAGES:
@@ -106,10 +106,10 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     return answer(sheet.text, _data(gathered, following, sheet.tokens))
 
 
-def _top(gathered: Gathered, query: str) -> list[Next]:
+def _top(gathered: Gathered, question: str) -> list[Next]:
     """The call that reads the best page, by its handle where it was read already."""
     urls = [_handle(gathered, best) or best.result.url for best in gathered.ranked[:1]]
-    return [Next(tool="fetch_and_prune_html", arguments={"urls": urls, "query": query})] if urls else []
+    return [Next(tool="fetch_and_prune_html", arguments={"sources": urls, "question": question})] if urls else []
 
 
 def _day(value: str) -> str:
