@@ -11,8 +11,7 @@ from pipeline.documents import Block, Document, Page
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
-from pipeline.html.metadata import Metadata, read_metadata
-from pipeline.html.opinion import find_metadata
+from pipeline.html.metadata import Metadata, find_metadata, read_metadata
 from pipeline.html.tree import Node, text_of, to_html
 from pipeline.read.script_data import script_texts
 from pipeline.read.shell import may_stand_for, shows_little

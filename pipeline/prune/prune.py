@@ -16,7 +16,6 @@ import numpy as np
 from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document
-from pipeline.html.opinion import with_second_opinion
 from pipeline.prune.budget import UNASKED, choose_budget
 from pipeline.prune.candidates import candidates_of
 from pipeline.prune.forms import Form
@@ -117,12 +116,11 @@ async def prune(
         )
     if options.method == "paper":
         return await _prune_as_printed(documents, query, options, embedder, finer)
-    # 1. Cut the pages into pieces and score them; without a query a second reader is asked what is main text.
+    # 1. Cut the pages into pieces and score them.
     if query.strip():
         candidates = await candidates_of(documents, language=_language(documents))
         pieces, values = candidates.pieces, await score(candidates, query, embedder=embedder)
     else:
-        documents = await in_thread(with_second_opinion, documents)
         pieces = await in_thread(cut_pieces, documents)
         values = reading_order(pieces)
     # 2. With a scorer of finer blocks, hear it.
