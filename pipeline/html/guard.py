@@ -20,7 +20,7 @@ from pipeline.work import check_cancelled
 
 MAX_OPEN: Final = 10_000
 """Start tags; nesting them all takes Lexbor 0.5 s. Three of 495 real pages have more, at most 11,500."""
-MAX_ATTRIBUTES: Final = 20_000
+MAX_ATTRIBUTES: Final = 2 * MAX_OPEN
 """Attributes of one tag, or as much work in several (it grows with their squares); they take 0.7 s."""
 MAX_TAGS: Final = 450_000
 """Tags behind which a page is not read; so many take 1.9 s and 250 MB. Also the most nodes that open formatting
@@ -85,7 +85,8 @@ def _is_harmless(source: bytes) -> bool:
     roots = [tag for tag in gathering if tag[1:5].lower() in _ROOTS]
     if (len(gathering) - len(roots)) * found > MAX_TAGS:
         return False
-    return _attribute_work(source, roots) <= MAX_ATTRIBUTES**2
+    # Names of their own take three characters and more, on average, so that a small page has no room for many.
+    return len(source) < 3 * MAX_ATTRIBUTES or _attribute_work(source, roots) <= MAX_ATTRIBUTES**2
 
 
 def _attribute_work(source: bytes, roots: Collection[bytes]) -> int:
