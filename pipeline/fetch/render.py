@@ -14,7 +14,7 @@ from pipeline.fetch.browser import Browser
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.subresources import Given, Subresources
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.shell import MAY_NEED_BROWSER, NEEDS_BROWSER
+from pipeline.read.shell import MAY_NEED_BROWSER
 from pipeline.work import in_thread
 
 RENDERED: Final = "the page was rendered by a browser, its scripts run"
@@ -52,7 +52,7 @@ async def page_of(raw: Raw, renderer: Renderer | None, *, seconds: float) -> Pag
         plain = await in_thread(to_page, raw, seconds=seconds)
     except NeedsBrowser as e:
         empty = e
-    if plain is not None and not {MAY_NEED_BROWSER, NEEDS_BROWSER}.intersection(plain.notes):
+    if plain is not None and MAY_NEED_BROWSER not in plain.notes:
         return plain
     failure: SourceError | None = None
     if renderer is not None:

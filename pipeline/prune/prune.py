@@ -19,7 +19,6 @@ from pipeline.documents import Document, Reading
 from pipeline.evidence.assemble import LISTED, SMALLEST, UNASKED, WORTH, fill
 from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
-from pipeline.html.opinion import with_second_opinion
 from pipeline.prune.forms import Form
 from pipeline.prune.generate import PathRanking, rank_finer, spread_scores
 from pipeline.prune.paper import BlockScorer, PaperBlocks, keep_within, kept_units, paper_blocks
@@ -125,7 +124,6 @@ async def prune(
     if options.method == "paper":
         return await _prune_as_printed(documents, question, options, embedder, finer)
     if not question:
-        documents = await in_thread(with_second_opinion, documents)
         reading = await in_thread(_reading_order, documents)
         budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
         return await in_thread(_fill_parts, documents, reading, replace(options, max_tokens=budget), open_end=False)
