@@ -5,7 +5,7 @@ CPU work without a network; call it with `pipeline.work.in_thread`. Not for: get
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from errors import NeedsBrowser, SourceUnreadable
@@ -109,11 +109,7 @@ def _convert(raw: Raw, kind: str, seconds: float) -> Converted:
         return docx_to_html(raw.body)
     decoded = decode(raw.body, content_type=raw.content_type)
     made = _convert_text(raw, decoded.text.replace("\x00", ""), kind)
-    if not decoded.note:
-        return made
-    return Converted(
-        made.html, made.title, made.language, made.author, made.published, (f"encoding: {decoded.note}", *made.notes)
-    )
+    return replace(made, notes=(f"encoding: {decoded.note}", *made.notes)) if decoded.note else made
 
 
 def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
@@ -124,14 +120,12 @@ def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
     from pipeline.read import text as texts  # noqa: PLC0415  as in `_convert`
 
     made: Converted | None = None
-    if kind == sniff.FEED:
-        from pipeline.read.feed import feed_to_html  # noqa: PLC0415  as in `_convert`
+    if kind in {sniff.FEED, sniff.XML}:
+        from pipeline.read import xml  # noqa: PLC0415  as in `_convert`
 
-        made = feed_to_html(raw.body) or texts.xml_to_html(raw.body, text)
-    elif kind == sniff.XML:
-        made = texts.xml_to_html(raw.body, text)
+        made = (xml.feed_to_html(raw.body) if kind == sniff.FEED else None) or xml.xml_to_html(raw.body)
     elif kind in {sniff.JSON, sniff.JSON_LINES}:
-        made = (texts.json_to_html(text) if kind == sniff.JSON else None) or texts.json_lines_to_html(text)
+        made = texts.json_to_html(text)
     elif kind == sniff.MARKDOWN:
         made = texts.markdown_to_html(text)
     elif kind == sniff.CSV:

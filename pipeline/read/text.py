@@ -1,6 +1,6 @@
-"""Markdown, plain text, JSON, CSV and XML to HTML that a person could read.
+"""Markdown, plain text, JSON and CSV to HTML that a person could read.
 
-Not for: feeds (`pipeline/read/feed.py`), nor finding out which of these a text is (`pipeline/read/sniff.py`).
+Not for: XML (`pipeline/read/xml.py`), nor finding out which of these a text is (`pipeline/read/sniff.py`).
 """
 
 import csv
@@ -12,13 +12,9 @@ from typing import Final
 
 from markdown_it import MarkdownIt
 
-from pipeline.read.converted import Converted, escape, whole_page
-from pipeline.read.xml import Element, local_name, parse_xml
+from pipeline.read.converted import DEEPEST, MAX_ITEMS, Converted, escape, whole_page
 from pipeline.work import check_cancelled
 
-_MAX_ROWS: Final = 20_000
-"""Rows of a CSV table, and values of a JSON document, that are written out; a note tells of the rest."""
-_MAX_DEPTH: Final = 40
 _MAX_MARKDOWN: Final = 5_000_000
 """Characters; markdown-it needs about 1 s a million."""
 _CODE_LINE: Final = re.compile(
@@ -82,38 +78,22 @@ def _plain_block(lines: list[str]) -> str:
 
 
 def json_to_html(text: str) -> Converted | None:
-    """Return a JSON document as nested lists of `name: value`, or None when the text is not JSON."""
+    """Return a JSON document, or one JSON value a line, as nested lists of `name: value`; None for no JSON."""
+    value: object
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    writer = _JsonWriter()
-    writer.write(value, 0)
-    title = (
-        next((value[k] for k in ("title", "name", "headline") if isinstance(value.get(k), str)), "")
-        if isinstance(value, dict)
-        else ""
-    )
-    notes = (f"JSON: cut after {_MAX_ROWS} values",) if writer.cut else ()
-    return Converted(whole_page("".join(writer.parts), title=title), title, notes=notes)
-
-
-def json_lines_to_html(text: str) -> Converted | None:
-    """Return a file of one JSON value a line, or None when a line is not JSON."""
-    values = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
+        lines = [line for line in text.splitlines() if line.strip()]
         try:
-            values.append(json.loads(line))
+            value = [json.loads(line) for line in lines[:MAX_ITEMS]]
         except (ValueError, RecursionError):
             return None
-        if len(values) >= _MAX_ROWS:
-            break
     writer = _JsonWriter()
-    writer.write(values, 0)
-    notes = (f"JSON: cut after {_MAX_ROWS} values",) if writer.cut or len(values) >= _MAX_ROWS else ()
-    return Converted(whole_page("".join(writer.parts)), notes=notes)
+    writer.write(value, 0)
+    names = [value.get(key) for key in ("title", "name", "headline")] if isinstance(value, dict) else []
+    title = next((name for name in names if isinstance(name, str)), "")
+    notes = (f"JSON: cut after {MAX_ITEMS} values",) if writer.cut else ()
+    return Converted(whole_page("".join(writer.parts), title=title), title, notes=notes)
 
 
 class _JsonWriter:
@@ -126,14 +106,14 @@ class _JsonWriter:
 
     def write(self, value: object, depth: int) -> None:
         self.count += 1
-        if self.count > _MAX_ROWS or depth > _MAX_DEPTH:
+        if self.count > MAX_ITEMS or 2 * depth > DEEPEST:  # a level is a list and its item
             self.cut = True
         elif isinstance(value, dict):
             self._write_list([(str(name), inner) for name, inner in value.items()], depth)
         elif isinstance(value, list):
             self._write_list([("", inner) for inner in value], depth)
         else:
-            self.parts.append(escape(_scalar(value)))
+            self.parts.append(escape(value if isinstance(value, str) else json.dumps(value)))
 
     def _write_list(self, pairs: list[tuple[str, object]], depth: int) -> None:
         if self.count % 500 == 0:
@@ -148,12 +128,6 @@ class _JsonWriter:
         self.parts.append("</ul>\n")
 
 
-def _scalar(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value)
-
-
 def csv_to_html(text: str) -> Converted:
     """Return a table, its first row as the header; the separator is the likeliest of comma, tab and semicolon."""
     first = text.split("\n", 1)[0]
@@ -162,38 +136,11 @@ def csv_to_html(text: str) -> Converted:
     notes: tuple[str, ...] = ()
     try:
         for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=separator)):
-            if number > _MAX_ROWS:
-                notes = (f"CSV: cut after {_MAX_ROWS} rows",)
+            if number > MAX_ITEMS:
+                notes = (f"CSV: cut after {MAX_ITEMS} rows",)
                 break
             cell = "td" if number else "th"
             rows.append("<tr>" + "".join(f"<{cell}>{escape(value)}</{cell}>" for value in row) + "</tr>")
     except csv.Error:
         return plain_to_html(text)
     return Converted(whole_page("<table>\n" + "\n".join(rows) + "\n</table>"), notes=notes)
-
-
-def xml_to_html(body: bytes, text: str) -> Converted:
-    """Return the texts of an XML document, one paragraph an element that has text of its own."""
-    root = parse_xml(body)
-    if root is None:
-        return plain_to_html(text)
-    title = ""
-    parts: list[str] = []
-    for number, element in enumerate(root.iter()):
-        if number % 1000 == 0:
-            check_cancelled()
-        own = _own_text(element)
-        name = local_name(element)
-        if not own or not name:
-            continue
-        if name == "title":
-            title = title or own
-            parts.append(f"<h2>{escape(own)}</h2>")
-        else:
-            parts.append(f"<p>{escape(own)}</p>")
-    return Converted(whole_page("\n".join(parts), title=title), title)
-
-
-def _own_text(element: Element) -> str:
-    texts = [element.text or "", *(getattr(child, "tail", None) or "" for child in element)]
-    return " ".join(" ".join(texts).split())
