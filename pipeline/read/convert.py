@@ -13,7 +13,7 @@ from pipeline.documents import Page
 from pipeline.read import sniff
 from pipeline.read.charset import decode
 from pipeline.read.converted import Converted, Unreadable
-from pipeline.read.shell import NeedsScripts, look_at, look_at_rendered
+from pipeline.read.shell import NeedsScripts, look_at
 from pipeline.text.tokens import count_tokens
 from pipeline.work import check_cancelled
 
@@ -115,8 +115,7 @@ def _convert(raw: Raw, kind: str, seconds: float) -> Converted:
 def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
     """Return text of one of our types as HTML; what is not what it claims to be is read as plain text."""
     if kind == sniff.HTML:
-        looked = look_at_rendered(text) if raw.rendered else look_at(text)
-        return Converted(looked.html, looked.title, looked.language, notes=looked.notes)
+        return look_at(text, rendered=raw.rendered)
     from pipeline.read import text as texts  # noqa: PLC0415  as in `_convert`
 
     made: Converted | None = None

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from pipeline.read.converted import Unreadable, whole_page
+from pipeline.read.converted import Converted, Unreadable, whole_page
 from pipeline.read.script_data import ScriptData
 from pipeline.work import check_cancelled
 
@@ -37,27 +37,18 @@ _SILENT: Final = {"script", "style", "template", "noscript", "svg", "iframe", "o
 _CLOSING: Final = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in _SILENT}
 _LANG: Final = re.compile(r"""\b(?:xml:)?lang\s{0,3}=\s{0,3}["']?\s{0,3}([A-Za-z]{2})(?![A-Za-z])""", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:-]{0,40}")
-_TAG_LOOK: Final = 2000
-"""Characters of a tag in which its attributes are looked for."""
 
 
 class NeedsScripts(Unreadable):
     """There is no text to read before scripts have run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What a look at an HTML page found."""
+def look_at(html: str, *, rendered: bool = False) -> Converted:
+    """Return an HTML page with its title and language, or the data in its scripts where the page itself is a shell.
 
-    html: str
-    """The page, or what JSON-LD gave instead."""
-    title: str = ""
-    language: str = ""
-    notes: tuple[str, ...] = ()
-
-
-def look_at(html: str) -> Looked:
-    """Return an HTML page with its title and language, or its JSON-LD where the page itself is a shell.
+    Args:
+        html: The page.
+        rendered: Whether its scripts have run in a browser, so that there is nothing to be had beyond what it shows.
 
     Raises:
         NeedsScripts: It is empty until its scripts run, and carries no data that could stand for it.
@@ -65,32 +56,23 @@ def look_at(html: str) -> Looked:
     """
     scan = _Scan(html)
     scan.run()
+    if rendered:
+        if scan.letters == 0:
+            raise Unreadable("it shows no text even after its scripts have run in a browser")
+        return Converted(html, scan.title, scan.language)
     shell = scan.letters < _FEW_LETTERS and scan.has_scripts and (scan.is_shell_form or scan.letters == 0)
     if scan.letters > 0 and not shell:
         notes = (MAY_NEED_BROWSER,) if scan.has_empty_root() else ()
-        return Looked(html, scan.title, scan.language, notes)
+        return Converted(html, scan.title, scan.language, notes=notes)
     recovered = scan.data.as_html()
     if recovered:
         page = whole_page(recovered, title=scan.title, language=scan.language)
-        return Looked(page, scan.title, scan.language, (NEEDS_BROWSER,))
+        return Converted(page, scan.title, scan.language, notes=(NEEDS_BROWSER,))
     if shell and scan.letters >= _NO_LETTERS:
-        return Looked(html, scan.title, scan.language, (MAY_NEED_BROWSER,))
+        return Converted(html, scan.title, scan.language, notes=(MAY_NEED_BROWSER,))
     if shell:
         raise NeedsScripts(f"it is an empty page that scripts fill in a browser (needs JavaScript); {scan.found()}")
     raise Unreadable("it is a page without visible text")
-
-
-def look_at_rendered(html: str) -> Looked:
-    """Return a page as a browser left it, with its title and language.
-
-    Raises:
-        Unreadable: There is no visible text, even now.
-    """
-    scan = _Scan(html)
-    scan.run()
-    if scan.letters == 0:
-        raise Unreadable("it shows no text even after its scripts have run in a browser")
-    return Looked(html, scan.title, scan.language)
 
 
 @dataclass(slots=True)
@@ -155,7 +137,7 @@ class _Scan:
         if name_match is None:
             return end + 1
         name = name_match.group().lower()
-        tag = self.html[start : min(end + 1, start + _TAG_LOOK)]
+        tag = self.html[start : min(end + 1, start + 2000)]
         if name == "html" and not self.language:
             lang = _LANG.search(tag)
             self.language = lang.group(1).lower() if lang else ""
