@@ -22,11 +22,10 @@ import pytest
 
 from cache.stores import open_stores
 from errors import NeedsBrowser, UsageError
-from pipeline.fetch.browser import FLAGS, Browser, find_browser
+from pipeline.fetch.browser import FLAGS, Browser, RenderLimits, find_browser
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, UNSETTLED
-from pipeline.fetch.subresources import RenderLimits
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
 from tests.test_fetch_server import WORDS, Reply, open_site

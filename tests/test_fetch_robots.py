@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import AddressRefused
-from pipeline.fetch.http_cache import lifetime, validators
+from pipeline.fetch.answer import lifetime, retry_after, validators
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.robots import Rules, parse_robots, product_token
-from pipeline.fetch.status import retry_after
 from tests.test_fetch_server import LOOPBACK, Reply, failure_of, open_local, open_site
 
 ROBOTS = """

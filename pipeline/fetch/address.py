@@ -9,7 +9,7 @@ import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
@@ -75,6 +75,11 @@ class Target:
     """As it will be resolved: lower case, ASCII, without brackets."""
     port: int
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port in one."""
+        return f"{self.url.scheme}://{self.host}:{self.port}"
+
 
 def check_url(url: str, limits: FetchLimits) -> Target:
     """Return the parts of a web address whose form is allowed; names are not resolved yet.
@@ -116,9 +121,9 @@ def _parse(url: str) -> httpx2.URL:
 def _check_host(url: str, host: str, limits: FetchLimits) -> None:
     """Refuse hosts that are numbers in disguise, and what names this machine."""
     name = host.rstrip(".")
-    literal = _literal(name)
-    if literal is not None:
-        reason = refusal(literal, limits)
+    address = literal(name)
+    if address is not None:
+        reason = refusal(address, limits)
         if reason:
             raise _refused(url, f"{name} is no public address ({reason})", _HINT_PRIVATE)
         return
@@ -138,11 +143,12 @@ def check_name(host: str) -> None:
         AddressRefused: It has no dot, or an ending that the public name system does not have.
     """
     name = host.rstrip(".").lower()
-    if _literal(name) is None and ("." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))):
+    if literal(name) is None and ("." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))):
         raise AddressRefused(f"{host} is no public name.", source=host, hint=_HINT_PRIVATE)
 
 
-def _literal(name: str) -> Address | None:
+def literal(name: str) -> Address | None:
+    """Return the address that a host is written as, None for a name."""
     try:
         return ip_address(name)
     except ValueError:
@@ -182,7 +188,7 @@ def translated(address: IPv6Address, prefix: IPv6Network) -> IPv4Address:
 
 def is_inner(address: Address, limits: FetchLimits) -> bool:
     """Return whether an address is allowed as an exception only: loopback, or a network that an operator allowed."""
-    return refusal(address, replace(limits, allow_loopback=False, allowed_networks=())) != ""
+    return refusal(address, limits.public_only()) != ""
 
 
 _lookups: Final = threading.BoundedSemaphore(_RESOLVERS)
@@ -219,9 +225,9 @@ async def checked_addresses(host: str, port: int, limits: FetchLimits, resolve: 
         AddressRefused: The name resolves to a forbidden address.
         SourceUnavailable: The name does not resolve.
     """
-    literal = _literal(host.rstrip("."))
+    written = literal(host.rstrip("."))
     try:
-        texts = [str(literal)] if literal is not None else list(await resolve(host, port))
+        texts = [str(written)] if written is not None else list(await resolve(host, port))
         addresses = list(dict.fromkeys(ip_address(text.partition("%")[0]) for text in texts))
     except (OSError, UnicodeError, ValueError) as e:
         raise SourceUnavailable(

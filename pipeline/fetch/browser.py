@@ -2,8 +2,8 @@
 
 The extra `browser`. A page's scripts are a stranger's program, so the browser has no network: its only proxy is a port
 on which nothing answers and every name is unknown to it, and each request that Playwright sees is answered by
-`pipeline/fetch/subresources.py` or refused. What Playwright does not see (sockets, WebRTC, prefetches) finds no road.
-One browser process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
+`pipeline/fetch/render.py` or refused. What Playwright does not see (sockets, WebRTC, prefetches) finds no way out. One
+browser process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
 (`pipeline/fetch/render.py`), nor logging in, clicking or taking pictures.
 """
 
@@ -14,7 +14,7 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,6 @@ import anyio
 from anyio.abc import TaskGroup
 
 from errors import MissingExtra, SourceTimeout, SourceUnavailable, UsageError
-from pipeline.fetch.subresources import Given, RenderLimits, Subresources, Wanted
 from pipeline.work import in_thread
 
 if TYPE_CHECKING:
@@ -52,11 +51,6 @@ FLAGS: Final = (
 """With a proxy that nobody answers: no connection, no datagram and no look-up leaves the browser."""
 _NO_SOCKETS: Final = """for (const name of
   ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'SharedWorker']) delete globalThis[name];"""
-_POLL_SECONDS: Final = 0.1
-_QUIET_POLLS: Final = 4
-"""Looks in a row that find the same amount of text and no request under way; an empty page gets three times as many."""
-_LAST_SECONDS: Final = 1.0
-"""Kept at the end of the deadline for writing out what is there by then."""
 _CLOSE_SECONDS: Final = 3.0
 _WORLD: Final = "winnow"
 _HOME: Final = "winnow-browser-"
@@ -82,6 +76,55 @@ _WRITE: Final = """(() => {
 
 
 @dataclass(frozen=True, slots=True)
+class RenderLimits:
+    """What one page may cost in the browser."""
+
+    seconds: float = 8.0
+    """From the start of the browser to the page's HTML. Starting takes about 1.2 s."""
+    last_seconds: float = 1.0
+    """Of these, kept for writing out what is there at the end."""
+    quiet_seconds: float = 0.4
+    """Without new text and without a request under way, after which a page is done; an empty page gets three times as
+    many."""
+    requests: int = 150
+    """A news page asks for 40 to 120 scripts, styles and data; what comes after these is refused."""
+    bytes: int = 20_000_000
+    """Of all answers together, unpacked."""
+    post: int = 100_000
+    """Bytes that the page may send in one request."""
+    html: int = 5_000_000
+    """Characters of the page as it stands at the end."""
+    at_once: int = 2
+    """Browsers at a time; each takes 150 to 300 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One request of the page."""
+
+    url: str
+    method: str
+    kind: str
+    """The browser's word for it: document, script, xhr, image, …"""
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The answer to one request."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case names."""
+    body: bytes
+
+
+Answers = Callable[[Wanted], Awaitable[Given | None]]
+"""Answers a request of the page; None where it is refused or cannot be had."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rendered:
     """A page as it stood when it was quiet, or when its time was up."""
 
@@ -90,9 +133,6 @@ class Rendered:
     """Where it stood then: scripts may have led to another page of the same site."""
     settled: bool
     """False when the page was still at work."""
-    asked: int
-    """Requests that it made."""
-    refused: int
     left_for: str = ""
     """Where its scripts lead, empty for a page that stays."""
 
@@ -136,7 +176,7 @@ class Browser:
         self.caps = caps or RenderLimits()
         self._places = anyio.Semaphore(self.caps.at_once)
 
-    async def render(self, page: Given, url: str, answers: Subresources) -> Rendered:
+    async def render(self, page: Given, url: str, answers: Answers) -> Rendered:
         """Return a page after its scripts have run.
 
         Args:
@@ -166,8 +206,8 @@ class Browser:
             hint="Use another source.",
         )
 
-    async def _in_time(self, page: Given, url: str, answers: Subresources) -> Rendered:
-        ends = anyio.current_time() + self.caps.seconds - _LAST_SECONDS
+    async def _in_time(self, page: Given, url: str, answers: Answers) -> Rendered:
+        ends = anyio.current_time() + self.caps.seconds - self.caps.last_seconds
         rendered: Rendered | None = None
         failure: Exception | None = None
         async with _started(self._executable) as context, anyio.create_task_group() as group:
@@ -190,7 +230,7 @@ class Browser:
         # 2. the page, until it is quiet
         with anyio.move_on_at(ends):
             await tab.goto(desk.url, wait_until="commit")
-        settled = await _settle(session, desk, ends)
+        settled = await _settle(session, desk, ends, self.caps.quiet_seconds)
         # 3. what it shows
         place = await _evaluate(session, "location.href")
         html = await _evaluate(session, _WRITE.replace("CAP", str(self.caps.html)))
@@ -198,8 +238,6 @@ class Browser:
             html if isinstance(html, str) else "",
             place if isinstance(place, str) and place.startswith(("http://", "https://")) else desk.url,
             settled,
-            desk.answers.asked,
-            desk.answers.refused,
             desk.left_for,
         )
 
@@ -207,10 +245,10 @@ class Browser:
 class _Desk:
     """Where the page's requests arrive; each is answered by a task of the page's group."""
 
-    def __init__(self, page: Given, url: str, answers: Subresources, group: TaskGroup) -> None:
+    def __init__(self, page: Given, url: str, answers: Answers, group: TaskGroup) -> None:
         self._page = page
         self.url = url.split("#", maxsplit=1)[0]
-        self.answers = answers
+        self._answers = answers
         self._group = group
         self.under_way = 0
         self.left_for = ""
@@ -249,23 +287,23 @@ class _Desk:
                 self._served += 1
                 return self._page if self._served <= 3 else None  # a page that reloads itself for ever
             self.left_for = request.url[:300]
-        return await self.answers.answer(
+        return await self._answers(
             Wanted(request.url, request.method, request.resource_type, request.headers, request.post_data_buffer or b"")
         )
 
 
-async def _settle(session: "CDPSession", desk: _Desk, ends: float) -> bool:
-    """Wait until the text has stopped growing and nothing is being loaded; False when time is up before."""
-    before, quiet = -1, 0
+async def _settle(session: "CDPSession", desk: _Desk, ends: float, seconds: float) -> bool:
+    """Wait for `seconds` without new text and without a request under way; False when time is up before."""
+    before: object = None
+    since = anyio.current_time()
     with anyio.move_on_at(ends):
         while True:
-            found = await _evaluate(session, _LOOK)
-            letters = found if isinstance(found, int) else 0
-            quiet = quiet + 1 if letters == before and desk.under_way == 0 else 0
-            before = letters
-            if quiet >= (_QUIET_POLLS if letters else 3 * _QUIET_POLLS):
+            letters = await _evaluate(session, _LOOK)
+            if letters != before or desk.under_way:
+                before, since = letters, anyio.current_time()
+            if anyio.current_time() - since >= (seconds if letters else 3 * seconds):
                 return True
-            await anyio.sleep(_POLL_SECONDS)
+            await anyio.sleep(seconds / 4)
     return False
 
 

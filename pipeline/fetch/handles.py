@@ -2,7 +2,7 @@
 
 A handle is `winnow://page/` and 24 hex digits: twelve of the content's hash, twelve of the URL where it was found, so
 that equal pages at two places keep their own citations. Handles expire with the page. Not for: when a page must be
-asked for again (`pipeline/fetch/http_cache.py`).
+asked for again (`pipeline/fetch/answer.py`).
 """
 
 import hashlib
@@ -20,8 +20,6 @@ NO_COPY: Final = "not kept in the cache: its site allows no copy"
 """Note of a page that came with `no-store`; its handle works in this process, from memory."""
 KEEP_SECONDS: Final = 7 * 86_400.0
 """How long a handle is good for, unless the page is evicted before."""
-_RENEWED_AFTER: Final = 0.1
-"""Part of its time after which a page that is used again is written anew; of seven days that is 17 hours."""
 _HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
 _TEXTS: Final = tuple(field.name for field in fields(Page) if field.name not in {"html", "notes", "raw_tokens"})
 
@@ -48,15 +46,15 @@ def page_handle(page: Page) -> str:
 def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str:
     """Keep a page so that later calls can name it; return its handle.
 
-    A page that is there and has most of its time left is not written again: two calls on one page within hours cost one
-    write. What differs then is no more than how and when it was asked for; `keep_answer` keeps that beside the URL.
+    A page that is there and has nine tenths of its time left is not written again: two calls on one page within hours
+    cost one write. What differs then is how and when it was asked for, which `keep_answer` keeps beside the URL.
     """
     handle = page_handle(page)
     key, facts = _page_key(handle), _facts(page)
     # A person's own file is not for a cache that others read.
     if NO_COPY in page.notes or (store.shared and page.final_url.startswith("file:")):
         store.hold(key, page_to_bytes(page))
-    elif store.begins(key, len(facts), lasting=seconds * (1 - _RENEWED_AFTER)) != facts:
+    elif store.begins(key, len(facts), lasting=0.9 * seconds) != facts:
         kept = page_to_bytes(page)
         if not store.set_bytes(key, kept, expire=seconds):
             store.hold(key, kept)  # its handle works in this process at least

@@ -1,12 +1,13 @@
 """What fetching may cost and whom it may ask: one value that settings fill and every step reads.
 
-Not for: the rules themselves (`pipeline/fetch/address.py`, `pipeline/fetch/body.py`).
+Not for: the rules themselves (`pipeline/fetch/address.py`, `pipeline/fetch/exchange.py`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final
 
+from pipeline.fetch.handles import KEEP_SECONDS
 from pipeline.fetch.proxy import Proxy
 
 USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
@@ -34,11 +35,11 @@ class FetchLimits:
     """Of a body after decompression."""
     total_seconds: float = 12.0
     """From the call to the last byte received: waiting for a place, redirects, robots.txt and the retry included."""
-    convert_seconds: float = 8.0
-    """For reading a slow document (PDF) once it is here."""
+    step_seconds: float = 4.0
+    """For one connection, for robots.txt, and for a wait that a busy server asks for."""
     max_redirects: int = 5
     per_host: int = 6
-    """Requests to one host at a time; browsers use six."""
+    """Requests to one host and port at a time, and connections kept to it; browsers use six."""
     overall: int = 16
     """Requests at a time."""
     allow_loopback: bool = False
@@ -57,5 +58,9 @@ class FetchLimits:
     """Whether a failed connection, 502, 503 or 504 is tried once more."""
     fresh_seconds: float = 600.0
     """How long a page without a word about its age is served from the cache unasked."""
-    keep_seconds: float = 7 * 86_400.0
+    keep_seconds: float = KEEP_SECONDS
     """How long a page stays in the cache, to be revalidated or named by its handle."""
+
+    def public_only(self) -> "FetchLimits":
+        """Return these limits without what an operator allows beyond public addresses."""
+        return replace(self, allow_loopback=False, allowed_networks=())

@@ -1,24 +1,43 @@
 """From an answer to a page, by way of a browser where one is set and the page needs it.
 
-Not for: how a browser is driven (`pipeline/fetch/browser.py`), nor how bytes are read (`pipeline/read/convert.py`).
+The browser itself has no network: what a page in it asks for is answered here by our own guarded connections, every hop
+checked as the first (`pipeline/fetch/address.py`). A page reaches other sites only at public addresses: what an
+operator allows beyond those (loopback, private networks) holds for the page's own origin alone. Not for: how a browser
+is driven (`pipeline/fetch/browser.py`), nor how bytes are read (`pipeline/read/convert.py`).
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+import anyio
 import httpx2
 
-from errors import NeedsBrowser, SourceError, SourceUnreadable
+from errors import AddressRefused, NeedsBrowser, SourceError, SourceTooLarge, SourceUnreadable
 from pipeline.documents import Page
-from pipeline.fetch.browser import Browser
+from pipeline.fetch.address import Target, check_url
+from pipeline.fetch.answer import Answer
+from pipeline.fetch.browser import Browser, Given, Wanted
+from pipeline.fetch.exchange import read_body
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.subresources import Given, Subresources
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.shell import MAY_NEED_BROWSER, NEEDS_BROWSER
 from pipeline.work import in_thread
 
 RENDERED: Final = "the page was rendered by a browser, its scripts run"
 UNSETTLED: Final = "the page was still at work when its time in the browser was up"
+_AS_GET: Final = frozenset((301, 302, 303))
+"""Redirects after which a POST goes on as a GET, as browsers do."""
+_METHODS: Final = frozenset(("GET", "HEAD", "POST"))
+_KINDS: Final = frozenset(("document", "script", "stylesheet", "xhr", "fetch"))
+"""What a page's text can depend on; images, media, fonts, pings, manifests and sockets are refused unasked."""
+# Sent on as the page's scripts set them; cookies and whatever describes the connection are ours or nobody's.
+_DROPPED: Final = frozenset(
+    ("host", "content-length", "cookie", "connection", "user-agent", "accept-encoding", "transfer-encoding", "upgrade")
+)
+_DROPPED_STARTS: Final = (":", "sec-", "proxy-", "if-", "x-forwarded-")
+_RETURNED: Final = frozenset(("content-type", "content-security-policy", "content-language"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,68 +52,138 @@ class Renderer:
     limits: FetchLimits
     """Those of `own`."""
 
+    async def page(self, raw: Raw) -> Page:
+        """Return `raw` as it shows itself once its scripts have run.
 
-async def page_of(raw: Raw, renderer: Renderer | None, *, seconds: float) -> Page:
+        Raises:
+            SourceError: The browser failed, or the page shows nothing even then.
+        """
+        first = Given(200, {"content-type": raw.content_type or "text/html"}, raw.body)
+        made = await self.browser.render(first, raw.final_url, Subresources(raw.final_url, self).answer)
+        notes = (RENDERED,) if made.settled else (RENDERED, UNSETTLED)
+        shown = replace(
+            raw,
+            body=made.html.encode(),
+            final_url=made.url,
+            content_type="text/html; charset=utf-8",
+            notes=(*raw.notes, *notes),
+            rendered=True,
+        )
+        try:
+            return await in_thread(to_page, shown)
+        except SourceError as e:
+            if not made.left_for:
+                raise
+            raise SourceUnreadable(
+                f"{e.what} Its scripts lead to {made.left_for}.", source=raw.url, hint=f"Fetch {made.left_for} itself."
+            ) from e
+
+
+async def page_of(raw: Raw, renderer: Renderer | None) -> Page:
     """Return `raw` as a page; a page that only a browser can fill is rendered where there is one.
 
     Args:
         raw: What was fetched.
         renderer: None where no browser is set.
-        seconds: Time budget of the conversion.
 
     Raises:
         NeedsBrowser: The page is empty until its scripts run, and no browser is set or it failed.
         SourceUnreadable: It holds no text at all.
     """
+    if renderer is None:
+        return await in_thread(to_page, raw)
     plain: Page | None = None
-    empty: NeedsBrowser | None = None
-    try:
-        plain = await in_thread(to_page, raw, seconds=seconds)
-    except NeedsBrowser as e:
-        empty = e
+    with suppress(NeedsBrowser):
+        plain = await in_thread(to_page, raw)
     if plain is not None and not {MAY_NEED_BROWSER, NEEDS_BROWSER}.intersection(plain.notes):
         return plain
-    failure: SourceError | None = None
-    if renderer is not None:
-        try:
-            return await _rendered(raw, renderer, seconds)
-        except SourceError as e:
-            failure = e
-    if plain is not None:
-        return plain if failure is None else replace(plain, notes=(*plain.notes, f"rendering failed: {failure.what}"))
-    if failure is not None:
+    try:
+        return await renderer.page(raw)
+    except SourceError as failure:
+        if plain is not None:
+            return replace(plain, notes=(*plain.notes, f"rendering failed: {failure.what}"))
         raise NeedsBrowser(
             f"{raw.url} is empty until its scripts run, and rendering it failed: {failure.what}",
             source=raw.url,
             hint=failure.hint,
         ) from failure
-    raise empty or NeedsBrowser(f"{raw.url} needs a browser.", source=raw.url)
 
 
-async def _rendered(raw: Raw, renderer: Renderer, seconds: float) -> Page:
-    answers = Subresources(
-        raw.final_url,
-        open_web=renderer.open_web,
-        own=renderer.own,
-        limits=renderer.limits,
-        caps=renderer.browser.caps,
-    )
-    first = Given(200, {"content-type": raw.content_type or "text/html"}, raw.body)
-    made = await renderer.browser.render(first, raw.final_url, answers)
-    notes = (RENDERED,) if made.settled else (RENDERED, UNSETTLED)
-    shown = replace(
-        raw,
-        body=made.html.encode(),
-        final_url=made.url,
-        content_type="text/html; charset=utf-8",
-        notes=(*raw.notes, *notes),
-        rendered=True,
-    )
-    try:
-        return await in_thread(to_page, shown, seconds=seconds)
-    except SourceError as e:
-        if not made.left_for:
+class Subresources:
+    """Answers the requests of one page in the browser until its caps are used up."""
+
+    def __init__(self, page: str, renderer: Renderer) -> None:
+        """Take the page's address, as it was found, and the connections."""
+        self._limits = renderer.limits
+        self._origin = check_url(page, self._limits).origin
+        self._renderer = renderer
+        self._caps = renderer.browser.caps
+        self._bytes = 0
+        self._gate = anyio.Semaphore(self._limits.per_host)
+        self._asked = 0
+        """Requests that the page made, refused ones included."""
+
+    async def answer(self, wanted: Wanted) -> Given | None:
+        """Return the answer to one request, None where it is refused or cannot be had."""
+        self._asked += 1
+        allowed = (
+            wanted.kind in _KINDS
+            and wanted.method in _METHODS
+            and self._asked <= self._caps.requests
+            and self._bytes < self._caps.bytes
+            and len(wanted.body) <= self._caps.post
+        )
+        try:
+            if allowed:
+                async with self._gate:
+                    return await self._follow(wanted)
+        except (SourceError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError, ValueError):
+            pass  # the page is told no more than that it cannot be had
+        return None
+
+    async def _follow(self, wanted: Wanted) -> Given:
+        """Ask hop by hop.
+
+        Raises:
+            SourceError: Refused, or over a cap.
+        """
+        url, method, content = wanted.url, wanted.method, wanted.body
+        headers = {
+            name: value
+            for name, value in wanted.headers.items()
+            if name.lower() not in _DROPPED and not name.lower().startswith(_DROPPED_STARTS)
+        }
+        for _ in range(self._limits.max_redirects + 1):
+            target, client = self._checked(url, method, wanted.kind)
+            async with client.stream(method, target.url, headers=headers, content=content or None) as response:
+                answer = Answer(target, response.status_code, response.headers, b"")
+                if not answer.location:
+                    return Given(answer.status, _returned(answer.headers), await self._read(response, wanted.url))
+            if answer.status in _AS_GET:
+                method, content = "GET" if method == "POST" else method, b""
+            url = str(target.url.join(answer.location))
+        raise AddressRefused(f"{wanted.url} redirects too often.", source=wanted.url)
+
+    def _checked(self, url: str, method: str, kind: str) -> tuple[Target, httpx2.AsyncClient]:
+        target = check_url(url, self._limits)
+        if target.origin == self._origin:
+            return target, self._renderer.own
+        # What another site shows must not be cited as this page; nor is anything sent to another site.
+        if method == "POST" or kind == "document":
+            raise AddressRefused(f"{url} is another site than the page's.", source=url)
+        return check_url(url, self._limits.public_only()), self._renderer.open_web
+
+    async def _read(self, response: httpx2.Response, url: str) -> bytes:
+        left = max(self._caps.bytes - self._bytes, 0)
+        try:
+            body = await read_body(response, url=url, max_bytes=left, max_unpacked=left)
+        except SourceTooLarge:
+            self._bytes = self._caps.bytes  # it was read up to the cap
             raise
-        raise SourceUnreadable(
-            f"{e.what} Its scripts lead to {made.left_for}.", source=raw.url, hint=f"Fetch {made.left_for} itself."
-        ) from e
+        self._bytes += len(body)
+        return body
+
+
+def _returned(headers: Mapping[str, str]) -> dict[str, str]:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    return {n: value for n, value in lowered.items() if n in _RETURNED or n.startswith("access-control-")}

@@ -1,11 +1,10 @@
 """robots.txt: which paths a site asks programs not to read (RFC 9309), for pages that the model chose.
 
 Groups are matched by our product token, else `*`; the longest rule wins, `allow` on a tie; `*` and `$` work. Python's
-own `urllib.robotparser` takes the first rule that fits and reads `*` literally. Not for: the guard against private
-addresses.
+own `urllib.robotparser` takes the first rule that fits and reads `*` literally. Not for: how long rules are believed
+(`pipeline/fetch/sites.py`), nor the guard against private addresses.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
@@ -13,12 +12,6 @@ from urllib.parse import quote, unquote
 MAX_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; more is not read."""
 MAX_RULES: Final = 5_000
-FETCH_SECONDS: Final = 3.0
-GOOD_SECONDS: Final = 3600.0
-"""How long rules are believed; a day is the longest that the RFC allows."""
-BAD_SECONDS: Final = 60.0
-"""How long a site whose robots.txt fails is left alone."""
-_MOST_SITES: Final = 512
 _SAFE: Final = "/*$?=&:@!'(),;+~[]-._"
 
 
@@ -36,12 +29,8 @@ class Rules:
         if not self.reachable:
             return False
         asked = _normal(path or "/")
-        best_length, best = -1, True
-        for allow, pattern in self.rules:
-            longer = len(pattern) > best_length or (len(pattern) == best_length and allow)
-            if longer and _matches(pattern, asked):
-                best_length, best = len(pattern), allow
-        return best
+        fitting = ((len(pattern), allow) for allow, pattern in self.rules if _matches(pattern, asked))
+        return max(fitting, default=(0, True))[1]
 
 
 def parse_robots(text: str, *, agent: str) -> Rules:
@@ -72,25 +61,6 @@ def parse_robots(text: str, *, agent: str) -> Rules:
 def product_token(user_agent: str) -> str:
     """Return the name that a robots.txt would use for a `User-Agent` header: what stands before `/`."""
     return user_agent.split("/", 1)[0].strip().lower()
-
-
-class RobotsMemory:
-    """Rules by site, for as long as they are believed; the oldest site is forgotten first."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[float, Rules]] = OrderedDict()
-
-    def get(self, origin: str, *, now: float) -> Rules | None:
-        """Return the rules of a site such as `https://example.org:443`, None when they must be fetched."""
-        found = self._known.get(origin)
-        return found[1] if found is not None and now < found[0] else None
-
-    def keep(self, origin: str, rules: Rules, *, now: float) -> None:
-        """Believe `rules` for an hour, or a failure for a minute."""
-        self._known[origin] = (now + (GOOD_SECONDS if rules.reachable else BAD_SECONDS), rules)
-        self._known.move_to_end(origin)
-        if len(self._known) > _MOST_SITES:
-            self._known.popitem(last=False)
 
 
 def _normal(path: str) -> str:
