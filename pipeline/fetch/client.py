@@ -24,7 +24,7 @@ from pipeline.fetch.answer import Answer, error_for, lifetime, validators
 from pipeline.fetch.browser import Browser
 from pipeline.fetch.connect import open_client
 from pipeline.fetch.exchange import Exchange
-from pipeline.fetch.files import path_of_url, read_file
+from pipeline.fetch.files import Files, path_of_url
 from pipeline.fetch.flight import Flights, alone
 from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_handle, keep_answer
 from pipeline.fetch.limits import FetchLimits
@@ -46,14 +46,14 @@ class Fetcher:
         limits: FetchLimits,
         *,
         pages: Store | None,
-        roots: Sequence[Path],
+        files: Files,
         clock: Callable[[], float],
         renderer: Renderer | None = None,
     ) -> None:
         self._exchange = exchange
         self._limits = limits
         self._pages = pages
-        self._roots = tuple(roots)
+        self._files = files
         self._clock = clock
         self._renderer = renderer
         self._flights = Flights[Page]()
@@ -123,7 +123,7 @@ class Fetcher:
     async def _from_disk(self, source: str) -> Page:
         path = path_of_url(source) if source.lower().startswith("file:") else Path(source)
         try:
-            page = await in_thread(read_file, path, roots=self._roots, max_bytes=self._limits.max_unpacked)
+            page = await self._flights.share(f"file:{path}", lambda: in_thread(self._files.read, path))
         except (AddressRefused, SourceNotFound) as e:
             if _LIKE_HOST.match(source):
                 raise type(e)(e.what, source=source, hint=f"If it is a web address, write https://{source}") from e
@@ -204,4 +204,5 @@ async def open_fetcher(
         if browser is not None:
             open_web = await stack.enter_async_context(open_client(limits.public_only(), resolve, tls))
             renderer = Renderer(browser, own=client, open_web=open_web, limits=limits)
-        yield Fetcher(Exchange(client, limits, clock), limits, pages=pages, roots=roots, clock=clock, renderer=renderer)
+        files = Files(roots, max_bytes=limits.max_unpacked)
+        yield Fetcher(Exchange(client, limits, clock), limits, pages=pages, files=files, clock=clock, renderer=renderer)
