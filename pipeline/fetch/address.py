@@ -53,6 +53,18 @@ _METADATA: Final = frozenset(
 _LOOPBACK_NAMES: Final = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 _NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
 _BAD_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
+# Ports of other protocols, where an HTTP request could be taken for a command (the Fetch standard keeps such a list):
+# mail, file transfer, remote shells, directories, name and print services, chat; then stores that speak in lines
+# (Redis, Memcached, databases, Docker), which the standard leaves out and internal networks are full of.
+BLOCKED_PORTS: Final = frozenset(
+    (
+        *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104),
+        *(109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515),
+        *(526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049),
+        *(3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080, 1433, 1521),
+        *(2375, 2376, 2379, 3306, 5432, 6379, 9042, 11211, 27017),
+    )
+)
 _LONGEST_URL: Final = 8192
 NAT64_LENGTHS: Final = (32, 40, 48, 56, 64, 96)
 _RESOLVERS: Final = 32
@@ -101,7 +113,7 @@ def check_url(url: str, limits: FetchLimits) -> Target:
     if not host:
         raise _refused(url, "it names no host", "Give the whole address, such as https://example.org/page.")
     port = parsed.port if parsed.port is not None else (443 if scheme == "https" else 80)
-    if port in limits.blocked_ports or not 0 < port < 65536:
+    if port in BLOCKED_PORTS or not 0 < port < 65536:
         raise _refused(url, f"the port {port} belongs to another protocol", "Use a web port.")
     _check_host(url, host, limits)
     return Target(parsed.copy_with(fragment=None), host, port)

@@ -1,41 +1,30 @@
 """Pages as a browser shows them once their scripts have run: Playwright on a Chromium that is installed already.
 
-The extra `browser`. A page's scripts are a stranger's program, so the browser has no network: its only proxy is a port
-on which nothing answers and every name is unknown to it, and each request that Playwright sees is answered by
-`pipeline/fetch/render.py` or refused. What Playwright does not see (sockets, WebRTC, prefetches) finds no way out. One
-browser process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
-(`pipeline/fetch/render.py`), nor logging in, clicking or taking pictures.
+Needs the extra `browser`; imported when the first page is rendered. A page's scripts are a stranger's program, so the
+browser has no network: its only proxy is a port on which nothing answers and every name is unknown to it. Each request
+that Playwright sees is answered by `pipeline/fetch/render.py` or refused; what it does not see (sockets, WebRTC,
+prefetches) finds no way out. One browser process a page, with an empty profile, ended with the page. Not for: deciding
+which pages need this, nor logging in, clicking or taking pictures.
 """
 
-import importlib
-import importlib.util
 import os
 import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
+from playwright.async_api import BrowserContext, CDPSession, Error, Page, Route, async_playwright
 
-from errors import MissingExtra, SourceTimeout, SourceUnavailable, UsageError
+from errors import SourceTimeout, SourceUnavailable
+from pipeline.fetch.render import Answers, Browser, Given, Rendered, Wanted
 from pipeline.work import in_thread
 
-if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, CDPSession, Page, Route
-
-_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-_APPLICATIONS: Final = (
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "C:/Program Files/Google/Chrome/Application/chrome.exe",
-    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
-)
 FLAGS: Final = (
     "--disable-gpu",
     "--disable-quic",
@@ -75,171 +64,67 @@ _WRITE: Final = """(() => {
 })()"""
 
 
-@dataclass(frozen=True, slots=True)
-class RenderLimits:
-    """What one page may cost in the browser."""
+async def show(browser: Browser, page: Given, url: str, answers: Answers) -> Rendered:
+    """Return a page after its scripts have run.
 
-    seconds: float = 8.0
-    """From the start of the browser to the page's HTML. Starting takes about 1.2 s."""
-    last_seconds: float = 1.0
-    """Of these, kept for writing out what is there at the end."""
-    quiet_seconds: float = 0.4
-    """Without new text and without a request under way, after which a page is done; an empty page gets three times as
-    many."""
-    requests: int = 150
-    """A news page asks for 40 to 120 scripts, styles and data; what comes after these is refused."""
-    bytes: int = 20_000_000
-    """Of all answers together, unpacked."""
-    post: int = 100_000
-    """Bytes that the page may send in one request."""
-    html: int = 5_000_000
-    """Characters of the page as it stands at the end."""
-    at_once: int = 2
-    """Browsers at a time; each takes 150 to 300 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One request of the page."""
-
-    url: str
-    method: str
-    kind: str
-    """The browser's word for it: document, script, xhr, image, …"""
-    headers: Mapping[str, str]
-    body: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The answer to one request."""
-
-    status: int
-    headers: Mapping[str, str]
-    """By lower-case names."""
-    body: bytes
-
-
-Answers = Callable[[Wanted], Awaitable[Given | None]]
-"""Answers a request of the page; None where it is refused or cannot be had."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A page as it stood when it was quiet, or when its time was up."""
-
-    html: str
-    url: str
-    """Where it stood then: scripts may have led to another page of the same site."""
-    settled: bool
-    """False when the page was still at work."""
-    left_for: str = ""
-    """Where its scripts lead, empty for a page that stays."""
-
-
-def find_browser(setting: str) -> Path | None:
-    """Return the Chromium that `setting` means: a path, `auto` to look for one, or `none`.
+    Args:
+        browser: What to start, and what the page may cost.
+        page: The page as it was fetched; its address is answered with this, so that it is not asked for twice.
+        url: Where it was found.
+        answers: Answers what it asks for.
 
     Raises:
-        MissingExtra: Playwright is not installed.
-        UsageError: There is no such file, or none was found.
+        SourceTimeout: Its scripts left no moment in which it could be read.
+        SourceUnavailable: The browser does not start, or died.
     """
-    wanted = setting.strip()
-    if wanted.lower() in {"", "none"}:
-        return None
-    if importlib.util.find_spec("playwright") is None:
-        raise MissingExtra("playwright", extra="browser", needed_for=f"WINNOW_BROWSER={wanted}")
-    if wanted.lower() != "auto":
-        path = Path(wanted).expanduser()
-        if not path.is_file():
-            raise UsageError(
-                f"WINNOW_BROWSER is {wanted!r}, where there is no file.",
-                hint="Give the path of Chromium or Chrome, `auto` to look for one, or `none`.",
-            )
-        return path
-    found = [place for place in map(shutil.which, _NAMES) if place]
-    found += [place for place in _APPLICATIONS if Path(place).is_file()]
-    if not found:
-        raise UsageError(
-            "WINNOW_BROWSER is 'auto', but no Chromium was found.",
-            hint="Install one (apt-get install chromium, or Chrome), or name its path.",
-        )
-    return Path(found[0])
-
-
-class Browser:
-    """Renders pages with one Chromium; makes a process for each page and leaves none behind."""
-
-    def __init__(self, executable: Path, caps: RenderLimits | None = None) -> None:
-        """Take the Chromium to start; nothing is started yet."""
-        self._executable = executable
-        self.caps = caps or RenderLimits()
-        self._places = anyio.Semaphore(self.caps.at_once)
-
-    async def render(self, page: Given, url: str, answers: Answers) -> Rendered:
-        """Return a page after its scripts have run.
-
-        Args:
-            page: The page as it was fetched; its address is answered with this, so that it is not asked for twice.
-            url: Where it was found.
-            answers: Answers what it asks for.
-
-        Raises:
-            SourceTimeout: Its scripts left no moment in which it could be read.
-            SourceUnavailable: The browser does not start, or died.
-            MissingExtra: Playwright is not installed.
-        """
-        async with self._places:
-            try:
-                with anyio.move_on_after(self.caps.seconds):
-                    return await self._in_time(page, url, answers)
-            except _playwright_error() as e:
-                reason = str(e).strip().split("\n")[0][:200]
-                raise SourceUnavailable(
-                    f"The browser {self._executable} could not render {url}: {reason}.",
-                    source=url,
-                    hint="Check that it starts (winnow doctor), or set WINNOW_BROWSER=none.",
-                ) from e
+    caps = browser.caps
+    failure: Error | None = None
+    with anyio.move_on_after(caps.seconds):
+        ends = anyio.current_time() + caps.seconds - caps.last_seconds
+        try:
+            async with _started(browser.executable) as context, anyio.create_task_group() as group:
+                try:
+                    return await _visit(context, _Desk(page, url, answers, group), browser, ends)
+                except Error as e:
+                    failure = e  # leaving the group with it would wrap it
+                finally:
+                    group.cancel_scope.cancel()
+        except Error as e:
+            failure = e
+    if failure is None:
         raise SourceTimeout(
-            f"{url} was not rendered after {self.caps.seconds:g} s: its scripts do not end.",
+            f"{url} was not rendered after {caps.seconds:g} s: its scripts do not end.",
             source=url,
             hint="Use another source.",
         )
+    reason = str(failure).strip().split("\n")[0][:200]
+    raise SourceUnavailable(
+        f"The browser {browser.executable} could not render {url}: {reason}.",
+        source=url,
+        hint="Check that it starts (winnow doctor), or set WINNOW_BROWSER=none.",
+    ) from failure
 
-    async def _in_time(self, page: Given, url: str, answers: Answers) -> Rendered:
-        ends = anyio.current_time() + self.caps.seconds - self.caps.last_seconds
-        rendered: Rendered | None = None
-        failure: Exception | None = None
-        async with _started(self._executable) as context, anyio.create_task_group() as group:
-            try:
-                rendered = await self._visit(context, _Desk(page, url, answers, group), ends)
-            except _playwright_error() as e:
-                failure = e  # raised below: leaving the group with it would wrap it
-            group.cancel_scope.cancel()
-        if rendered is None:
-            raise failure or SourceUnavailable(f"The browser gave nothing for {url}.", source=url)
-        return rendered
 
-    async def _visit(self, context: "BrowserContext", desk: "_Desk", ends: float) -> Rendered:
-        # 1. every request comes to us
-        await context.route("**/*", desk.take)
-        await context.add_init_script(_NO_SOCKETS)
-        tab = await context.new_page()
-        context.on("page", desk.turn_away)
-        session = await context.new_cdp_session(tab)
-        # 2. the page, until it is quiet
-        with anyio.move_on_at(ends):
-            await tab.goto(desk.url, wait_until="commit")
-        settled = await _settle(session, desk, ends, self.caps.quiet_seconds)
-        # 3. what it shows
-        place = await _evaluate(session, "location.href")
-        html = await _evaluate(session, _WRITE.replace("CAP", str(self.caps.html)))
-        return Rendered(
-            html if isinstance(html, str) else "",
-            place if isinstance(place, str) and place.startswith(("http://", "https://")) else desk.url,
-            settled,
-            desk.left_for,
-        )
+async def _visit(context: BrowserContext, desk: "_Desk", browser: Browser, ends: float) -> Rendered:
+    # 1. every request comes to us
+    await context.route("**/*", desk.take)
+    await context.add_init_script(_NO_SOCKETS)
+    tab = await context.new_page()
+    context.on("page", desk.turn_away)
+    session = await context.new_cdp_session(tab)
+    # 2. the page, until it is quiet
+    with anyio.move_on_at(ends):
+        await tab.goto(desk.url, wait_until="commit")
+    settled = await _settle(session, desk, ends, browser.caps.quiet_seconds)
+    # 3. what it shows
+    place = await _evaluate(session, "location.href")
+    html = await _evaluate(session, _WRITE.replace("CAP", str(browser.caps.html)))
+    return Rendered(
+        html if isinstance(html, str) else "",
+        place if isinstance(place, str) and place.startswith(("http://", "https://")) else desk.url,
+        settled,
+        desk.left_for,
+    )
 
 
 class _Desk:
@@ -255,15 +140,15 @@ class _Desk:
         """Where the page's scripts lead."""
         self._served = 0
 
-    def take(self, route: "Route") -> None:
+    def take(self, route: Route) -> None:
         """Start answering a request; called by Playwright."""
         self._group.start_soon(self._answer, route)
 
-    def turn_away(self, popup: "Page") -> None:
+    def turn_away(self, popup: Page) -> None:
         """Close a window that the page opens; called by Playwright."""
         self._group.start_soon(_ended, popup.close)
 
-    async def _answer(self, route: "Route") -> None:
+    async def _answer(self, route: Route) -> None:
         self.under_way += 1
         try:
             given = await self._given(route)
@@ -273,12 +158,12 @@ class _Desk:
                 await route.abort("blockedbyclient")
             else:
                 await route.fulfill(status=given.status, headers=dict(given.headers), body=given.body)
-        except _playwright_error():
+        except Error:
             pass  # the page has gone on without waiting for this answer
         finally:
             self.under_way -= 1
 
-    async def _given(self, route: "Route") -> Given | None:
+    async def _given(self, route: Route) -> Given | None:
         request = route.request
         if request.is_navigation_request():
             if request.frame.parent_frame is not None:
@@ -292,7 +177,7 @@ class _Desk:
         )
 
 
-async def _settle(session: "CDPSession", desk: _Desk, ends: float, seconds: float) -> bool:
+async def _settle(session: CDPSession, desk: _Desk, ends: float, seconds: float) -> bool:
     """Wait for `seconds` without new text and without a request under way; False when time is up before."""
     before: object = None
     since = anyio.current_time()
@@ -307,7 +192,7 @@ async def _settle(session: "CDPSession", desk: _Desk, ends: float, seconds: floa
     return False
 
 
-async def _evaluate(session: "CDPSession", expression: str) -> object:
+async def _evaluate(session: CDPSession, expression: str) -> object:
     """Return the value of an expression over the page's document, None while a navigation is replacing it."""
     try:
         tree = await session.send("Page.getFrameTree")
@@ -317,16 +202,15 @@ async def _evaluate(session: "CDPSession", expression: str) -> object:
             "Runtime.evaluate",
             {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True},
         )
-    except _playwright_error():
+    except Error:
         return None
     value: object = found["result"].get("value")
     return value
 
 
 @asynccontextmanager
-async def _started(executable: Path) -> AsyncIterator["BrowserContext"]:
+async def _started(executable: Path) -> AsyncIterator[BrowserContext]:
     """Start a browser without a network and yield an empty profile in it; both are gone afterwards."""
-    api = await in_thread(_package)  # importing it takes 0.25 s
     await in_thread(_sweep)
     async with AsyncExitStack() as stack:
         home = stack.enter_context(
@@ -335,7 +219,7 @@ async def _started(executable: Path) -> AsyncIterator["BrowserContext"]:
         # Bound and never listened on: while we hold it, nobody can answer there.
         dead = stack.enter_context(socket.socket())
         dead.bind(("127.0.0.1", 0))
-        driver = await api.async_playwright().start()
+        driver = await async_playwright().start()
         stack.push_async_callback(_ended, driver.stop)
         browser = await driver.chromium.launch(
             executable_path=executable,
@@ -366,31 +250,15 @@ def _sweep() -> None:
 def _runs(process: int) -> bool:
     if sys.platform == "win32":
         return True  # there, asking would end the process
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
+    with suppress(PermissionError, OverflowError):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
     return True
 
 
-async def _ended(close: Any) -> None:
+async def _ended(close: Callable[[], Awaitable[None]]) -> None:
     """Close within a bound, on cancellation too; what then still runs dies with Playwright's driver."""
-    with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-        try:
-            await close()
-        except _playwright_error():
-            pass  # it is gone already
-
-
-def _package() -> Any:
-    try:
-        return importlib.import_module("playwright.async_api")
-    except ImportError as e:
-        raise MissingExtra("playwright", extra="browser", needed_for="rendering a page") from e
-
-
-def _playwright_error() -> type[Exception]:
-    error: type[Exception] = _package().Error
-    return error
+    with anyio.move_on_after(_CLOSE_SECONDS, shield=True), suppress(Error):  # it may be gone already
+        await close()

@@ -21,14 +21,13 @@ from errors import AddressRefused, SourceNotFound, SourceTimeout
 from pipeline.documents import Page
 from pipeline.fetch.address import Resolver, Target, check_url, system_resolver
 from pipeline.fetch.answer import Answer, error_for, lifetime, validators
-from pipeline.fetch.browser import Browser
 from pipeline.fetch.connect import open_client
 from pipeline.fetch.exchange import Exchange
 from pipeline.fetch.files import Files, path_of_url
 from pipeline.fetch.flight import Flights, alone
 from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_handle, keep_answer
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.render import RENDERED, Renderer, page_of
+from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.read.convert import Raw
 from pipeline.work import in_thread
 
@@ -169,7 +168,7 @@ class Fetcher:
         if RENDERED in page.notes:  # the page's own headers do not tell how long what its scripts load stays the same
             fresh, usable = min(fresh, self._limits.fresh_seconds), {}
         entry = Known(page, self._clock() + fresh, usable, fresh)
-        await in_thread(keep_answer, self._pages, str(target.url), entry, seconds=self._limits.keep_seconds)
+        await in_thread(keep_answer, self._pages, str(target.url), entry)
         return page
 
     def _now(self) -> str:

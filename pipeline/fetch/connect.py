@@ -19,6 +19,7 @@ import httpx2
 from pipeline.fetch.address import Resolver, check_name, checked_addresses, is_inner, literal
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import Proxy, open_tunnel
+from pipeline.fetch.robots import USER_AGENT
 
 _ACCEPT: Final = (
     "text/html,application/xhtml+xml,application/pdf;q=0.9,text/markdown;q=0.9,text/plain;q=0.8,"
@@ -221,7 +222,7 @@ def open_client(limits: FetchLimits, resolve: Resolver, tls: ssl.SSLContext | No
     context = httpx2.create_ssl_context() if tls is None else tls
     return httpx2.AsyncClient(
         transport=GuardedTransport(limits, resolve, context),
-        headers={"User-Agent": limits.user_agent, "Accept": _ACCEPT, "Accept-Language": "en;q=0.9, *;q=0.5"},
+        headers={"User-Agent": USER_AGENT, "Accept": _ACCEPT, "Accept-Language": "en;q=0.9, *;q=0.5"},
         timeout=httpx2.Timeout(limits.total_seconds),
         follow_redirects=False,
         trust_env=False,

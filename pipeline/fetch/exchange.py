@@ -28,7 +28,7 @@ from errors import (
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.answer import Answer, retry_after
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.robots import MAX_BYTES, Rules, parse_robots, product_token
+from pipeline.fetch.robots import MAX_BYTES, Rules, parse_robots
 from pipeline.fetch.sites import Sites
 from pipeline.read.charset import decode
 
@@ -201,7 +201,7 @@ class Exchange:
                 elif answer.status >= 500 or answer.status == 429:
                     break
                 else:
-                    return parse_robots(decode(answer.body).text, agent=product_token(self._limits.user_agent))
+                    return parse_robots(decode(answer.body).text)
         return Rules(reachable=False)
 
 

@@ -73,9 +73,9 @@ def is_handle(source: str) -> bool:
     return source.strip().startswith(PREFIX)
 
 
-def keep_answer(store: Store, url: str, known: Known, *, seconds: float = KEEP_SECONDS) -> None:
+def keep_answer(store: Store, url: str, known: Known) -> None:
     """Keep a page under the URL that was asked for, with what is needed to revalidate it."""
-    handle = keep_page(store, known.page, seconds=seconds)
+    handle = keep_page(store, known.page)
     entry: JsonValue = {
         "handle": handle,
         "fresh_until": known.fresh_until,
@@ -83,7 +83,7 @@ def keep_answer(store: Store, url: str, known: Known, *, seconds: float = KEEP_S
         "lifetime": known.lifetime,
         "fetched_at": known.page.fetched_at,
     }
-    store.set_json(f"url:{url}", entry, expire=seconds)
+    store.set_json(f"url:{url}", entry, expire=KEEP_SECONDS)
 
 
 def find_answer(store: Store, url: str) -> Known | None:

@@ -6,19 +6,29 @@ operator allows beyond those (loopback, private networks) holds for the page's o
 is driven (`pipeline/fetch/browser.py`), nor how bytes are read (`pipeline/read/convert.py`).
 """
 
-from collections.abc import Mapping
+import importlib.util
+import shutil
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import anyio
 import httpx2
 
-from errors import AddressRefused, NeedsBrowser, SourceError, SourceTooLarge, SourceUnreadable
+from errors import (
+    AddressRefused,
+    MissingExtra,
+    NeedsBrowser,
+    SourceError,
+    SourceTooLarge,
+    SourceUnreadable,
+    UsageError,
+)
 from pipeline.documents import Page
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.answer import Answer
-from pipeline.fetch.browser import Browser, Given, Wanted
 from pipeline.fetch.exchange import read_body
 from pipeline.fetch.limits import FetchLimits
 from pipeline.read.convert import Raw, to_page
@@ -27,6 +37,13 @@ from pipeline.work import in_thread
 
 RENDERED: Final = "the page was rendered by a browser, its scripts run"
 UNSETTLED: Final = "the page was still at work when its time in the browser was up"
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+_APPLICATIONS: Final = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
+)
 _AS_GET: Final = frozenset((301, 302, 303))
 """Redirects after which a POST goes on as a GET, as browsers do."""
 _METHODS: Final = frozenset(("GET", "HEAD", "POST"))
@@ -41,16 +58,124 @@ _RETURNED: Final = frozenset(("content-type", "content-security-policy", "conten
 
 
 @dataclass(frozen=True, slots=True)
+class RenderLimits:
+    """What one page may cost in the browser."""
+
+    seconds: float = 8.0
+    """From the start of the browser to the page's HTML. Starting takes about 1.2 s."""
+    last_seconds: float = 1.0
+    """Of these, kept for writing out what is there at the end."""
+    quiet_seconds: float = 0.4
+    """Without new text and without a request under way, after which a page is done; an empty page gets three times as
+    many."""
+    requests: int = 150
+    """A news page asks for 40 to 120 scripts, styles and data; what comes after these is refused."""
+    bytes: int = 20_000_000
+    """Of all answers together, unpacked."""
+    post: int = 100_000
+    """Bytes that the page may send in one request."""
+    html: int = 5_000_000
+    """Characters of the page as it stands at the end."""
+    at_once: int = 2
+    """Browsers at a time; each takes 150 to 300 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One request of the page."""
+
+    url: str
+    method: str
+    kind: str
+    """The browser's word for it: document, script, xhr, image, …"""
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The answer to one request."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case names."""
+    body: bytes
+
+
+Answers = Callable[[Wanted], Awaitable[Given | None]]
+"""Answers a request of the page; None where it is refused or cannot be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A page as it stood when it was quiet, or when its time was up."""
+
+    html: str
+    url: str
+    """Where it stood then: scripts may have led to another page of the same site."""
+    settled: bool
+    """False when the page was still at work."""
+    left_for: str = ""
+    """Where its scripts lead, empty for a page that stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """A Chromium to start for each page, and what a page may cost in it."""
+
+    executable: Path
+    caps: RenderLimits = RenderLimits()
+
+
+def find_browser(setting: str) -> Path | None:
+    """Return the Chromium that `setting` means: a path, `auto` to look for one, or `none`.
+
+    Raises:
+        MissingExtra: Playwright is not installed.
+        UsageError: There is no such file, or none was found.
+    """
+    wanted = setting.strip()
+    if wanted.lower() in {"", "none"}:
+        return None
+    if importlib.util.find_spec("playwright") is None:
+        raise MissingExtra("playwright", extra="browser", needed_for=f"WINNOW_BROWSER={wanted}")
+    if wanted.lower() != "auto":
+        path = Path(wanted).expanduser()
+        if not path.is_file():
+            raise UsageError(
+                f"WINNOW_BROWSER is {wanted!r}, where there is no file.",
+                hint="Give the path of Chromium or Chrome, `auto` to look for one, or `none`.",
+            )
+        return path
+    found = [place for place in map(shutil.which, _NAMES) if place]
+    found += [place for place in _APPLICATIONS if Path(place).is_file()]
+    if not found:
+        raise UsageError(
+            "WINNOW_BROWSER is 'auto', but no Chromium was found.",
+            hint="Install one (apt-get install chromium, or Chrome), or name its path.",
+        )
+    return Path(found[0])
+
+
 class Renderer:
     """What rendering takes: a browser, and connections for what pages ask for."""
 
-    browser: Browser
-    own: httpx2.AsyncClient
-    """Reaches what the fetcher reaches; for a page's own origin."""
-    open_web: httpx2.AsyncClient
-    """Reaches public addresses only."""
-    limits: FetchLimits
-    """Those of `own`."""
+    def __init__(
+        self, browser: Browser, *, own: httpx2.AsyncClient, open_web: httpx2.AsyncClient, limits: FetchLimits
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            browser: What to start.
+            own: Reaches what the fetcher reaches; for a page's own origin.
+            open_web: Reaches public addresses only.
+            limits: Those of `own`.
+        """
+        self.browser = browser
+        self.own = own
+        self.open_web = open_web
+        self.limits = limits
+        self._places = anyio.Semaphore(browser.caps.at_once)
 
     async def page(self, raw: Raw) -> Page:
         """Return `raw` as it shows itself once its scripts have run.
@@ -59,7 +184,9 @@ class Renderer:
             SourceError: The browser failed, or the page shows nothing even then.
         """
         first = Given(200, {"content-type": raw.content_type or "text/html"}, raw.body)
-        made = await self.browser.render(first, raw.final_url, Subresources(raw.final_url, self).answer)
+        show = await in_thread(_import_browser)
+        async with self._places:
+            made = await show(self.browser, first, raw.final_url, Subresources(raw.final_url, self).answer)
         notes = (RENDERED,) if made.settled else (RENDERED, UNSETTLED)
         shown = replace(
             raw,
@@ -77,6 +204,12 @@ class Renderer:
             raise SourceUnreadable(
                 f"{e.what} Its scripts lead to {made.left_for}.", source=raw.url, hint=f"Fetch {made.left_for} itself."
             ) from e
+
+
+def _import_browser() -> Callable[[Browser, Given, str, Answers], Awaitable[Rendered]]:
+    from pipeline.fetch.browser import show  # noqa: PLC0415  an extra, and 0.25 s
+
+    return show
 
 
 async def page_of(raw: Raw, renderer: Renderer | None) -> Page:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
 
+USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
 MAX_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; more is not read."""
 MAX_RULES: Final = 5_000
@@ -33,8 +34,8 @@ class Rules:
         return max(fitting, default=(0, True))[1]
 
 
-def parse_robots(text: str, *, agent: str) -> Rules:
-    """Return the rules for the product token `agent`, such as `winnow`, in a robots.txt."""
+def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
+    """Return the rules of a robots.txt for the program that a `User-Agent` header names before its `/`."""
     groups: dict[str, list[tuple[bool, str]]] = {}
     named: list[str] = []
     in_rules = False
@@ -55,12 +56,7 @@ def parse_robots(text: str, *, agent: str) -> Rules:
             if value and count <= MAX_RULES:
                 for name in named:
                     groups[name].append((field == "allow", _normal(value)))
-    return Rules(tuple(groups.get(agent.lower(), groups.get("*", []))))
-
-
-def product_token(user_agent: str) -> str:
-    """Return the name that a robots.txt would use for a `User-Agent` header: what stands before `/`."""
-    return user_agent.split("/", 1)[0].strip().lower()
+    return Rules(tuple(groups.get(agent.partition("/")[0].lower(), groups.get("*", []))))
 
 
 def _normal(path: str) -> str:
