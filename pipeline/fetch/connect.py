@@ -144,14 +144,7 @@ class OriginPools(httpcore2.AsyncConnectionPool):
         limits: FetchLimits,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Open nothing yet.
-
-        Args:
-            ssl_context: Which certificates are trusted.
-            network_backend: Opens the connections.
-            limits: How many requests may be under way.
-            clock: Seconds of a clock that only moves forward.
-        """
+        """Open nothing yet; `clock` counts seconds and only moves forward."""
         super().__init__(ssl_context=ssl_context, network_backend=network_backend)
         self._context = ssl_context
         self._backend = network_backend
@@ -209,19 +202,15 @@ class OriginPools(httpcore2.AsyncConnectionPool):
             await pool.aclose()
 
 
-class GuardedTransport(httpx2.AsyncHTTPTransport):
-    """httpx2's transport over pools whose connections the guard opens; it has no argument for either."""
-
-    def __init__(self, limits: FetchLimits, resolve: Resolver, context: ssl.SSLContext) -> None:
-        super().__init__(verify=context)
-        self._pool = OriginPools(ssl_context=context, network_backend=GuardedBackend(limits, resolve), limits=limits)
-
-
 def open_client(limits: FetchLimits, resolve: Resolver, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
     """Return a client that follows no redirect, keeps no cookie, reads no proxy or password from the environment."""
     context = httpx2.create_ssl_context() if tls is None else tls
+    transport = httpx2.AsyncHTTPTransport(verify=context)
+    # It has no argument for who opens its connections, nor for pools of our own.
+    backend = GuardedBackend(limits, resolve)
+    transport._pool = OriginPools(ssl_context=context, network_backend=backend, limits=limits)
     return httpx2.AsyncClient(
-        transport=GuardedTransport(limits, resolve, context),
+        transport=transport,
         headers={"User-Agent": USER_AGENT, "Accept": _ACCEPT, "Accept-Language": "en;q=0.9, *;q=0.5"},
         timeout=httpx2.Timeout(limits.total_seconds),
         follow_redirects=False,

@@ -95,11 +95,7 @@ class Exchange:
             ) from e
 
     async def _hop(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
-        """Return the answer of one address, asked a second time where that may help.
-
-        Raises:
-            SourceBlocked: The site asked to be left alone, and the time is not over.
-        """
+        """Return the answer of one address, unless its site asked to be left alone for longer than is waited here."""
         silence = self._sites.of(target.origin).silence(now=self._clock())
         if silence > self._limits.step_seconds:
             raise SourceBlocked(
@@ -161,11 +157,7 @@ class Exchange:
             raise _failure(url, target, e) from e
 
     async def _check_robots(self, url: str, target: Target) -> None:
-        """Leave a page alone whose site asks for that.
-
-        Raises:
-            AddressRefused: robots.txt disallows the path, or could not be had.
-        """
+        """Refuse a page whose site asks programs to leave it alone, or whose robots.txt could not be had."""
         site = self._sites.of(target.origin)
         rules = site.rules(now=self._clock())
         if rules is None:
@@ -186,8 +178,7 @@ class Exchange:
     async def _fetch_robots(self, target: Target) -> Rules:
         """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx, 429 and silence (§2.3.1.4).
 
-        Raises:
-            SourceError: The site itself cannot be reached or may not be asked; the page would fail alike.
+        Where the site itself cannot be reached or may not be asked, that error is raised: the page would fail alike.
         """
         place = Target(target.url.copy_with(raw_path=b"/robots.txt"), target.host, target.port)
         with anyio.move_on_after(self._limits.step_seconds):
@@ -206,10 +197,10 @@ class Exchange:
 
 
 async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int) -> bytes:
-    """Return the unpacked body.
+    """Return the unpacked body of a response that was opened as a stream.
 
     Args:
-        response: Opened as a stream, nothing read of it.
+        response: Nothing was read of it.
         url: For messages.
         max_bytes: Cap on the wire; a `Content-Length` above it is refused unread.
         max_unpacked: Cap after decompression.
@@ -249,29 +240,23 @@ async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_
     return bytes(body)
 
 
-def _is_certificate(error: BaseException) -> bool:
+def _is_certificate(error: BaseException | None) -> bool:
     """Return whether a failed connection failed over the site's certificate."""
-    cause: BaseException | None = error
-    for _ in range(6):
-        if cause is None:
-            return False
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+    for _ in range(6):  # causes of causes; they may go in a circle
+        if error is None or isinstance(error, ssl.SSLCertVerificationError):
+            break
+        error = error.__cause__ or error.__context__
+    return isinstance(error, ssl.SSLCertVerificationError)
 
 
 def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
     """Return what a failed exchange means to the caller."""
     if _is_certificate(error):
-        return SourceUnavailable(
-            f"{url}: the certificate of {target.host} is not valid.", source=url, hint="Use another source."
-        )
-    if isinstance(error, httpx2.ConnectError):
+        what, hint = f"{url}: the certificate of {target.host} is not valid.", "Use another source."
+    elif isinstance(error, httpx2.ConnectError):
         what = f"{url}: no connection to {target.host} port {target.port} ({error or 'refused'})."
-        return SourceUnavailable(what, source=url, hint="Check the address, or try later.")
-    return SourceUnavailable(
-        f"{url}: the connection to {target.host} broke ({error or type(error).__name__}).",
-        source=url,
-        hint="Try again later.",
-    )
+        hint = "Check the address, or try later."
+    else:
+        what = f"{url}: the connection to {target.host} broke ({error or type(error).__name__})."
+        hint = "Try again later."
+    return SourceUnavailable(what, source=url, hint=hint)

@@ -37,8 +37,8 @@ from pipeline.work import in_thread
 
 RENDERED: Final = "the page was rendered by a browser, its scripts run"
 UNSETTLED: Final = "the page was still at work when its time in the browser was up"
-_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-_APPLICATIONS: Final = (
+_BROWSERS: Final = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"),
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
@@ -147,14 +147,13 @@ def find_browser(setting: str) -> Path | None:
                 hint="Give the path of Chromium or Chrome, `auto` to look for one, or `none`.",
             )
         return path
-    found = [place for place in map(shutil.which, _NAMES) if place]
-    found += [place for place in _APPLICATIONS if Path(place).is_file()]
-    if not found:
-        raise UsageError(
-            "WINNOW_BROWSER is 'auto', but no Chromium was found.",
-            hint="Install one (apt-get install chromium, or Chrome), or name its path.",
-        )
-    return Path(found[0])
+    for name in _BROWSERS:
+        if (found := shutil.which(name)) is not None:
+            return Path(found)
+    raise UsageError(
+        "WINNOW_BROWSER is 'auto', but no Chromium was found.",
+        hint="Install one (apt-get install chromium, or Chrome), or name its path.",
+    )
 
 
 class Renderer:
@@ -163,14 +162,7 @@ class Renderer:
     def __init__(
         self, browser: Browser, *, own: httpx2.AsyncClient, open_web: httpx2.AsyncClient, limits: FetchLimits
     ) -> None:
-        """Start nothing yet.
-
-        Args:
-            browser: What to start.
-            own: Reaches what the fetcher reaches; for a page's own origin.
-            open_web: Reaches public addresses only.
-            limits: Those of `own`.
-        """
+        """Start nothing yet; `own`, with its `limits`, is for a page's origin, `open_web` reaches public addresses."""
         self.browser = browser
         self.own = own
         self.open_web = open_web
@@ -213,11 +205,7 @@ def _import_browser() -> Callable[[Browser, Given, str, Answers], Awaitable[Rend
 
 
 async def page_of(raw: Raw, renderer: Renderer | None) -> Page:
-    """Return `raw` as a page; a page that only a browser can fill is rendered where there is one.
-
-    Args:
-        raw: What was fetched.
-        renderer: None where no browser is set.
+    """Return `raw` as a page; a page that only a browser can fill is rendered where one is set.
 
     Raises:
         NeedsBrowser: The page is empty until its scripts run, and no browser is set or it failed.
@@ -275,11 +263,7 @@ class Subresources:
         return None
 
     async def _follow(self, wanted: Wanted) -> Given:
-        """Ask hop by hop.
-
-        Raises:
-            SourceError: Refused, or over a cap.
-        """
+        """Ask hop by hop; raises `SourceError` for what is refused or over a cap."""
         url, method, content = wanted.url, wanted.method, wanted.body
         headers = {
             name: value
