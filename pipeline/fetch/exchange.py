@@ -29,7 +29,7 @@ from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.answer import Answer, retry_after
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.robots import MAX_BYTES, Rules, parse_robots
-from pipeline.fetch.sites import Sites
+from pipeline.fetch.sites import HOUR, Sites
 from pipeline.read.charset import decode
 
 _TRANSIENT: Final = frozenset((502, 503, 504))
@@ -96,7 +96,8 @@ class Exchange:
 
     async def _hop(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
         """Return the answer of one address, unless its site asked to be left alone for longer than is waited here."""
-        silence = self._sites.of(target.origin).silence(now=self._clock())
+        site = self._sites.of(target.origin)
+        silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
             raise SourceBlocked(
                 f"{url} is not asked now: {target.host} asked to be left alone for another {silence:.0f} s.",
@@ -108,9 +109,9 @@ class Exchange:
             answer = await self._twice(url, target, headers)
         except _RETRYABLE as e:
             raise _failure(url, target, e) from e
-        if answer.status in _BUSY:
-            now = self._clock()
-            self._sites.of(target.origin).leave_alone(retry_after(answer.headers, now=now) or 0.0, now=now)
+        asked = retry_after(answer.headers, now=self._clock())
+        if answer.status in _BUSY and asked:
+            site.quiet_until = self._clock() + min(asked, HOUR)
         return answer
 
     async def _twice(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
@@ -159,16 +160,14 @@ class Exchange:
     async def _check_robots(self, url: str, target: Target) -> None:
         """Refuse a page whose site asks programs to leave it alone, or whose robots.txt could not be had."""
         site = self._sites.of(target.origin)
-        rules = site.rules(now=self._clock())
-        if rules is None:
-            async with site.asking:
-                rules = site.rules(now=self._clock())
-                if rules is None:
-                    rules = await self._fetch_robots(target)
-                    site.believe(rules, now=self._clock())
-        if rules.allows(target.url.raw_path.decode("ascii", "replace")):
+        async with site.asking:
+            if self._clock() >= site.rules_until:
+                site.rules = await self._fetch_robots(target)
+                # A file that could not be had is looked for again after a minute.
+                site.rules_until = self._clock() + (HOUR if site.rules.reachable else HOUR / 60)
+        if site.rules.allows(target.url.raw_path.decode("ascii", "replace")):
             return
-        why = "disallows it for programs" if rules.reachable else "cannot be read at the moment, so nothing may be"
+        why = "disallows it for programs" if site.rules.reachable else "cannot be read at the moment, so nothing may be"
         raise AddressRefused(
             f"{url} is not fetched: the site's robots.txt {why}.",
             source=url,

@@ -5,52 +5,34 @@ Not for: rates over time; a server that wants fewer requests says so with 429 an
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
 
 from pipeline.fetch.robots import Rules
 
-_REMEMBERED: Final = 3600.0
-"""Seconds for which rules are believed and silence is kept at most; RFC 9309 allows a day for rules."""
-_UNREACHABLE: Final = _REMEMBERED / 60
-"""Seconds for which a site whose robots.txt fails is left alone."""
+HOUR: Final = 3600.0
+"""For how long rules are believed, and silence is kept at most; RFC 9309 allows a day for rules."""
 _MOST_SITES: Final = 512
 
 
+@dataclass(slots=True)
 class Site:
-    """One scheme, host and port."""
+    """One scheme, host and port. Times are those of the fetcher's clock."""
 
-    def __init__(self, places: int) -> None:
-        self.places = anyio.Semaphore(places, max_value=places)
-        self.asking = anyio.Lock()
-        """Held while its robots.txt is fetched, so that this happens once."""
-        self._rules = Rules()
-        self._rules_until = 0.0
-        self._quiet_until = 0.0
+    places: anyio.Semaphore
+    asking: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held while its robots.txt is fetched, so that this happens once."""
+    rules: Rules = field(default_factory=Rules)
+    rules_until: float = 0.0
+    quiet_until: float = 0.0
+    """Until when it asked to be left alone."""
 
     @property
     def is_idle(self) -> bool:
         """Whether nobody asks it, or waits to."""
         return self.places.value == self.places.max_value and not self.asking.locked()
-
-    def rules(self, *, now: float) -> Rules | None:
-        """Return what its robots.txt says, None when that must be fetched."""
-        return self._rules if now < self._rules_until else None
-
-    def believe(self, rules: Rules, *, now: float) -> None:
-        """Take `rules` for what its robots.txt says."""
-        self._rules = rules
-        self._rules_until = now + (_REMEMBERED if rules.reachable else _UNREACHABLE)
-
-    def silence(self, *, now: float) -> float:
-        """Return the seconds for which it is still to be left alone."""
-        return max(self._quiet_until - now, 0.0)
-
-    def leave_alone(self, seconds: float, *, now: float) -> None:
-        """Keep silence for `seconds`, as it asked with `Retry-After`."""
-        if seconds > 0:
-            self._quiet_until = now + min(seconds, _REMEMBERED)
 
 
 class Sites:
@@ -63,11 +45,12 @@ class Sites:
 
     def of(self, origin: str) -> Site:
         """Return what is known of a site such as `https://example.org:443`."""
-        site = self._sites.pop(origin, None) or Site(self._per_site)
+        known = self._sites.pop(origin, None)
+        site = known or Site(anyio.Semaphore(self._per_site, max_value=self._per_site))
         self._sites[origin] = site
         if len(self._sites) > _MOST_SITES:
-            idle = next((name for name, other in self._sites.items() if other.is_idle and other is not site), None)
-            self._sites.pop(idle or "", None)
+            idle = (name for name, other in self._sites.items() if other.is_idle and other is not site)
+            self._sites.pop(next(idle, ""), None)
         return site
 
     @asynccontextmanager

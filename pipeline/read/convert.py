@@ -17,8 +17,6 @@ from pipeline.read.shell import NeedsScripts, look_at
 from pipeline.text.tokens import count_tokens
 from pipeline.work import check_cancelled
 
-CONVERT_SECONDS: Final = 8.0
-"""Time for a document that is slow to read (a long PDF); what was read by then is kept."""
 _BROWSER_HINT: Final = (
     "Look for another page with the same text, or for the site's API or feed; an operator can have such pages "
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
@@ -49,12 +47,8 @@ class Raw:
     """Whether this is a page after its scripts have run."""
 
 
-def to_page(raw: Raw, *, seconds: float = CONVERT_SECONDS) -> Page:
+def to_page(raw: Raw) -> Page:
     """Return `raw` as a page of HTML.
-
-    Args:
-        raw: The bytes and where they are from.
-        seconds: Time budget for documents read page by page.
 
     Raises:
         NeedsBrowser: A page that is empty until its scripts run.
@@ -69,7 +63,7 @@ def to_page(raw: Raw, *, seconds: float = CONVERT_SECONDS) -> Page:
         raise SourceUnreadable(f"{raw.url} holds no text: it is {kind}.", source=raw.url, hint=_TEXT_HINT)
     # 3. as HTML
     try:
-        made = _convert(raw, kind, seconds)
+        made = _convert(raw, kind)
     except NeedsScripts as e:
         raise NeedsBrowser(f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT) from e
     except Unreadable as e:
@@ -97,12 +91,12 @@ def content_hash(html: str) -> str:
     return hashlib.blake2b(html.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _convert(raw: Raw, kind: str, seconds: float) -> Converted:
+def _convert(raw: Raw, kind: str) -> Converted:
     # The readers of documents bring 0.2 s of imports, which a server that reads web pages does not need to start.
     if kind == sniff.PDF:
         from pipeline.read.pdf import pdf_to_html  # noqa: PLC0415  as said
 
-        return pdf_to_html(raw.body, seconds=seconds)
+        return pdf_to_html(raw.body)
     if kind == sniff.DOCX:
         from pipeline.read.docx import docx_to_html  # noqa: PLC0415  as said
 
@@ -120,9 +114,9 @@ def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
 
     made: Converted | None = None
     if kind in {sniff.FEED, sniff.XML}:
-        from pipeline.read import xml  # noqa: PLC0415  as in `_convert`
+        from pipeline.read.xml import xml_to_html  # noqa: PLC0415  as in `_convert`
 
-        made = (xml.feed_to_html(raw.body) if kind == sniff.FEED else None) or xml.xml_to_html(raw.body)
+        made = xml_to_html(raw.body)
     elif kind in {sniff.JSON, sniff.JSON_LINES}:
         made = texts.json_to_html(text)
     elif kind == sniff.MARKDOWN:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_ITEMS: Final = 20_000
-"""Rows, values and entries of one document that are written out; a note tells of the rest."""
+"""Rows, values, entries or parts of one document that are read; a note tells of the rest."""
 DEEPEST: Final = 200
 """Elements inside one another: libxml2 leaves out what lies below a depth of 256."""
 

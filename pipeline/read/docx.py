@@ -17,13 +17,12 @@ from xml.parsers.expat import ExpatError
 import mammoth
 from lxml import etree
 
-from pipeline.read.converted import Converted, Unreadable, escape, whole_page
+from pipeline.read.converted import MAX_ITEMS, Converted, Unreadable, escape, whole_page
 from pipeline.read.xml import child_text, has_own_entities, parse_xml
 from pipeline.work import check_cancelled
 
 _MAX_UNPACKED: Final = 30_000_000
 """Bytes of all XML parts together."""
-_MAX_PARTS: Final = 5_000
 _MAMMOTH_ELEMENTS: Final = 60_000
 """Elements of the text (some 15,000 paragraphs) that mammoth reads in about 3 s, its tree taking about 100 MB."""
 _TEXT: Final = "word/document.xml"
@@ -73,8 +72,8 @@ def _no_image(_image: object) -> list[object]:
 def _inspect(archive: zipfile.ZipFile) -> tuple[str, str, str]:
     """Return title, author and ISO date of a file whose parts are of a sound size and form."""
     parts = [part for part in archive.infolist() if part.filename.endswith((".xml", ".rels"))]
-    if len(parts) > _MAX_PARTS:
-        raise Unreadable(f"it is a Word file of {len(parts):,} parts, over the cap of {_MAX_PARTS:,}")
+    if len(parts) > MAX_ITEMS:
+        raise Unreadable(f"it is a Word file of {len(parts):,} parts, over the cap of {MAX_ITEMS:,}")
     unpacked = sum(part.file_size for part in parts)
     if unpacked > _MAX_UNPACKED:
         raise Unreadable(f"it is a Word file that unpacks to {unpacked:,} bytes, over the cap of {_MAX_UNPACKED:,}")
@@ -87,8 +86,13 @@ def _inspect(archive: zipfile.ZipFile) -> tuple[str, str, str]:
 
 
 def _long_to_html(document: bytes) -> str:
-    """Return the body of `word/document.xml` as HTML, the tree dropped as it is read; empty where it holds no text."""
-    writer = _Writer()
+    """Return the body of `word/document.xml` as HTML, the tree dropped as it is read; empty where it holds no text.
+
+    A table inside a cell becomes text of that cell.
+    """
+    parts: list[str] = []
+    cell: list[str] = []
+    has_text, depth = False, 0
     events = etree.iterparse(
         io.BytesIO(document),
         events=("start", "end"),
@@ -102,63 +106,35 @@ def _long_to_html(document: bytes) -> str:
     for number, (event, element) in enumerate(events):
         if number % 1000 == 0:
             check_cancelled()
-        if event == "start":
-            writer.enter(element.tag)
-        else:
-            writer.leave(element)
-    return "\n".join(writer.parts) if writer.has_text else ""
-
-
-class _Writer:
-    """Writes paragraphs and tables as their elements end; a table inside a cell becomes text of that cell."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.has_text = False
-        self._depth = 0
-        self._cell: list[str] = []
-
-    def enter(self, tag: str) -> None:
-        """Take the start of an element."""
+        starts, tag = event == "start", element.tag
         if tag == _TABLE:
-            self._depth += 1
-            if self._depth == 1:
-                self.parts.append("<table>")
-        elif self._depth == 1 and tag == _ROW:
-            self.parts.append("<tr>")
-        elif self._depth == 1 and tag == _CELL:
-            self._cell.clear()
+            depth += 1 if starts else -1
+            if depth == int(starts):
+                parts.append("<table>" if starts else "</table>")
+        elif depth == 1 and tag == _ROW:
+            parts.append("<tr>" if starts else "</tr>")
+        elif depth == 1 and tag == _CELL and starts:
+            cell.clear()
+        elif depth == 1 and tag == _CELL:
+            parts.append(f"<td>{escape(' '.join(cell))}</td>")
+        elif tag == _PARAGRAPH and not starts:
+            text = "".join(part.text or "" for part in element.iter(f"{_W}t")).strip()
+            has_text = has_text or bool(text)
+            if text:
+                (cell if depth else parts).append(text if depth else _block(element, text))
+        if not starts:
+            element.clear()
+            while element.getprevious() is not None and element.getparent() is not None:
+                del element.getparent()[0]
+    return "\n".join(parts) if has_text else ""
 
-    def leave(self, element: etree._Element) -> None:
-        """Take a whole element, and drop what it held."""
-        tag = element.tag
-        if tag == _PARAGRAPH:
-            self._paragraph(element)
-        elif tag == _TABLE:
-            self._depth -= 1
-            if self._depth == 0:
-                self.parts.append("</table>")
-        elif self._depth == 1 and tag == _CELL:
-            self.parts.append(f"<td>{escape(' '.join(self._cell))}</td>")
-        elif self._depth == 1 and tag == _ROW:
-            self.parts.append("</tr>")
-        element.clear()
-        while element.getprevious() is not None and element.getparent() is not None:
-            del element.getparent()[0]
 
-    def _paragraph(self, element: etree._Element) -> None:
-        text = "".join(part.text or "" for part in element.iter(f"{_W}t")).strip()
-        if not text:
-            return
-        self.has_text = True
-        if self._depth:
-            self._cell.append(text)
-            return
-        style = element.find(f"{_W}pPr/{_W}pStyle")
-        heading = _HEADING.search(style.get(f"{_W}val", "") if style is not None else "")
-        if heading:
-            self.parts.append(f"<h{heading.group(1)}>{escape(text)}</h{heading.group(1)}>")
-        elif element.find(f"{_W}pPr/{_W}numPr") is not None:
-            self.parts.append(f"<ul><li>{escape(text)}</li></ul>")
-        else:
-            self.parts.append(f"<p>{escape(text)}</p>")
+def _block(paragraph: etree._Element, text: str) -> str:
+    """Return a paragraph with `text` as a heading, an item or a paragraph."""
+    style = paragraph.find(f"{_W}pPr/{_W}pStyle")
+    heading = _HEADING.search(style.get(f"{_W}val", "") if style is not None else "")
+    if heading:
+        return f"<h{heading.group(1)}>{escape(text)}</h{heading.group(1)}>"
+    if paragraph.find(f"{_W}pPr/{_W}numPr") is not None:
+        return f"<ul><li>{escape(text)}</li></ul>"
+    return f"<p>{escape(text)}</p>"

@@ -25,6 +25,8 @@ from pypdf.errors import DependencyError, PyPdfError
 from pipeline.read.converted import Converted, Unreadable, escape, whole_page
 from pipeline.work import check_cancelled
 
+SECONDS: Final = 8.0
+"""Processor time for one file; what was read by then is kept."""
 MAX_PAGES: Final = 500
 """A page takes 5 to 20 ms, so that this many may use up the time budget by themselves."""
 _CAPS: Final = Configuration(
@@ -249,7 +251,7 @@ def _cells(pieces: Sequence[_Piece]) -> list[_Cell]:
     return cells
 
 
-def pdf_to_html(body: bytes, *, seconds: float) -> Converted:
+def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
     """Return a PDF as HTML, with `<section id="page-N">` for each page.
 
     Args:

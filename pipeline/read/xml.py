@@ -45,11 +45,31 @@ def child_text(element: etree._Element, *names: str) -> str:
     return ""
 
 
-def feed_to_html(body: bytes) -> Converted | None:
-    """Return an RSS or Atom feed as HTML, or None when the body is none."""
+def xml_to_html(body: bytes) -> Converted | None:
+    """Return a feed, or one paragraph for each element that has text of its own; None for what is no XML."""
     root = parse_xml(body)
-    if root is None or _local_name(root) not in {"rss", "feed", "rdf"}:
+    if root is None:
         return None
+    if _local_name(root) in {"rss", "feed", "rdf"}:
+        return _feed(root)
+    title = ""
+    parts: list[str] = []
+    for number, element in enumerate(root.iter()):
+        if number % 1000 == 0:
+            check_cancelled()
+        name = _local_name(element)
+        texts = [element.text or "", *(child.tail or "" for child in element)]
+        own = " ".join(" ".join(texts).split())
+        if not own or not name:
+            continue
+        title = title or (own if name == "title" else "")
+        tag = "h2" if name == "title" else "p"
+        parts.append(f"<{tag}>{escape(own)}</{tag}>")
+    return Converted(whole_page("\n".join(parts), title=title), title)
+
+
+def _feed(root: etree._Element) -> Converted:
+    """Return an RSS or Atom feed."""
     channel = next((child for child in root if _local_name(child) == "channel"), root)
     title = child_text(channel, "title")
     entries = [element for element in root.iter() if _local_name(element) in {"item", "entry"}]
@@ -79,27 +99,6 @@ def _article(entry: etree._Element) -> str:
     if text:
         parts.append(fragment_to_html(text))
     return "\n".join([*parts, "</article>"])
-
-
-def xml_to_html(body: bytes) -> Converted | None:
-    """Return the texts of an XML document, one paragraph an element that has text of its own; None for no XML."""
-    root = parse_xml(body)
-    if root is None:
-        return None
-    title = ""
-    parts: list[str] = []
-    for number, element in enumerate(root.iter()):
-        if number % 1000 == 0:
-            check_cancelled()
-        name = _local_name(element)
-        texts = [element.text or "", *(child.tail or "" for child in element)]
-        own = " ".join(" ".join(texts).split())
-        if not own or not name:
-            continue
-        title = title or (own if name == "title" else "")
-        tag = "h2" if name == "title" else "p"
-        parts.append(f"<{tag}>{escape(own)}</{tag}>")
-    return Converted(whole_page("\n".join(parts), title=title), title)
 
 
 def _local_name(element: etree._Element) -> str:
