@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from markdown_it import MarkdownIt
@@ -41,31 +41,19 @@ def markdown_to_html(text: str) -> Converted:
     check_cancelled()
     inner = _markdown.render(text)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
-    return Converted(
-        whole_page(inner, title=title), title or (re.sub(r"<[^>]*>", "", heading.group(1)) if heading else "")
-    )
+    headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
+    return Converted(whole_page(inner, title=title), title or headline)
 
 
 def plain_to_html(text: str) -> Converted:
     """Return plain text as paragraphs; a paragraph that looks like code or columns keeps its lines."""
     parts: list[str] = []
-    for number, lines in enumerate(_paragraphs(text)):
-        if number % 1000 == 0:
+    for is_text, lines in groupby(text.splitlines(), key=lambda line: line.strip() != ""):
+        if len(parts) % 1000 == 0:
             check_cancelled()
-        parts.append(_plain_block(lines))
+        if is_text:
+            parts.append(_plain_block(list(lines)))
     return Converted(whole_page("\n".join(parts)))
-
-
-def _paragraphs(text: str) -> Iterator[list[str]]:
-    lines: list[str] = []
-    for line in text.splitlines():
-        if line.strip():
-            lines.append(line)
-        elif lines:
-            yield lines
-            lines = []
-    if lines:
-        yield lines
 
 
 def _plain_block(lines: list[str]) -> str:
@@ -89,7 +77,7 @@ def json_to_html(text: str) -> Converted | None:
         except (ValueError, RecursionError):
             return None
     writer = _JsonWriter()
-    writer.write(value, 0)
+    writer.write(value)
     names = [value.get(key) for key in ("title", "name", "headline")] if isinstance(value, dict) else []
     title = next((name for name in names if isinstance(name, str)), "")
     notes = (f"JSON: cut after {MAX_ITEMS} values",) if writer.cut else ()
@@ -104,34 +92,28 @@ class _JsonWriter:
         self.count = 0
         self.cut = False
 
-    def write(self, value: object, depth: int) -> None:
+    def write(self, value: object, depth: int = 0) -> None:
         self.count += 1
-        if self.count > MAX_ITEMS or 2 * depth > DEEPEST:  # a level is a list and its item
-            self.cut = True
-        elif isinstance(value, dict):
-            self._write_list([(str(name), inner) for name, inner in value.items()], depth)
-        elif isinstance(value, list):
-            self._write_list([("", inner) for inner in value], depth)
-        else:
-            self.parts.append(escape(value if isinstance(value, str) else json.dumps(value)))
-
-    def _write_list(self, pairs: list[tuple[str, object]], depth: int) -> None:
         if self.count % 500 == 0:
             check_cancelled()
-        self.parts.append("<ul>")
-        for name, inner in pairs:
-            if self.cut:
-                break
-            self.parts.append(f"<li>{escape(name)}: " if name else "<li>")
-            self.write(inner, depth + 1)
-            self.parts.append("</li>\n")
-        self.parts.append("</ul>\n")
+        if self.count > MAX_ITEMS or 2 * depth > DEEPEST:  # a level is a list and its item
+            self.cut = True
+        elif isinstance(value, dict | list):
+            self.parts.append("<ul>")
+            for name, inner in value.items() if isinstance(value, dict) else (("", inner) for inner in value):
+                if self.cut:
+                    break
+                self.parts.append(f"<li>{escape(name)}: " if name else "<li>")
+                self.write(inner, depth + 1)
+                self.parts.append("</li>\n")
+            self.parts.append("</ul>\n")
+        else:
+            self.parts.append(escape(value if isinstance(value, str) else json.dumps(value)))
 
 
 def csv_to_html(text: str) -> Converted:
     """Return a table, its first row as the header; the separator is the likeliest of comma, tab and semicolon."""
-    first = text.split("\n", 1)[0]
-    separator = max(",\t;", key=first.count)
+    separator = max(",\t;", key=text.partition("\n")[0].count)
     rows: list[str] = []
     notes: tuple[str, ...] = ()
     try:
