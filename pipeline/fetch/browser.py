@@ -2,9 +2,11 @@
 
 Needs the extra `browser`; imported when the first page is rendered. A page's scripts are a stranger's program, so the
 browser has no network: its only proxy is a port on which nothing answers and every name is unknown to it. Each request
-that Playwright sees is answered by `pipeline/fetch/render.py` or refused; what it does not see (sockets, WebRTC,
-prefetches) finds no way out. One browser process a page, with an empty profile, ended with the page. Not for: deciding
-which pages need this, nor logging in, clicking or taking pictures.
+that Playwright sees is answered by our own guarded connections or refused; what it does not see (sockets, WebRTC,
+prefetches) finds no way out. Every hop is checked as the first (`pipeline/fetch/address.py`), and a page reaches other
+sites at public addresses only: what an operator allows beyond those holds for the page's own origin alone. One browser
+process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
+(`pipeline/fetch/render.py`), nor logging in, clicking or taking pictures.
 """
 
 import os
@@ -12,17 +14,23 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
+import httpx2
 from anyio.abc import TaskGroup
-from playwright.async_api import BrowserContext, CDPSession, Error, Page, Route, async_playwright
+from playwright.async_api import BrowserContext, CDPSession, Error, Page, Request, Route, async_playwright
 
-from errors import SourceTimeout, SourceUnavailable
-from pipeline.fetch.render import Answers, Browser, Given, Rendered, Wanted
+from errors import AddressRefused, SourceError, SourceTimeout, SourceTooLarge, SourceUnavailable
+from pipeline.fetch.address import Target, check_url
+from pipeline.fetch.answer import Answer
+from pipeline.fetch.exchange import read_body
+from pipeline.fetch.render import RENDERED, UNSETTLED, Renderer
+from pipeline.read.convert import Raw
 from pipeline.work import in_thread
 
 FLAGS: Final = (
@@ -62,29 +70,38 @@ _WRITE: Final = """(() => {
     element.remove();
   return document.documentElement.outerHTML.slice(0, CAP);
 })()"""
+_AS_GET: Final = frozenset((301, 302, 303))
+"""Redirects after which a POST goes on as a GET, as browsers do."""
+_METHODS: Final = frozenset(("GET", "HEAD", "POST"))
+_KINDS: Final = frozenset(("document", "script", "stylesheet", "xhr", "fetch"))
+"""What a page's text can depend on; images, media, fonts, pings, manifests and sockets are refused unasked."""
+# Sent on as the page's scripts set them; cookies and whatever describes the connection are ours or nobody's.
+_DROPPED: Final = frozenset(
+    ("host", "content-length", "cookie", "connection", "user-agent", "accept-encoding", "transfer-encoding", "upgrade")
+)
+_DROPPED_STARTS: Final = (":", "sec-", "proxy-", "if-", "x-forwarded-")
+_RETURNED: Final = frozenset(("content-type", "content-security-policy", "content-language"))
 
 
-async def show(browser: Browser, page: Given, url: str, answers: Answers) -> Rendered:
-    """Return a page after its scripts have run.
+async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
+    """Return a page after its scripts have run, and where they lead, which is empty for a page that stays.
 
     Args:
-        browser: What to start, and what the page may cost.
-        page: The page as it was fetched; its address is answered with this, so that it is not asked for twice.
-        url: Where it was found.
-        answers: Answers what it asks for.
+        raw: The page as it was fetched; its address is answered with this, so that it is not asked for twice.
+        renderer: What to start, what the page may cost, and connections for what it asks for.
 
     Raises:
         SourceTimeout: Its scripts left no moment in which it could be read.
         SourceUnavailable: The browser does not start, or died.
     """
-    caps = browser.caps
+    executable, caps = renderer.browser.executable, renderer.browser.caps
     failure: Error | None = None
     with anyio.move_on_after(caps.seconds):
         ends = anyio.current_time() + caps.seconds - caps.last_seconds
         try:
-            async with _started(browser.executable) as context, anyio.create_task_group() as group:
+            async with _started(executable) as context, anyio.create_task_group() as group:
                 try:
-                    return await _visit(context, _Desk(page, url, answers, group), browser, ends)
+                    return await _visit(context, _Desk(raw, renderer, group), ends)
                 except Error as e:
                     failure = e  # leaving the group with it would wrap it
                 finally:
@@ -93,19 +110,19 @@ async def show(browser: Browser, page: Given, url: str, answers: Answers) -> Ren
             failure = e
     if failure is None:
         raise SourceTimeout(
-            f"{url} was not rendered after {caps.seconds:g} s: its scripts do not end.",
-            source=url,
+            f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts do not end.",
+            source=raw.final_url,
             hint="Use another source.",
         )
     reason = str(failure).strip().split("\n")[0][:200]
     raise SourceUnavailable(
-        f"The browser {browser.executable} could not render {url}: {reason}.",
-        source=url,
+        f"The browser {executable} could not render {raw.final_url}: {reason}.",
+        source=raw.final_url,
         hint="Check that it starts (winnow doctor), or set WINNOW_BROWSER=none.",
     ) from failure
 
 
-async def _visit(context: BrowserContext, desk: "_Desk", browser: Browser, ends: float) -> Rendered:
+async def _visit(context: BrowserContext, desk: "_Desk", ends: float) -> tuple[Raw, str]:
     # 1. every request comes to us
     await context.route("**/*", desk.take)
     await context.add_init_script(_NO_SOCKETS)
@@ -115,30 +132,48 @@ async def _visit(context: BrowserContext, desk: "_Desk", browser: Browser, ends:
     # 2. the page, until it is quiet
     with anyio.move_on_at(ends):
         await tab.goto(desk.url, wait_until="commit")
-    settled = await _settle(session, desk, ends, browser.caps.quiet_seconds)
-    # 3. what it shows
+    settled = await _settle(session, desk, ends, desk.caps.quiet_seconds)
+    # 3. what it shows, and where: scripts may have led to another page of the same site
     place = await _evaluate(session, "location.href")
-    html = await _evaluate(session, _WRITE.replace("CAP", str(browser.caps.html)))
-    return Rendered(
-        html if isinstance(html, str) else "",
-        place if isinstance(place, str) and place.startswith(("http://", "https://")) else desk.url,
-        settled,
-        desk.left_for,
+    html = await _evaluate(session, _WRITE.replace("CAP", str(desk.caps.html)))
+    shown = replace(
+        desk.raw,
+        body=html.encode() if isinstance(html, str) else b"",
+        final_url=place if isinstance(place, str) and place.startswith(("http://", "https://")) else desk.url,
+        content_type="text/html; charset=utf-8",
+        notes=(*desk.raw.notes, RENDERED, *(() if settled else (UNSETTLED,))),
+        rendered=True,
     )
+    return shown, desk.left_for
+
+
+class _Given(NamedTuple):
+    """The answer to one request of the page."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case names."""
+    body: bytes
 
 
 class _Desk:
-    """Where the page's requests arrive; each is answered by a task of the page's group."""
+    """Where the page's requests arrive, each answered by a task of the page's group, until its caps are used up."""
 
-    def __init__(self, page: Given, url: str, answers: Answers, group: TaskGroup) -> None:
-        self._page = page
-        self.url = url.split("#", maxsplit=1)[0]
-        self._answers = answers
+    def __init__(self, raw: Raw, renderer: Renderer, group: TaskGroup) -> None:
+        self.raw = raw
+        self.url = raw.final_url.split("#", maxsplit=1)[0]
+        self.caps = renderer.browser.caps
+        self._renderer = renderer
+        self._limits = renderer.limits
+        self._origin = check_url(self.url, self._limits).origin
         self._group = group
+        self._gate = anyio.Semaphore(self._limits.per_host)
         self.under_way = 0
         self.left_for = ""
         """Where the page's scripts lead."""
         self._served = 0
+        self._asked = 0
+        self._bytes = 0
 
     def take(self, route: Route) -> None:
         """Start answering a request; called by Playwright."""
@@ -151,30 +186,86 @@ class _Desk:
     async def _answer(self, route: Route) -> None:
         self.under_way += 1
         try:
-            given = await self._given(route)
-            if given is None and route.request.is_navigation_request():
-                await route.fulfill(status=204)  # the page stays where it is; an abort would show an error page
-            elif given is None:
-                await route.abort("blockedbyclient")
-            else:
+            given = await self._given(route.request)
+            if given is not None:
                 await route.fulfill(status=given.status, headers=dict(given.headers), body=given.body)
+            elif route.request.is_navigation_request():
+                await route.fulfill(status=204)  # the page stays where it is; an abort would show an error page
+            else:
+                await route.abort("blockedbyclient")
         except Error:
             pass  # the page has gone on without waiting for this answer
         finally:
             self.under_way -= 1
 
-    async def _given(self, route: Route) -> Given | None:
-        request = route.request
+    async def _given(self, request: Request) -> _Given | None:
+        """Return the answer to one request, None where it is refused or cannot be had."""
         if request.is_navigation_request():
             if request.frame.parent_frame is not None:
                 return None  # what stands in a frame is not part of the page's own HTML
             if request.url.split("#")[0] == self.url and request.method == "GET":
                 self._served += 1
-                return self._page if self._served <= 3 else None  # a page that reloads itself for ever
+                first = _Given(200, {"content-type": self.raw.content_type or "text/html"}, self.raw.body)
+                return first if self._served <= 3 else None  # a page that reloads itself for ever
             self.left_for = request.url[:300]
-        return await self._answers(
-            Wanted(request.url, request.method, request.resource_type, request.headers, request.post_data_buffer or b"")
-        )
+        self._asked += 1
+        content = request.post_data_buffer or b""
+        if (
+            request.resource_type not in _KINDS
+            or request.method not in _METHODS
+            or self._asked > self.caps.requests
+            or self._bytes >= self.caps.bytes
+            or len(content) > self.caps.post
+        ):
+            return None
+        try:
+            async with self._gate:
+                return await self._follow(request, content)
+        except (SourceError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError, ValueError):
+            return None
+
+    async def _follow(self, request: Request, content: bytes) -> _Given:
+        """Ask hop by hop; raises `SourceError` for what is refused or over a cap."""
+        url, method = request.url, request.method
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name.lower() not in _DROPPED and not name.lower().startswith(_DROPPED_STARTS)
+        }
+        for _ in range(self._limits.max_redirects + 1):
+            target, client = self._checked(url, method, request.resource_type)
+            async with client.stream(method, target.url, headers=headers, content=content or None) as response:
+                answer = Answer(target, response.status_code, response.headers, b"")
+                if not answer.location:
+                    return _Given(answer.status, _returned(answer.headers), await self._read(response, url))
+            if answer.status in _AS_GET:
+                method, content = "GET" if method == "POST" else method, b""
+            url = str(target.url.join(answer.location))
+        raise AddressRefused(f"{request.url} redirects too often.", source=request.url)
+
+    def _checked(self, url: str, method: str, kind: str) -> tuple[Target, httpx2.AsyncClient]:
+        target = check_url(url, self._limits)
+        if target.origin == self._origin:
+            return target, self._renderer.own
+        # What another site shows must not be cited as this page; nor is anything sent to another site.
+        if method == "POST" or kind == "document":
+            raise AddressRefused(f"{url} is another site than the page's.", source=url)
+        return check_url(url, self._limits.public_only()), self._renderer.open_web
+
+    async def _read(self, response: httpx2.Response, url: str) -> bytes:
+        left = max(self.caps.bytes - self._bytes, 0)
+        try:
+            body = await read_body(response, url=url, max_bytes=left, max_unpacked=left)
+        except SourceTooLarge:
+            self._bytes = self.caps.bytes  # it was read up to the cap
+            raise
+        self._bytes += len(body)
+        return body
+
+
+def _returned(headers: Mapping[str, str]) -> dict[str, str]:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    return {n: value for n, value in lowered.items() if n in _RETURNED or n.startswith("access-control-")}
 
 
 async def _settle(session: CDPSession, desk: _Desk, ends: float, seconds: float) -> bool:

@@ -202,6 +202,6 @@ async def open_fetcher(
         renderer = None
         if browser is not None:
             open_web = await stack.enter_async_context(open_client(limits.public_only(), resolve, tls))
-            renderer = Renderer(browser, own=client, open_web=open_web, limits=limits)
+            renderer = Renderer(browser, client, open_web, limits, anyio.Semaphore(browser.caps.at_once))
         files = Files(roots, max_bytes=limits.max_unpacked)
         yield Fetcher(Exchange(client, limits, clock), limits, pages=pages, files=files, clock=clock, renderer=renderer)
