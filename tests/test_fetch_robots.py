@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from errors import AddressRefused
 from pipeline.fetch.answer import lifetime, retry_after, validators
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.robots import USER_AGENT, Rules, parse_robots
+from pipeline.fetch.sites import USER_AGENT, Rules, parse_robots
 from tests.test_fetch_server import LOOPBACK, Reply, failure_of, open_local, open_site
 
 ROBOTS = """

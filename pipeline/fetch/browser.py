@@ -29,7 +29,7 @@ from errors import AddressRefused, SourceError, SourceTimeout, SourceTooLarge, S
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.answer import Answer
 from pipeline.fetch.exchange import read_body
-from pipeline.fetch.render import RENDERED, UNSETTLED, Renderer
+from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer
 from pipeline.read.convert import Raw
 from pipeline.work import in_thread
 
@@ -48,7 +48,6 @@ FLAGS: Final = (
 """With a proxy that nobody answers: no connection, no datagram and no look-up leaves the browser."""
 _NO_SOCKETS: Final = """for (const name of
   ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'SharedWorker']) delete globalThis[name];"""
-_CLOSE_SECONDS: Final = 3.0
 _WORLD: Final = "winnow"
 _HOME: Final = "winnow-browser-"
 """Begins the name of a browser's folder; the server's process number follows."""
@@ -99,7 +98,7 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
     with anyio.move_on_after(caps.seconds):
         ends = anyio.current_time() + caps.seconds - caps.last_seconds
         try:
-            async with _started(executable) as context, anyio.create_task_group() as group:
+            async with _started(renderer.browser) as context, anyio.create_task_group() as group:
                 try:
                     return await _visit(context, _Desk(raw, renderer, group), ends)
                 except Error as e:
@@ -181,7 +180,7 @@ class _Desk:
 
     def turn_away(self, popup: Page) -> None:
         """Close a window that the page opens; called by Playwright."""
-        self._group.start_soon(_ended, popup.close)
+        self._group.start_soon(_ended, popup.close, self.caps.close_seconds)
 
     async def _answer(self, route: Route) -> None:
         self.under_way += 1
@@ -300,7 +299,7 @@ async def _evaluate(session: CDPSession, expression: str) -> object:
 
 
 @asynccontextmanager
-async def _started(executable: Path) -> AsyncIterator[BrowserContext]:
+async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
     """Start a browser without a network and yield an empty profile in it; both are gone afterwards."""
     await in_thread(_sweep)
     async with AsyncExitStack() as stack:
@@ -311,9 +310,9 @@ async def _started(executable: Path) -> AsyncIterator[BrowserContext]:
         dead = stack.enter_context(socket.socket())
         dead.bind(("127.0.0.1", 0))
         driver = await async_playwright().start()
-        stack.push_async_callback(_ended, driver.stop)
+        stack.push_async_callback(_ended, driver.stop, wanted.caps.close_seconds)
         browser = await driver.chromium.launch(
-            executable_path=executable,
+            executable_path=wanted.executable,
             headless=True,
             # Chromium's sandbox does not work for root; for everybody else it stays on.
             chromium_sandbox=sys.platform == "win32" or os.geteuid() != 0,
@@ -323,7 +322,7 @@ async def _started(executable: Path) -> AsyncIterator[BrowserContext]:
             handle_sigterm=False,
             handle_sighup=False,
         )
-        stack.push_async_callback(_ended, browser.close)
+        stack.push_async_callback(_ended, browser.close, wanted.caps.close_seconds)
         context = await browser.new_context(
             service_workers="block", accept_downloads=False, permissions=[], locale="en-US", timezone_id="UTC"
         )
@@ -349,7 +348,7 @@ def _runs(process: int) -> bool:
     return True
 
 
-async def _ended(close: Callable[[], Awaitable[None]]) -> None:
+async def _ended(close: Callable[[], Awaitable[None]], seconds: float) -> None:
     """Close within a bound, on cancellation too; what then still runs dies with Playwright's driver."""
-    with anyio.move_on_after(_CLOSE_SECONDS, shield=True), suppress(Error):  # it may be gone already
+    with anyio.move_on_after(seconds, shield=True), suppress(Error):  # it may be gone already
         await close()

@@ -19,7 +19,7 @@ import httpx2
 from pipeline.fetch.address import Resolver, check_name, checked_addresses, is_inner, literal
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import Proxy, open_tunnel
-from pipeline.fetch.robots import USER_AGENT
+from pipeline.fetch.sites import USER_AGENT
 
 _ACCEPT: Final = (
     "text/html,application/xhtml+xml,application/pdf;q=0.9,text/markdown;q=0.9,text/plain;q=0.8,"

@@ -28,8 +28,7 @@ from errors import (
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.answer import Answer, retry_after
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.robots import MAX_BYTES, Rules, parse_robots
-from pipeline.fetch.sites import HOUR, Sites
+from pipeline.fetch.sites import HOUR, MAX_BYTES, Rules, Sites, parse_robots
 from pipeline.read.charset import decode
 
 _TRANSIENT: Final = frozenset((502, 503, 504))

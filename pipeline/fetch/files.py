@@ -80,7 +80,7 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
     """Return `path` with links resolved, if it lies below one of `roots` and is not hidden there.
 
     Raises:
-        AddressRefused: It does not, or is. Whether it exists is not told.
+        AddressRefused: It does not, or is. The error never says whether it exists.
     """
 
     def refused(why: str, hint: str) -> AddressRefused:

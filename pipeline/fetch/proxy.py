@@ -1,7 +1,7 @@
 """Ways to the web through another machine: HTTP proxies (CONNECT) and SOCKS5, each asked for a tunnel to a target.
 
 What goes through the tunnel (TLS, HTTP) is the same as without one, so the proxy sees host and port of a page and never
-its text. By default the proxy is told the address that the guard checked, and resolves nothing. Where it is told names
+its text. By default the proxy is given the address that the guard checked, and resolves nothing. Given names
 (`Proxy.resolves`, for networks whose own name server knows no public names), nobody here can see where they lead: then
 the guard judges the form of names only, and keeping the proxy out of private networks is the proxy's own rule to make.
 Not for: proxies that read pages on their way; the environment's `HTTP_PROXY`, which is never read.
@@ -42,7 +42,7 @@ class Proxy:
     user: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
     resolves: bool = False
-    """Whether it is told names instead of checked addresses."""
+    """Whether it is given names instead of checked addresses."""
     tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
     """Which certificates an https proxy may show; None for the system's."""
 
@@ -57,7 +57,7 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
 
     Args:
         text: `http`, `https`, `socks5` or `socks5h` URL; user name and password percent-encoded.
-        resolves: Whether it is told names; `socks5h` says the same.
+        resolves: Whether it is given names; `socks5h` means that too.
 
     Raises:
         UsageError: It names no proxy. The message repeats nothing that could be a password.

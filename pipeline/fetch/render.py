@@ -44,6 +44,8 @@ class RenderLimits:
     quiet_seconds: float = 0.4
     """Without new text and without a request under way, after which a page is done; an empty page gets three times as
     many."""
+    close_seconds: float = 3.0
+    """For closing a window or the browser; what then still runs dies with Playwright's driver."""
     requests: int = 150
     """A news page asks for 40 to 120 scripts, styles and data; what comes after these is refused."""
     bytes: int = 20_000_000
