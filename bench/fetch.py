@@ -3,9 +3,8 @@
     python -m bench.fetch           all tables
     python -m bench.fetch --check   the same with fewer rounds, under 60 s; exit code 1 names each bar missed
 
-The server runs in a process of its own and waits 50 ms before each answer, as a near site does. The bars leave room for a
-busy machine. Not for: cleaning and pruning (`bench/html.py`), or the
-network.
+The server runs in a process of its own and waits 50 ms before each answer, as a near site does. The bars leave room for
+a busy machine. Not for: cleaning and pruning (`bench/html.py`), or the network.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """What sites ask of programs, kept so that none is asked too much: robots.txt (RFC 9309), silence, places at a time.
 
 Groups of a robots.txt are matched by our product token, else `*`; the longest rule wins, `allow` on a tie; `*` and `$`
-work. Python's own `urllib.robotparser` takes the first rule that fits and reads `*` literally. Not for: rates over time,
-for a server that wants fewer requests says so with 429 and `Retry-After`; the guard against private addresses.
+work. Python's own `urllib.robotparser` takes the first rule that fits and reads `*` literally. Not for: rates over
+time, since a server that wants fewer requests says so with 429 and `Retry-After`; the guard against private addresses.
 """
 
 from collections.abc import AsyncIterator
