@@ -22,7 +22,7 @@ from typing import Final
 from pypdf import Configuration, PageObject, PdfReader, apply_configuration
 from pypdf.errors import DependencyError, PyPdfError
 
-from pipeline.read.converted import Converted, Unreadable, escape, whole_page
+from pipeline.read.converted import Converted, Unreadable, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
 SECONDS: Final = 8.0
@@ -428,30 +428,25 @@ def _width(text: str, size: float, *, fixed: bool) -> float:
     return size * (_TYPE.capital * capitals + _TYPE.ideograph * ideographs + _TYPE.letter * letters)
 
 
-def _find_tables(lines: Sequence[_Line]) -> list[tuple[int, int, list[list[str]]]]:
-    """Return the tables of a page as first line, line after the last, and rows of cells; linear in the lines."""
-    found = []
+def _find_tables(lines: Sequence[_Line]) -> Iterator[tuple[int, int, list[list[str]]]]:
+    """Yield the tables of a page as first line, line after the last, and rows of cells; linear in the lines."""
     at = 0
     while at < len(lines):
         end = _run(lines, at)
-        table = _table(lines[at:end]) if end - at >= _TABLE.rows else None
-        if table is None:
-            at += 1 if end - at < _TABLE.rows else end - at
+        if end - at < _TABLE.rows:
+            at += 1
             continue
-        found.append((at, end, table))
+        table = _table(lines[at:end])
+        if table is not None:
+            yield at, end, table
         at = end
-    return found
 
 
 def _table_to_html(rows: Sequence[Sequence[str]]) -> str:
     """Return a table; its first row is the header where it holds no figures and the rows below do."""
     first, rest = rows[0], rows[1:]
     header = not any(map(_is_figure, first)) and any(_is_figure(cell) for row in rest for cell in row)
-    parts = []
-    for number, row in enumerate(rows):
-        tag = "th" if header and number == 0 else "td"
-        parts.append("<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>")
-    return "<table>\n" + "\n".join(parts) + "\n</table>"
+    return html_table(rows, header=header)
 
 
 def _is_figure(text: str) -> bool:
@@ -470,9 +465,10 @@ def _run(lines: Sequence[_Line], start: int) -> int:
         if line.fixed or len(line.cells) > _TABLE.columns or not -0.5 < step <= _TYPE.row:
             break
         if len(line.cells) >= 2:
-            if not _aligned(lines[max(start, end - 3) : end], line):
-                break
-        elif not (step > 0 and _continues(lines, end, before, line)):
+            joins = _aligned(lines[max(start, end - 3) : end], line)
+        else:
+            joins = step > 0 and _continues(lines, end, before, line)
+        if not joins:
             break
         end += 1
     while end > start and len(lines[end - 1].cells) < 2:
@@ -508,9 +504,7 @@ def _table(lines: Sequence[_Line]) -> list[list[str]] | None:
         return None
     cells = [cell for line in rows for cell in line.cells]
     letters = sum(len(text) for cell in cells for text, _ in cell.parts)
-    if letters > _TABLE.cell * len(cells):
-        return None
-    if not _in_line(rows, columns):
+    if letters > _TABLE.cell * len(cells) or not _in_line(rows, columns):
         return None
     table: list[list[str]] = []
     for line in lines:

@@ -7,12 +7,12 @@ import csv
 import io
 import json
 import re
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from markdown_it import MarkdownIt
 
-from pipeline.read.converted import DEEPEST, MAX_ITEMS, Converted, escape, whole_page
+from pipeline.read.converted import DEEPEST, MAX_ITEMS, Converted, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
 _MAX_MARKDOWN: Final = 5_000_000
@@ -114,15 +114,9 @@ class _JsonWriter:
 def csv_to_html(text: str) -> Converted:
     """Return a table, its first row as the header; the separator is the likeliest of comma, tab and semicolon."""
     separator = max(",\t;", key=text.partition("\n")[0].count)
-    rows: list[str] = []
-    notes: tuple[str, ...] = ()
     try:
-        for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=separator)):
-            if number > MAX_ITEMS:
-                notes = (f"CSV: cut after {MAX_ITEMS} rows",)
-                break
-            cell = "td" if number else "th"
-            rows.append("<tr>" + "".join(f"<{cell}>{escape(value)}</{cell}>" for value in row) + "</tr>")
+        rows = list(islice(csv.reader(io.StringIO(text), delimiter=separator), MAX_ITEMS + 1))
     except csv.Error:
         return plain_to_html(text)
-    return Converted(whole_page("<table>\n" + "\n".join(rows) + "\n</table>"), notes=notes)
+    notes = (f"CSV: cut after {MAX_ITEMS} rows",) if len(rows) > MAX_ITEMS else ()
+    return Converted(whole_page(html_table(rows[:MAX_ITEMS], header=True)), notes=notes)
