@@ -75,7 +75,9 @@ class _TableLimits:
     cell: int = 60
     """Mean characters of a cell above which the columns are running text, printed across."""
     share: float = 0.75
-    """Of the cells that stand in line with their column, and of the rows with two cells or more."""
+    """Of the cells that must stand in line with their column."""
+    full: float = 0.8
+    """Share of the rows that must have two cells or more with text."""
 
 
 _TYPE: Final = _Type()
@@ -115,6 +117,11 @@ class _Cell:
     """Estimated from the number of letters."""
     parts: list[tuple[str, float]]
     """The text in the pieces that it was set in, with their left edges."""
+
+    @property
+    def text(self) -> str:
+        """The pieces joined."""
+        return " ".join(text for text, _ in self.parts)
 
 
 @dataclass(slots=True)
@@ -503,8 +510,8 @@ def _table(lines: Sequence[_Line]) -> list[list[str]] | None:
     if len(rows) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
         return None
     cells = [cell for line in rows for cell in line.cells]
-    letters = sum(len(text) for cell in cells for text, _ in cell.parts)
-    if letters > _TABLE.cell * len(cells) or not _in_line(rows, columns):
+    characters = sum(len(cell.text) for cell in cells)
+    if characters > _TABLE.cell * len(cells) or not _in_line(rows, columns):
         return None
     table: list[list[str]] = []
     for line in lines:
@@ -521,7 +528,7 @@ def _table(lines: Sequence[_Line]) -> list[list[str]] | None:
         else:
             table[-1] = [f"{upper} {lower}".strip() for upper, lower in zip(table[-1], row, strict=True)]
     full = sum(sum(bool(cell) for cell in row) >= 2 for row in table)
-    return table if full >= _TABLE.share * len(table) else None
+    return table if full >= _TABLE.full * len(table) else None
 
 
 def _in_line(rows: Sequence[_Line], columns: Sequence[tuple[float, float]]) -> bool:
