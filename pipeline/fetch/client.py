@@ -9,10 +9,10 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 import anyio
 
@@ -36,26 +36,17 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _LIKE_HOST: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})+(?::\d+)?(?:[/?#]|\Z)")
 
 
+@dataclass(frozen=True, slots=True)
 class Fetcher:
     """Fetches sources as pages; made by `open_fetcher`. One for the whole server, used by many tasks at once."""
 
-    def __init__(
-        self,
-        exchange: Exchange,
-        limits: FetchLimits,
-        *,
-        pages: Store | None,
-        files: Files,
-        clock: Callable[[], float],
-        renderer: Renderer | None = None,
-    ) -> None:
-        self._exchange = exchange
-        self._limits = limits
-        self._pages = pages
-        self._files = files
-        self._clock = clock
-        self._renderer = renderer
-        self._flights = Flights[Page]()
+    _exchange: Exchange
+    _limits: FetchLimits
+    _pages: Store | None
+    _files: Files
+    _clock: Callable[[], float]
+    _renderer: Renderer | None
+    _flights: Flights[Page] = field(default_factory=Flights)
 
     async def fetch(self, url: str) -> Page:
         """Return one source as a page.
@@ -93,7 +84,7 @@ class Fetcher:
         async with alone(
             store, f"fetch:{url}", lambda: find_answer(store, url), enough=self._is_fresh, patience=patience
         ) as (known, waited):
-            if known is not None and self._is_fresh(known):
+            if self._is_fresh(known):
                 return known.page
             return await self._asked(source, target, known, waited)
 
@@ -129,7 +120,7 @@ class Fetcher:
             raise
         return replace(page, url=source)
 
-    def _is_fresh(self, known: Known | None) -> bool:
+    def _is_fresh(self, known: Known | None) -> TypeGuard[Known]:
         return known is not None and self._clock() < known.fresh_until
 
     async def _ask(self, source: str, known: Known | None, waited: float) -> Answer:
@@ -204,4 +195,4 @@ async def open_fetcher(
             open_web = await stack.enter_async_context(open_client(limits.public_only(), resolve, tls))
             renderer = Renderer(browser, client, open_web, limits, anyio.Semaphore(browser.caps.at_once))
         files = Files(roots, max_bytes=limits.max_unpacked)
-        yield Fetcher(Exchange(client, limits, clock), limits, pages=pages, files=files, clock=clock, renderer=renderer)
+        yield Fetcher(Exchange(client, limits, clock), limits, pages, files, clock, renderer)

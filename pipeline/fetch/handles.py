@@ -50,7 +50,7 @@ def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str
     cost one write. What differs then is how and when it was asked for, which `keep_answer` keeps beside the URL.
     """
     handle = page_handle(page)
-    key, facts = _page_key(handle), _facts(page)
+    key, facts = f"page:{handle.removeprefix(PREFIX)}", _facts(page)
     # A person's own file is not for a cache that others read.
     if NO_COPY in page.notes or (store.shared and page.final_url.startswith("file:")):
         store.hold(key, page_to_bytes(page))
@@ -64,8 +64,7 @@ def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str
 def find_page(store: Store, handle: str) -> Page | None:
     """Return the page that a handle names, None when it is unknown, expired or no handle at all."""
     match = _HANDLE.match(handle.strip())
-    kept = store.get_bytes(_page_key(match.group(1))) if match else None
-    return page_from_bytes(kept) if kept is not None else None
+    return page_from_bytes(store.get_bytes(f"page:{match.group(1)}") or b"") if match else None
 
 
 def is_handle(source: str) -> bool:
@@ -120,25 +119,18 @@ def page_from_bytes(value: bytes) -> Page | None:
         facts, asked, body = value.split(b"\n", 2)
         found = {**json.loads(facts), **json.loads(asked)}
         html = body.decode("utf-8", "surrogatepass")
-    except (ValueError, TypeError, RecursionError):
+        texts = {name: found[name] for name in _TEXTS}
+        notes, tokens = found["notes"], found["raw_tokens"]
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    texts = {name: found.get(name) for name in _TEXTS}
-    notes, tokens = found.get("notes"), found.get("raw_tokens")
-    if not all(isinstance(text, str) for text in texts.values()) or not isinstance(notes, list):
+    if not isinstance(notes, list) or not isinstance(tokens, int):
         return None
-    if not isinstance(tokens, int) or not all(isinstance(note, str) for note in notes):
+    if not all(isinstance(text, str) for text in (*texts.values(), *notes)):
         return None
-    known: dict[str, str] = {name: str(text) for name, text in texts.items()}
-    return Page(**known, html=html, notes=tuple(str(note) for note in notes), raw_tokens=tokens)
+    return Page(**texts, html=html, notes=tuple(notes), raw_tokens=tokens)
 
 
 def _facts(page: Page) -> bytes:
-    made: dict[str, JsonValue] = {name: getattr(page, name) for name in _TEXTS if name not in {"url", "fetched_at"}}
-    made["notes"] = list(page.notes)
-    made["raw_tokens"] = page.raw_tokens
+    texts = {name: getattr(page, name) for name in _TEXTS if name not in {"url", "fetched_at"}}
     # ASCII, so that no line break stands in it but the last.
-    return json.dumps(made).encode("ascii") + b"\n"
-
-
-def _page_key(handle: str) -> str:
-    return f"page:{handle.removeprefix(PREFIX)}"
+    return json.dumps({**texts, "notes": page.notes, "raw_tokens": page.raw_tokens}).encode("ascii") + b"\n"
