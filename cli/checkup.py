@@ -16,7 +16,7 @@ import httpx2
 from cli import clients
 from cli.clients import CLIENTS, Places
 from errors import UsageError
-from pipeline.fetch.browser import find_browser
+from pipeline.fetch.render import find_browser
 from pipeline.search.providers.services import SERVICES, WIKIPEDIA
 from server.settings import Settings
 

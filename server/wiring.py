@@ -21,10 +21,10 @@ from models.pull import Hub
 from pipeline.embedding import CachedEmbedder
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
-from pipeline.fetch.browser import Browser, find_browser
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
+from pipeline.fetch.render import Browser, find_browser
 from pipeline.scoring import CachedReranker
 from pipeline.search.chain import Chain, Provider
 from pipeline.search.folder import FolderProvider

@@ -22,11 +22,9 @@ import pytest
 
 from cache.stores import open_stores
 from errors import NeedsBrowser, UsageError
-from pipeline.fetch.browser import FLAGS, Browser, find_browser
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.render import RENDERED, UNSETTLED
-from pipeline.fetch.subresources import RenderLimits
+from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, RenderLimits, find_browser
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
 from tests.support.web_site import WORDS, Asked, Reply, open_site
@@ -249,6 +247,8 @@ async def test_the_trap_works_and_the_flags_alone_keep_the_browser_from_it(chrom
     async with open_trap() as trap, api.async_playwright() as driver:
         with socket.socket() as dead:
             dead.bind(("127.0.0.1", 0))
+            from pipeline.fetch.browser import FLAGS  # noqa: PLC0415  needs the extra
+
             proxy = [*FLAGS, f"--proxy-server=http://127.0.0.1:{dead.getsockname()[1]}"] if caged else []
             browser = await driver.chromium.launch(
                 executable_path=chromium, chromium_sandbox=os.geteuid() != 0, args=proxy
@@ -443,7 +443,7 @@ def test_without_the_package_the_extra_is_named(tmp_path: Path) -> None:
     for package in Path(anyio.__file__).parents[1].iterdir():
         if not package.name.lower().startswith("playwright"):
             (tmp_path / package.name).symlink_to(package)
-    code = "from pipeline.fetch.browser import find_browser; find_browser('auto')"
+    code = "from pipeline.fetch.render import find_browser; find_browser('auto')"
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
         cwd=ROOT,

@@ -7,6 +7,7 @@ import os
 import time
 import zipfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from pipeline.documents import Page
 from pipeline.fetch.files import file_key, path_of_url, read_file
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.converted import Unreadable
+from pipeline.read.pdf import pdf_to_html
 from pipeline.read.shell import look_at
 from tests.support.pdf import make_pdf
 
@@ -120,10 +122,20 @@ def test_a_long_pdf_is_cut_and_says_so() -> None:
 
 def test_a_slow_pdf_keeps_what_was_read_in_time() -> None:
     body = make_pdf([[(f"Words of line {n} on this page.", 11) for n in range(90)] for _ in range(400)])
-    started = time.monotonic()
-    page = to_page(Raw(body, "u", "u", content_type="application/pdf"), seconds=1.0)
-    assert time.monotonic() - started < 4
-    assert any("of 400 were read" in note for note in page.notes)
+    started = time.thread_time()
+    made = pdf_to_html(body, seconds=1.0)
+    assert time.thread_time() - started < 4
+    assert any("of 400 were read" in note for note in made.notes)
+
+
+def test_six_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_time_of_its_own() -> None:
+    body = make_pdf([[(f"Words of line {n} on this page.", 11) for n in range(60)] for _ in range(40)])
+    started = time.thread_time()
+    alone = pdf_to_html(body, seconds=60)
+    needed = time.thread_time() - started
+    with ThreadPoolExecutor(6) as threads:  # sharing one interpreter, each takes six times as long by the clock
+        together = list(threads.map(lambda _: pdf_to_html(body, seconds=4 * needed), range(6)))
+    assert together == [alone] * 6
 
 
 @given(st.binary(max_size=400), st.integers(0, 2000), st.integers(1, 200))
