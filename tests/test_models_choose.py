@@ -12,7 +12,7 @@ import pytest
 from errors import MissingExtra, UsageError
 from models.catalogue import MODELS
 from models.choose import FORMS, Place, choose_embedder, choose_generator, choose_reranker
-from models.embedded.texts import varied_texts
+from train.embedder.texts import varied_texts
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.pull import Hub

@@ -18,7 +18,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from errors import ModelError
-from models.embedded.texts import varied_texts
+from train.embedder.texts import varied_texts
 from models.llama.gguf import read_header
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.embedded.texts import varied_texts
+from train.embedder.texts import varied_texts
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.text import reads_latin
 
