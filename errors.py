@@ -13,6 +13,7 @@
     │       └── NeedsBrowser    empty until its scripts run in a browser
     ├── SearchFailed            no provider could answer; says which and why
     ├── ModelError              a local or remote model failed; the call may be repeated
+    │   ├── ContextExceeded     the input is longer than the model's context; a shorter one may pass
     │   └── MissingExtra        a package is not installed; names the extra to install
     └── CacheError              the cache folder cannot be used at all
 
@@ -88,6 +89,10 @@ class SearchFailed(WinnowError):
 
 class ModelError(WinnowError):
     """A model failed (died, refused, answered nonsense); read by the caller, who may repeat the call."""
+
+
+class ContextExceeded(ModelError):
+    """The input is longer than the model's context; read by steps, which show the model less and ask again."""
 
 
 class MissingExtra(ModelError):

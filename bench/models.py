@@ -30,12 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from train.embedder.texts import varied_texts
 from models.llama.model import LlamaEmbedder
 from models.onnx import EMBEDDED, OnnxEmbedder
-from models.protocols import Embedder, TextKind, Vectors
+from models.protocols import Embedder, TextKind, Vectors, unit_rows
 from models.text import reads_latin
-from models.vectors import unit_rows
+from train.embedder.texts import varied_texts
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 GGUF: Final = ROOT.parent / "shared" / "models" / "all-minilm-l6-v2-f16.gguf"

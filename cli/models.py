@@ -12,8 +12,7 @@ from tqdm import tqdm
 
 from cli.model_report import bench_roles, report_roles
 from errors import UsageError
-from models.catalogue import MODELS, PROFILES, Offered, wanted
-from models.machine import fitting_profile, this_machine
+from models.catalogue import MODELS, PROFILES, Offered, fitting_profile, this_machine, wanted
 from models.pull import Hub, describe, find_kept, kept_files, pull, remove
 from server.settings import Settings
 

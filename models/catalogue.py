@@ -1,10 +1,14 @@
-"""Models that may be fetched by name, and the profiles of machines that they make up: files, sizes, licences.
+"""Models that may be fetched by name, the profiles of machines that they make up, and which profile fits this machine.
 
-Names and sizes come from the publishers' pages, notes/models §5 and programs that pin these files by size; where a note
-says "unconfirmed", no such source was found. None of the large files was run here, so what is said of their quality is
-the publishers' word. Not for: fetching (`models/pull.py`) or choosing (`models/choose.py`).
+Names and sizes come from the publishers' pages and programs that pin these files by size; where a note says
+"unconfirmed", no such source was found. None of the large files was run here, so what is said of their quality is the
+publishers' word. Not for: fetching (`models/pull.py`) or choosing (`models/choose.py`).
 """
 
+import os
+import platform
+import shutil
+import subprocess
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -42,8 +46,11 @@ class Profile:
     models: tuple[str, ...]
     """Names in `MODELS`."""
     resident: str
-    """Memory with all of them loaded, as notes/models §5 estimates it (weights, 8 to 16 k tokens of context)."""
+    """Memory with all of them loaded, estimated: weights, and 8 to 16 k tokens of context."""
 
+
+ROOMY: Final = 15.0
+"""GB from which a machine counts as one of 16 GB: the system keeps some for itself."""
 
 _BGE: Final = "gpustack/bge-m3-GGUF"
 _RERANKER: Final = "gpustack/bge-reranker-v2-m3-GGUF"
@@ -88,7 +95,7 @@ MODELS: Final[dict[str, Offered]] = {
         "generator", "Qwen/Qwen3-8B-GGUF", "Qwen3-8B-Q8_0.gguf", 8_710, "Apache-2.0", "144 KiB a token"
     ),
 }
-"""Name to file. Pure-attention generators only: a hybrid one (Qwen3.5) re-reads its prompt (notes/models §5)."""
+"""Name to file. Pure-attention generators only: a hybrid one (Qwen3.5) re-reads its prompt."""
 
 PROFILES: Final[dict[str, Profile]] = {
     profile.name: profile
@@ -116,7 +123,7 @@ PROFILES: Final[dict[str, Profile]] = {
     )
 }
 """On plain processors the carried MiniLM embeds and nothing reranks: a BGE-M3-sized encoder takes 13 to 55 core-seconds
-for a page of 10,000 tokens (notes/models §1)."""
+for a page of 10,000 tokens."""
 
 
 def wanted(names: tuple[str, ...]) -> list[Offered]:
@@ -142,3 +149,53 @@ def _free(name: str) -> Offered:
             hint=f"Use a profile ({', '.join(PROFILES)}), a name of `winnow models list`, or OWNER/REPO/FILE.gguf.",
         )
     return Offered("generator", f"{owner}/{repository}", file, 0, "see its page", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What this machine has; 0 where a figure is not known."""
+
+    system: str
+    """`Linux`, `Darwin`, `Windows`, with the processor's kind."""
+    memory: float
+    """GB of main memory."""
+    graphics: float
+    """GB of the largest NVIDIA card."""
+
+    def __str__(self) -> str:
+        """The facts as a person reads them."""
+        card = f", graphics card with {self.graphics:.0f} GB" if self.graphics else ""
+        return f"{self.system}, {self.memory:.0f} GB{card}"
+
+
+def this_machine() -> Machine:
+    """Return what this machine is; asks `nvidia-smi` where it is there."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    except (AttributeError, ValueError, OSError):
+        memory = 0.0  # Windows has no sysconf
+    return Machine(f"{platform.system()} {platform.machine()}", memory, _graphics())
+
+
+def fitting_profile(machine: Machine) -> Profile:
+    """Return the profile for a machine."""
+    if machine.graphics >= ROOMY:
+        return PROFILES["gpu-24gb" if machine.graphics >= 22 else "gpu-8gb"]
+    if machine.graphics >= 7:
+        return PROFILES["gpu-8gb"]
+    if machine.system.startswith("Darwin arm"):
+        return PROFILES["mac-16gb" if machine.memory >= ROOMY else "mac-8gb"]
+    return PROFILES["cpu-8gb"]
+
+
+def _graphics() -> float:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return 0.0
+    command = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)  # noqa: S603  a program of the system, fixed arguments
+    except (OSError, subprocess.TimeoutExpired):
+        return 0.0
+    figures = [int(line) for line in told.stdout.splitlines() if line.strip().isdecimal()]
+    return max(figures, default=0) * 1.048576 / 1_000

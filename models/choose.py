@@ -1,4 +1,4 @@
-"""From a spec string to a model: which backend stands behind each role, and why (design §5).
+"""From a spec string to a model: which backend stands behind each role, and why.
 
 `auto`, `none`, `onnx:embedded`, `onnx:FOLDER`, `llama:PATH` or `llama:OWNER/REPO/FILE.gguf`, `flag:NAME` or
 `flag:FOLDER`, `openai:URL#MODEL`. `auto` takes what was pulled by name for the role, else what every installation has.
@@ -18,12 +18,10 @@ from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.memory import MemoryBudget
 from models.onnx import EMBEDDED, OnnxEmbedder
-from models.protocols import Embedder, Generator, Reranker
+from models.protocols import Backend, Embedder, Generator, Reranker
 from models.pull import Hub, find_kept
-from models.remote.client import Endpoint
-from models.remote.model import RemoteModel
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.worker import Limits
 
 FORMS: Final = {
@@ -58,12 +56,12 @@ class Chosen(Generic[Model]):
 
     async def prepare(self) -> None:
         """Ask a remote server what it serves, so that name, window and dimension are known; raises nothing."""
-        if isinstance(self.model, RemoteModel):
+        if isinstance(self.model, Backend):
             await self.model.prepare()
 
     async def aclose(self) -> None:
         """Let the model go: end its worker process, if it has one."""
-        if isinstance(self.model, LlamaEmbedder | LlamaReranker | LlamaGenerator):
+        if isinstance(self.model, Backend):
             await self.model.aclose()
 
 

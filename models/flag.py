@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from errors import MissingExtra, ModelError
 from models.fingerprint import fingerprint
-from models.protocols import Ability, TextKind, Vectors
+from models.protocols import Ability, TextKind, Vectors, unit_rows
 from models.text import printable
-from models.vectors import unit_rows
 
 PASSAGE_TOKENS: Final = 1_024
 """Tokens of a passage that are read. FlagEmbedding's own 512 cuts a block of 256 words with its heading path in many

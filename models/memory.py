@@ -14,7 +14,6 @@ from errors import ModelError
 
 SHARE: Final = 0.7
 """Part of the memory that is free at the start which models may take; the rest is the system's and the buffers'."""
-MEGABYTE: Final = 1_000_000
 LOOK_AGAIN: Final = 0.05
 """Seconds between two looks at whether a busy process has become idle."""
 
@@ -64,7 +63,7 @@ class MemoryBudget:
         """
         if needs > self.limit:
             raise ModelError(
-                f"{tenant.label} needs about {needs // MEGABYTE} MB; models may take {self.limit // MEGABYTE} MB.",
+                f"{tenant.label} needs about {needs / 1e6:.0f} MB; models may take {self.limit / 1e6:.0f} MB.",
                 hint="Set a smaller model or quantisation, or allow models more memory.",
             )
         async with self._entering:

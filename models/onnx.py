@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from errors import ModelError
-from models.protocols import TextKind, Vectors
+from models.protocols import TextKind, Vectors, unit_rows
 from models.text import CHARACTERS_A_TOKEN, MANY_SCRIPTS, printable, reads_latin
-from models.vectors import unit_rows
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""

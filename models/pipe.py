@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Protocol
 
-from errors import ModelError
+from errors import ContextExceeded, ModelError
 
 HEADER: Final = struct.Struct("!II")
 LARGEST: Final = 1 << 30
@@ -46,8 +46,41 @@ class Frame:
 
 
 def refusal(error: ModelError) -> Frame:
-    """Return the answer that a call gets whose request failed; `Worker` raises it on the other side."""
-    return Frame({"error": error.what, "hint": error.hint})
+    """Return the answer that a call gets whose request failed."""
+    return Frame({"error": error.what, "hint": error.hint, "over_context": isinstance(error, ContextExceeded)})
+
+
+def accepted(frame: Frame) -> Frame:
+    """Return `frame` where it is an answer.
+
+    Raises:
+        ModelError: It is a `refusal`.
+    """
+    if "error" not in frame.fields:
+        return frame
+    kind = ContextExceeded if frame.fields["over_context"] else ModelError
+    raise kind(str(frame.fields["error"]), hint=str(frame.fields["hint"]))
+
+
+@dataclass(slots=True)
+class Counters:
+    """What an engine has computed since its process began."""
+
+    calls: int = 0
+    batches: int = 0
+    tokens: int = 0
+    calls_a_batch: int = 0
+    """Most calls that one batch held."""
+
+    def add_batch(self, *, tokens: int, calls: int) -> None:
+        """Count one batch of `tokens` for `calls` calls."""
+        self.batches += 1
+        self.tokens += tokens
+        self.calls_a_batch = max(self.calls_a_batch, calls)
+
+    def by_name(self) -> dict[str, object]:
+        """Return the counts by name."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 class Engine(Protocol):
@@ -56,6 +89,11 @@ class Engine(Protocol):
     @property
     def facts(self) -> Fields:
         """What was loaded and where to: device, layers, reason, bytes."""
+        ...
+
+    @property
+    def counters(self) -> Counters:
+        """What was computed since the process began."""
         ...
 
     @property
@@ -139,7 +177,11 @@ def attend(
             if engine is None:
                 engine = load(cancelled)
                 send(FACTS, Frame(engine.facts))
+            if frame.fields.get("do") == "count":
+                send(call, Frame(engine.counters.by_name()))
+                continue
             engine.accept(call, frame)
+            engine.counters.calls += 1
         except ModelError as error:
             send(call, refusal(error))
 

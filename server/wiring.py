@@ -18,14 +18,13 @@ from models.choose import Place, choose_embedder, choose_generator, choose_reran
 from models.memory import MemoryBudget
 from models.protocols import Generator
 from models.pull import Hub
-from pipeline.embedding import CachedEmbedder
+from pipeline.cached_models import CachedEmbedder, CachedReranker
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
 from pipeline.fetch.browser import Browser, find_browser
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
-from pipeline.scoring import CachedReranker
 from pipeline.search.chain import Chain
 from pipeline.search.folder.folder import FolderProvider
 from pipeline.search.providers.brave import Brave

@@ -10,8 +10,8 @@ import pytest
 from errors import ModelError
 from models.flag import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaReranker
-from models.remote.client import Endpoint
-from models.remote.rerank import OpenAIReranker
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIReranker
 from tests.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
 from tests.real_servers import serving
 

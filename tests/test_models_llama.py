@@ -18,12 +18,12 @@ import pytest
 from tokenizers import Tokenizer
 
 from errors import ModelError
-from train.embedder.texts import varied_texts
 from models.llama.gguf import read_header
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED
 from models.worker import Worker
 from tests.llama_reference import bert_states, write_reranker
+from train.embedder.texts import varied_texts
 
 pytestmark = [
     pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama (llama-cpp-python) is not installed")

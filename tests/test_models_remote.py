@@ -11,9 +11,8 @@ from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
 from models.protocols import abilities_of, chooser
-from models.remote.client import Endpoint
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from tests.model_server import Remote, Said, model_server
 
 

@@ -15,9 +15,8 @@ import pytest
 from errors import ModelError
 from models.llama.model import LlamaReranker
 from models.onnx import OnnxEmbedder
-from models.remote.client import Endpoint
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from tests.llama_reference import write_reranker
 from tests.model_server import Said
 from tests.real_servers import package_file, serving

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.instructions import instructions_for
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.llama.placement import Device, Weights, fallen_back, place
 from models.memory import MemoryBudget
 from models.schema import bounded
+from models.text import instructions_for
 from models.worker import Limits
 from tests.llama_reference import Said, smol_weights, write_reranker
 from tests.support import Clock

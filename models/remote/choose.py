@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from errors import ModelError
 
 LISTED: Final = 20
-"""Tokens listed for one place: what OpenAI's API and vLLM allow at most."""
-LISTED_BY_LLAMA_SERVER: Final = 200
+"""Tokens listed for one position: what OpenAI's API and vLLM allow at most."""
 MOST_REQUESTS: Final = 64
 """Requests for one choice after a plain text: one for each place where options of several tokens part or go on."""
 

@@ -11,15 +11,16 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal, TypeAlias, cast
 
-import anyio
 import numpy as np
 
 from errors import ModelError, UsageError
-from models.protocols import Chooser, Generator, GrammarWriter, TreeScorer, abilities_of, chooser, tree_scorer
+from models.protocols import Generator, GrammarWriter, abilities_of, chooser, tree_scorer
 from pipeline.documents import Sentence
 from pipeline.extract.tag import defused, numbered, paper_tags
+from pipeline.messages import Said, side_by_side
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens
 from prompts import load
@@ -33,16 +34,12 @@ CANDIDATE_TOKENS: Final = 1000
 """Most tokens of them with their headings, by our counter; less where the model's context is small."""
 LONGEST: Final = 160
 """Code points of a heading line; longer ones are cut."""
-MOST_RANGES: Final = 8
-"""Ranges of an answer under a grammar: an answer must end."""
+MOST_RANGES: Final = MOST_CANDIDATES // 3
+"""Ranges of numbers in an answer under a grammar: an answer must end."""
 SPARE: Final = 400
 """Tokens of the context kept for the instructions, the request and the answer."""
 OWN_TOKENS: Final = 1.4
 """Most tokens of a model for one of our counter's, on the texts of bench/tokens.py, with room to spare."""
-AT_ONCE: Final = 4
-"""Choices asked side by side of a server."""
-YES: Final = 0.5
-"""Probability of Yes from which on a candidate is taken (EXIT)."""
 _ANSWER: Final = re.compile(r"(\d+)(?:-(\d+))?")
 
 
@@ -51,9 +48,9 @@ class Candidate:
     """A sentence that the model may choose."""
 
     row: int
-    """Its place among all scored sentences."""
+    """Index among all scored sentences."""
     title: str
-    """Of its page."""
+    """Title of the page."""
     sentence: Sentence
 
 
@@ -65,12 +62,6 @@ class Chosen:
     """`Candidate.row` of those that it takes for answers, in reading order; empty for None."""
     weights: dict[int, float]
     """0..1 for each candidate by its row: the probability of Yes, or 1 and 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Message:
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 def can_ask(model: object, way: Way) -> bool:
@@ -115,7 +106,8 @@ async def ask(request: str, candidates: Sequence[Candidate], model: Generator, *
     if way == "votes":
         votes = await _votes(request, shown, model)
         weights = {candidate.row: vote for candidate, vote in zip(shown, votes, strict=True)}
-        return Chosen(tuple(row for row, vote in weights.items() if vote >= YES), weights)
+        # EXIT takes a candidate where Yes is as likely as No.
+        return Chosen(tuple(row for row, vote in weights.items() if vote >= 0.5), weights)
     numbers = await _listed(request, shown, model, way)
     rows = tuple(candidate.row for number, candidate in enumerate(shown, start=1) if number in numbers)
     return Chosen(rows, {candidate.row: float(candidate.row in rows) for candidate in shown})
@@ -207,63 +199,34 @@ async def _listed(request: str, shown: Sequence[Candidate], model: Generator, wa
     number = {"type": "integer", "minimum": 1, "maximum": len(shown)}
     lines = {"type": "array", "items": number, "maxItems": 2 * MOST_RANGES}
     schema: dict[str, object] = {"type": "object", "properties": {"lines": lines}, "required": ["lines"]}
-    asked = _Message("user", f"{prompt.content}\nReply as JSON with the numbers in the list `lines`, empty for None.")
+    asked = Said("user", f"{prompt.content}\nReply as JSON with the numbers in the list `lines`, empty for None.")
     answer = await model.generate([asked], max_tokens=length + 32, schema=schema)
     return frozenset(int(number) for number in json.loads(answer)["lines"])
 
 
 async def _votes(request: str, shown: Sequence[Candidate], model: Generator) -> list[float]:
+    """Return the probability of Yes for each candidate, of Yes and No alone."""
     prompt = _prompt("extract_votes", request, show_candidates(shown))
     lines = [numbered([replace(candidate.sentence, number=n)]) for n, candidate in enumerate(shown, start=1)]
-    scorer = tree_scorer(model)
+    scorer, weigher = tree_scorer(model), chooser(model)
     if scorer is not None:
-        return await _votes_by_tree(prompt, lines, scorer)
-    weigher = chooser(model)
+        # One call: the prompt is evaluated once, and each line once after it, for both answers.
+        paths = [f"{line} -> {word}" for line in lines for word in ("Yes", "No")]
+        scores = (await scorer.score_tree([prompt], paths, among_siblings=True)).log_probabilities.reshape(-1, 2)
+        apart = np.clip(scores[:, 1] - scores[:, 0], -50.0, 50.0)
+        return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
     if weigher is None:
         raise ModelError(f"{model.name} weighs no answers.", hint="Set WINNOW_EXTRACTOR to lines or rules.")
-    return await _votes_by_choice(prompt, lines, weigher)
+    asked = [[Said("user", f"{prompt.content}\n{line}\nYes or No?")] for line in lines]
+    # A request a line. The first goes alone: it leaves the prompt, which all share, in the server's cache.
+    first = await weigher.choose(asked[0], ["Yes", "No"])
+    others = await side_by_side([partial(weigher.choose, one, ["Yes", "No"]) for one in asked[1:]])
+    return [float(chances[0]) for chances in (first, *others)]
 
 
-async def _votes_by_tree(prompt: _Message, lines: Sequence[str], scorer: TreeScorer) -> list[float]:
-    """One call: the prompt is evaluated once, and each line once after it, for both answers."""
-    paths = [f"{line} -> {word}" for line in lines for word in ("Yes", "No")]
-    scores = (await scorer.score_tree([prompt], paths, among_siblings=True)).log_probabilities.reshape(-1, 2)
-    apart = np.clip(scores[:, 1] - scores[:, 0], -50.0, 50.0)
-    return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
-
-
-async def _votes_by_choice(prompt: _Message, lines: Sequence[str], weigher: Chooser) -> list[float]:
-    """One request a line; all begin alike, so that a server which keeps prefixes reads the prompt once."""
-    votes = [0.0] * len(lines)
-    places = anyio.CapacityLimiter(AT_ONCE)
-
-    async def vote(place: int, line: str) -> None:
-        async with places:
-            asked = _Message("user", f"{prompt.content}\n{line}\nYes or No?")
-            votes[place] = float((await weigher.choose([asked], ["Yes", "No"]))[0])
-
-    # The first alone: it leaves the prompt in the server's cache for the others.
-    await vote(0, lines[0])
-    failures: list[ModelError] = []
-
-    async def guarded(place: int, line: str) -> None:
-        try:
-            await vote(place, line)
-        except ModelError as error:
-            failures.append(error)
-            group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        for place, line in enumerate(lines[1:], start=1):
-            group.start_soon(guarded, place, line)
-    if failures:
-        raise failures[0]
-    return votes
-
-
-def _prompt(name: str, request: str, candidates: str, **more: str) -> _Message:
+def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:
     mark = new_mark()
     filled = load(name).fill(
         request=one_line(request), candidates=framed(candidates, mark), notice=notice(mark), **more
     )
-    return _Message("user", filled)
+    return Said("user", filled)
