@@ -9,7 +9,7 @@ import importlib
 import logging
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +17,14 @@ from typing import Any, Final
 
 from errors import ModelError, UsageError
 
-BLOCK: Final = 1 << 20
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-SHA256_DIGITS: Final = 64
-"""A large file's etag on the hub is its sha256; a small one's is the sha1 that git gives it."""
 SPARE: Final = 512 << 20
 """Bytes that stay free on the disk after a download."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """Where files come from and where they are kept; None: huggingface_hub's own places."""
+    """Where files come from and where they are kept; None: huggingface_hub's own address and folder."""
 
     address: str | None = None
     folder: Path | None = None
@@ -41,7 +38,7 @@ class Remote:
     file: str
     bytes: int
     hash: str
-    """sha256, or git's sha1 for a small file."""
+    """The file's etag on the hub: sha256, or the sha1 that git gives a small file."""
     revision: str
 
 
@@ -171,21 +168,13 @@ def find_kept(hub: Hub, repository: str, file: str) -> Path | None:
     return max(copies, key=lambda path: path.lstat().st_mtime_ns, default=None)
 
 
-def file_hash(path: Path, *, like: str, tell: Callable[[int], None] | None = None) -> str:
+def file_hash(path: Path, *, like: str) -> str:
     """Return the hash of a file in the form of `like`: sha256, or git's sha1 of a blob."""
-    digest = hashlib.sha256() if len(like) == SHA256_DIGITS else _git_digest(path)
+    digest = hashlib.sha256()
+    if len(like) != 2 * digest.digest_size:
+        digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-            if tell is not None:
-                tell(len(block))
-    return digest.hexdigest()
-
-
-def _git_digest(path: Path) -> Any:
-    digest = hashlib.sha1(usedforsecurity=False)
-    digest.update(f"blob {path.stat().st_size}\0".encode())
-    return digest
+        return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
 def _walk(hub: Hub) -> Iterator[tuple[str, str, Path]]:

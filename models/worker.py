@@ -3,12 +3,13 @@
 The process is a fresh interpreter (spawned, never forked), started at the first call and again after it died, with a
 growing pause when it dies again and again. Calls run side by side; a cancelled one is told to stop, and its process is
 killed when it does not. What native code prints goes to a log of its own, never to our stdout. Not for: what the
-process computes (`models/llama/process.py`), or how much memory all of them take (`models/memory.py`).
+process computes (`models/llama/process.py`).
 """
 
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,11 +26,15 @@ import anyio.lowlevel
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from errors import ModelError
-from models.memory import MemoryBudget
 from models.pipe import EXIT_IDLE, FACTS, HEADER, LARGEST, Fields, Frame, accepted
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder that our packages are imported from, in a checkout and in a wheel."""
+SHARE: Final = 0.7
+"""Part of the memory that is free at the start which models may take; the rest is the system's and the buffers'."""
+LOOK_AGAIN: Final = 0.05
+"""Seconds between two looks at whether a busy process has become idle."""
+
 ENVIRONMENT: Final = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 """Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine), and nothing is fetched."""
 BROKEN: Final = (
@@ -194,7 +199,7 @@ class Worker:
         *,
         label: str,
         limits: Limits | None = None,
-        budget: MemoryBudget | None = None,
+        budget: "MemoryBudget | None" = None,
         needs: int = 0,
     ) -> None:
         """Name what runs in the child.
@@ -214,7 +219,8 @@ class Worker:
             "idle_seconds": self._limits.idle_seconds,
             "memory_bytes": self._limits.memory_bytes,
         }
-        self._label = label
+        self.label = label
+        """How messages name the model."""
         self._budget = budget
         self._needs = needs
         self._starting = anyio.Lock()
@@ -222,25 +228,16 @@ class Worker:
         self._calls: dict[int, _Call] = {}
         self._last = 0
         self._reader: _Call | None = None
-        self._facts: Fields = {}
+        self.facts: Fields = {}
+        """What the process said of its model when it was loaded; empty before."""
         self._crashes = 0
         self._not_before = 0.0
         self._loop: object | None = None
 
     @property
-    def label(self) -> str:
-        """How messages name the model."""
-        return self._label
-
-    @property
     def pid(self) -> int | None:
         """Process id while the process lives, for status displays."""
         return self._child.pid if self._child is not None and self._child.alive else None
-
-    @property
-    def facts(self) -> Fields:
-        """What the process said of its model when it was loaded; empty before."""
-        return self._facts
 
     @property
     def busy(self) -> bool:
@@ -262,13 +259,13 @@ class Worker:
             self._crashes = 0
             return accepted(frame)
         raise ModelError(
-            f"The process of {self._label} was ended {self._limits.starts} times for others.", hint="Try again."
+            f"The process of {self.label} was ended {self._limits.starts} times for others.", hint="Try again."
         )
 
     async def aclose(self) -> None:
         """End the process; calls in flight fail, a later call would start it again."""
         child, self._child = self._child, None
-        self._settle(error=ModelError(f"The process of {self._label} was closed.", hint="Ask again."))
+        self._settle(error=ModelError(f"The process of {self.label} was closed.", hint="Ask again."))
         if child is not None:
             await child.end(at_once=False)
         if self._budget is not None:
@@ -280,7 +277,7 @@ class Worker:
             self._loop = token
         elif self._loop != token:
             raise ModelError(
-                f"{self._label} was called from a second event loop; its pipes belong to the first.",
+                f"{self.label} was called from a second event loop; its pipes belong to the first.",
                 hint="Call it from the task that made it, or make another.",
             )
 
@@ -315,7 +312,7 @@ class Worker:
                 wait = self._not_before - self._limits.clock()
                 if wait > 0:
                     raise ModelError(
-                        f"The process of {self._label} died {self._crashes} times in a row and rests.",
+                        f"The process of {self.label} died {self._crashes} times in a row and rests.",
                         hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
                     )
                 if self._budget is not None:
@@ -345,8 +342,8 @@ class Worker:
 
     def _deliver(self, number: int, frame: Frame) -> None:
         if number == FACTS:
-            self._facts = frame.fields
-            _log.info("%s: %s", self._label, json.dumps(dict(frame.fields)))
+            self.facts = frame.fields
+            _log.info("%s: %s", self.label, json.dumps(dict(frame.fields)))
             return
         call = self._calls.get(number)
         if call is not None:
@@ -394,7 +391,7 @@ class Worker:
             how = "ran out of memory" + (f" (its limit is {bound / 1e6:.0f} MB)" if bound else "") + f", {how}"
         quoted = f" Its last words: {words}" if words else ""
         error = ModelError(
-            f"The process of {self._label} {how} during {doing!r}.{quoted}",
+            f"The process of {self.label} {how} during {doing!r}.{quoted}",
             hint="Try again: it is started anew. If it dies again, set a smaller model, or free memory.",
         )
         _log.warning("%s", error.what)
@@ -405,6 +402,66 @@ class Worker:
             if not call.done:
                 call.error, call.again = error, again
             call.event.set()
+
+
+class MemoryBudget:
+    """Bytes that the processes of one server share. Belongs to one event loop."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        """Take `limit` bytes as the bound; None for 70 % of what is free now."""
+        self.limit = limit if limit is not None else int(free_memory() * SHARE)
+        self.held: dict[Worker, int] = {}
+        """Bytes of each process that runs, least recently used first."""
+        self._entering = anyio.Lock()
+
+    async def make_room(self, worker: "Worker", needs: int) -> None:
+        """Let `worker` in with `needs` bytes: end idle processes, least recently used first, wait for busy ones.
+
+        Raises:
+            ModelError: It needs more than the whole budget.
+        """
+        if needs > self.limit:
+            raise ModelError(
+                f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take {self.limit / 1e6:.0f} MB.",
+                hint="Set a smaller model or quantisation, or allow models more memory.",
+            )
+        async with self._entering:
+            self.held.pop(worker, None)
+            while not await self._fits(needs):
+                await anyio.sleep(LOOK_AGAIN)
+            self.held[worker] = needs
+
+    def used(self, worker: "Worker") -> None:
+        """Note that `worker` was just called: it goes last."""
+        if worker in self.held:
+            self.held[worker] = self.held.pop(worker)
+
+    def left(self, worker: "Worker") -> None:
+        """Note that the process of `worker` ended."""
+        self.held.pop(worker, None)
+
+    async def _fits(self, needs: int) -> bool:
+        for other in list(self.held):
+            if other.pid is None and not other.busy:
+                self.left(other)  # it ended by itself
+        for other in list(self.held):
+            if sum(self.held.values()) + needs <= self.limit:
+                return True
+            if not other.busy:
+                await other.aclose()
+                self.left(other)
+        return sum(self.held.values()) + needs <= self.limit
+
+
+def free_memory() -> int:
+    """Return the bytes that programs may still take: what Linux calls available; elsewhere half of what is built in."""
+    try:
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+    except OSError:
+        found = None
+    if found is not None:
+        return int(found[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 4 << 30
 
 
 def _ending(code: int | None) -> str:

@@ -15,9 +15,9 @@ import httpx2
 
 from cache.stores import Stores, open_stores
 from models.choose import Place, choose_embedder, choose_generator, choose_reranker
-from models.memory import MemoryBudget
 from models.protocols import Generator
 from models.pull import Hub
+from models.worker import MemoryBudget
 from pipeline.cached_models import CachedEmbedder, CachedReranker
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking

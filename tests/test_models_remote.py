@@ -215,21 +215,6 @@ async def test_options_that_a_chat_cannot_tell_apart_are_refused(
 
 
 @pytest.mark.anyio
-async def test_after_a_plain_text_options_of_several_tokens_are_followed_to_their_end(remote: Remote) -> None:
-    follow = {"P": {"re": 0.5, "on": 0.3, "x": 0.2}, "Pre": {"fer": 0.9, "set": 0.1}, "Pon": {"d": 0.4, "y": 0.6}}
-
-    def answer(body: dict[str, object]) -> Response:
-        listed = {token: float(np.log(share)) for token, share in follow[str(body["prompt"])].items()}
-        return JSONResponse({"choices": [{"text": "?", "logprobs": {"top_logprobs": [listed]}}]})
-
-    remote.will("/completions", answer)
-    async with httpx2.AsyncClient() as http:
-        found = await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose("P", ["refer", "reset", "ony"])
-    assert np.allclose(found, np.array([0.45, 0.05, 0.18]) / 0.68)
-    assert len(remote.asked) == 3
-
-
-@pytest.mark.anyio
 async def test_a_server_without_log_probabilities_loses_the_ability_and_says_so(remote: Remote) -> None:
     remote.will("/chat/completions", _says({"choices": [{"message": {"content": "yes"}}]}))
     async with httpx2.AsyncClient() as http:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from errors import ModelError
 from models.llama.gguf import Header, read_header
 from models.llama.placement import BATCH, BUFFERS, Plan, Weights
-from models.memory import MemoryBudget
 from models.pipe import Fields, Frame
 from models.protocols import (
     CONTEXT_TOKENS,
@@ -38,7 +37,7 @@ from models.text import (
     printable,
     reads_latin,
 )
-from models.worker import Limits, Worker
+from models.worker import Limits, MemoryBudget, Worker
 
 SEQUENCES: Final = 256
 """Sequences of a generator's context, llama.cpp's largest number; they share the cells."""

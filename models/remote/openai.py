@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from errors import ContextExceeded, ModelError
 from models.protocols import CONTEXT_TOKENS, Ability, Message, Prompt, TextKind, Vectors, unit_rows
-from models.remote.choose import LISTED, check_options, listed_tokens, weigh_first, weigh_whole
+from models.remote.choose import LISTED, check_options, listed_tokens, weigh
 from models.remote.endpoint import QUOTED
 from models.remote.server import RemoteModel, by_index, shortened
 from models.schema import checked_json
@@ -159,7 +159,7 @@ class OpenAIGenerator(RemoteModel):
             ModelError: The server refused, was silent, or its answer is not valid under `schema`.
         """
         await self.prepare()
-        said = [{"role": message.role, "content": printable(message.content)} for message in messages]
+        said = _sendable(messages)
         text, cut = await self._answer(said, max_tokens, schema)
         if schema is None:
             return text
@@ -176,8 +176,8 @@ class OpenAIGenerator(RemoteModel):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
         """Return the probability of each option [n] as the answer's beginning, summing to 1 over the options.
 
-        A near form, within the limits of what servers list (`models/remote/choose.py`): after messages, only the first
-        token of each option is seen.
+        A near form, within the limits of what servers list (`models/remote/choose.py`): only the first token of each
+        option is seen, and a plain text is sent as a user's message.
 
         Raises:
             ModelError: The server lists no log-probabilities (it then loses the ability `choose`), lists none of the
@@ -185,29 +185,16 @@ class OpenAIGenerator(RemoteModel):
         """
         await self.prepare()
         check_options(options)
+        messages = [{"role": "user", "content": printable(prompt)}] if isinstance(prompt, str) else _sendable(prompt)
         count = LISTED * 10 if self.server == "llama-server" else LISTED
-        if isinstance(prompt, str):
-
-            async def after(text: str) -> Mapping[str, float]:
-                body = {"prompt": printable(prompt + text), "max_tokens": 1, "temperature": 0, "logprobs": count}
-                return self._listed(await self._endpoint.post("/completions", body))
-
-            return await weigh_whole(after, options)
-
-        async def first(text: str) -> Mapping[str, float]:
-            said = [{"role": message.role, "content": printable(message.content)} for message in prompt]
-            body = {"messages": said, "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": count}
-            return self._listed(await self._endpoint.post("/chat/completions", body))
-
-        return await weigh_first(first, options)
-
-    def _listed(self, answer: object) -> Mapping[str, float]:
-        choice = self._first_choice(answer)
+        body = {"messages": messages, "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": count}
+        choice = self._first_choice(await self._endpoint.post("/chat/completions", body))
         try:
-            return listed_tokens(choice)
+            listed = listed_tokens(choice)
         except ModelError:
             self._lists = False
             raise
+        return weigh(options, listed)
 
     async def _answer(
         self, said: Sequence[Mapping[str, str]], max_tokens: int, schema: dict[str, object] | None
@@ -249,6 +236,10 @@ class OpenAIGenerator(RemoteModel):
             raise self._endpoint.nonsense("/chat/completions", answer)
         first: Mapping[str, object] = choices[0]
         return first
+
+
+def _sendable(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": printable(message.content)} for message in messages]
 
 
 def _field(answer: object, name: str) -> object:
