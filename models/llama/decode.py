@@ -168,7 +168,7 @@ class Decoder:
         if choosing:
             paths = self._disjoint(paths)
         tree = grow(paths)
-        among_siblings = bool(request["among_siblings"])
+        among_siblings = bool(request.get("among_siblings"))
         weighed = tree.forks if among_siblings else tree.size
         rows = self._native.plan.batch if weighed < self._most_logits else self._most_logits
         inner = max(len(path) for path in paths) - 1

@@ -50,13 +50,7 @@ class _Gguf(Backend):
     """What the three share: file, header, process."""
 
     def __init__(self, path: Path, *, limits: Limits | None = None, budget: MemoryBudget | None = None) -> None:
-        """Name the file; its header is read when first asked about, its weights at the first use.
-
-        Args:
-            path: A GGUF file.
-            limits: Idle time and memory of its process.
-            budget: Memory that it shares with other models.
-        """
+        """Name a GGUF file, the limits of its process, and the memory that it shares with others; nothing is read."""
         self._path = path
         self._limits = limits
         self._budget = budget
@@ -157,12 +151,9 @@ class LlamaEmbedder(_Gguf):
         return self._header.vocabulary >= MANY_SCRIPTS or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`; each is cut to 512 tokens.
+        """Return unit vectors [n, dimension] of the texts, each cut to 512 tokens; see `Embedder.embed`.
 
         The words that the model was trained to see before a query or a passage are put in front (`models/text.py`).
-
-        Raises:
-            ModelError: The process died, or the file is no embedding model.
         """
         words = instructions_for(self._header.name, self._path.stem)
         return unit_rows(await self._encode("embed", [words.prepend(text, kind=kind) for text in texts]))
@@ -183,11 +174,7 @@ class LlamaReranker(_Gguf):
     abilities: frozenset[Ability] = frozenset({"rerank"})
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one float32 score a text [n], higher is better; query and text are cut to 1 024 tokens together.
-
-        Raises:
-            ModelError: The process died, or the file is no reranker.
-        """
+        """Return one score a text [n]; query and text are cut to 1 024 tokens together; see `Reranker.score`."""
         if not self._header.classifies:
             # Rank pooling without these tensors ends the process.
             raise ModelError(
@@ -221,17 +208,9 @@ class LlamaGenerator(_Gguf):
         schema: dict[str, object] | None = None,
         grammar: str | None = None,
     ) -> str:
-        """Return the answer's text, the most likely token each time.
+        """Return the answer's text, the most likely token each time; see `GrammarWriter.generate`.
 
-        Args:
-            messages: The conversation; control tokens spelled in it are broken.
-            max_tokens: Most tokens of the answer.
-            schema: Hold the answer to JSON of this schema, by a grammar and a check.
-            grammar: Hold the answer to this GBNF grammar (start symbol `root`) instead.
-
-        Raises:
-            ContextExceeded: The prompt is longer than the context.
-            ModelError: The process died, a grammar is bad, or the answer was cut before its JSON was whole.
+        Control tokens that are spelled in the messages are broken. A schema is kept by a grammar and checked.
         """
         if schema is not None and grammar is not None:
             raise ModelError("A schema and a grammar were given; an answer can be held to one.", hint="Give one.")
@@ -248,34 +227,20 @@ class LlamaGenerator(_Gguf):
         return checked_json(text, schema, model=self.name, cut=frame.fields.get("ended") == "length")
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
-        """Return the probability of each option [n] as the answer's beginning, exact, from one pass over the prompt.
-
-        An option of several tokens has the product of their probabilities. Where one option is the beginning of
-        another, it counts with the end of the answer after it.
-
-        Raises:
-            ContextExceeded: The prompt is longer than the context.
-            ModelError: The process died, or an option is empty or given twice.
-        """
+        """Return the probability of each option [n], exact, from one pass over the prompt; see `Chooser.choose`."""
         if not options:
             return np.zeros(0, dtype=np.float64)
-        request = {"prompt": _prompt(prompt), "texts": [_sendable(text) for text in options], "among_siblings": False}
-        frame = await self._ask("choose", request)
+        frame = await self._ask("choose", {"prompt": _prompt(prompt), "texts": list(map(_sendable, options))})
         return np.frombuffer(frame.blob, dtype=np.float64)
 
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
-        """Return log P(path | prefix) of each path; the prefix and beginnings that paths share are evaluated once.
+        """Return log P(path | prefix) of each path; see `TreeScorer.score_tree`.
 
-        Of a prefix that begins like the last one, or like its last path, only the rest is evaluated; see
-        `protocols.TreeScorer`.
-
-        Raises:
-            ContextExceeded: The prefix and a path are longer than the context.
-            ModelError: The process died, or a path is empty.
+        Of a prefix that begins like the last one, or like its last path, only the rest is evaluated.
         """
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
-        texts = [_sendable(text) for text in paths]
+        texts = list(map(_sendable, paths))
         request = {"prompt": _prompt(prefix), "texts": texts, "among_siblings": among_siblings}
         frame = await self._ask("score_tree", request)
         counts = ("evaluated", "prefix", "tree", "apart")

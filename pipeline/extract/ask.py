@@ -3,8 +3,17 @@
 Three ways to ask. `lines` and `tags` let the model answer with ranges of numbers or `None`, held to a grammar (a JSON
 schema where the backend has no grammars), over one numbered line a sentence or the paper's tags. `votes` reads the
 probability of Yes for every candidate after one kept prefix, EXIT's way. The model sees candidates under new numbers
-that begin with 1, never the page's own. Not for: choosing candidates (`pipeline/extract/score.py`), or what to do where
-model and gate differ (`pipeline/extract/agree.py`).
+that begin with 1, never the page's own. What it says is then weighed against the gate's verdict:
+
+    gate        model names lines          model says None
+    answered    answered                   unsure, the gate's order
+    unsure      answered if it names one   none
+                of the gate's best three,
+                else unsure
+    none        unsure                     none
+
+Neither is believed alone against the other: a small model seldom says None, and the gate cannot read. Not for: choosing
+candidates (`pipeline/extract/score.py`), or the gate itself.
 """
 
 import json
@@ -19,6 +28,9 @@ import numpy as np
 from errors import ModelError, UsageError
 from models.protocols import Generator, GrammarWriter, abilities_of, chooser, tree_scorer
 from pipeline.documents import Sentence
+from pipeline.documents import Verdict as Word
+from pipeline.extract.gate import Verdict
+from pipeline.extract.lexical import Floats
 from pipeline.extract.tag import defused, numbered, paper_tags
 from pipeline.messages import Said, side_by_side
 from pipeline.text.frame import framed, new_mark, notice, one_line
@@ -40,6 +52,14 @@ SPARE: Final = 400
 """Tokens of the context kept for the instructions, the request and the answer."""
 OWN_TOKENS: Final = 1.4
 """Most tokens of a model for one of our counter's, on the texts of bench/tokens.py, with room to spare."""
+ASK_FROM: Final = 0.05
+"""Confidence of the gate below which no model is asked: a quarter of its threshold. A call of a model takes seconds."""
+LIFT: Final = 0.25
+"""What a vote of 1 adds to a sentence, as a share of the best score. SmolLM2 of 135 million parameters, the one model
+measured (`python -m bench.asking`), orders HotpotQA worse at any lift from .1 on (R-precision .69 -> .61 and below); at
+.25 its share of gold within 256 tokens is level with the rules' (.83; tags .89), and from .5 on it falls."""
+NEAR: Final = 3
+"""Best sentences of the gate, one of which the model must name to turn `unsure` into `answered`."""
 _ANSWER: Final = re.compile(r"(\d+)(?:-(\d+))?")
 
 
@@ -230,3 +250,28 @@ def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:
         request=one_line(request), candidates=framed(candidates, mark), notice=notice(mark), **more
     )
     return Said("user", filled)
+
+
+def agree(verdict: Verdict, chosen: Chosen, values: Floats) -> tuple[Word, str]:
+    """Return the verdict of both, and how the model came to stand to the gate, as a clause for the reason."""
+    best = set(np.argsort(-values, kind="stable")[:NEAR].tolist())
+    names = bool(chosen.rows)
+    if verdict.sure:
+        return ("answered", "the model agrees") if names else ("unsure", "but the model finds no line that answers")
+    if verdict.answered and names:
+        near = not best.isdisjoint(chosen.rows)
+        return ("answered", "and the model agrees") if near else ("unsure", "and the model names other sentences")
+    if verdict.answered:
+        return "none", "and the model finds no line that answers"
+    if names:
+        return "unsure", "but the model names lines that may answer"
+    return "none", "and the model agrees"
+
+
+def lifted(values: Floats, chosen: Chosen, *, lift: float = LIFT) -> Floats:
+    """Return the scores [size] with the model's weights added, `lift` times the best score for a weight of 1."""
+    raised = values.copy()
+    if len(values) and chosen.rows:
+        rows = np.fromiter(chosen.weights, dtype=np.int64)
+        raised[rows] += lift * float(values.max()) * np.fromiter(chosen.weights.values(), dtype=np.float32)
+    return raised

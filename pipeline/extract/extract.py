@@ -14,8 +14,7 @@ from errors import ModelError
 from models.protocols import Embedder, Generator, Reranker
 from pipeline.documents import Block, Document, Extraction, Score, ScoredSentence, ScoreMaker, Sentence
 from pipeline.documents import Verdict as Word
-from pipeline.extract.agree import ASK_FROM, agree, lifted
-from pipeline.extract.ask import Candidate, Chosen, Way, ask
+from pipeline.extract.ask import ASK_FROM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.choosing import lift_rows
 from pipeline.extract.gate import Verdict, judge
 from pipeline.extract.lexical import Floats, PageText
