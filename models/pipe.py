@@ -12,7 +12,7 @@ import queue
 import struct
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Final, Protocol
 
@@ -78,23 +78,13 @@ class Counters:
         self.tokens += tokens
         self.calls_a_batch = max(self.calls_a_batch, calls)
 
-    def by_name(self) -> dict[str, object]:
-        """Return the counts by name."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 class Engine(Protocol):
     """What a process computes: it takes calls in, and answers them in any order."""
 
-    @property
-    def facts(self) -> Fields:
-        """What was loaded and where to: device, layers, reason, bytes."""
-        ...
-
-    @property
-    def counters(self) -> Counters:
-        """What was computed since the process began."""
-        ...
+    facts: Fields
+    """What was loaded and where to: device, layers, reason."""
+    counters: Counters
 
     @property
     def busy(self) -> bool:
@@ -143,19 +133,6 @@ def serve(load: Load, *, idle_seconds: float) -> None:
         answers.write(frame.packed(call))
         answers.flush()
 
-    attend(load, inbox, cancelled, send=send, idle_seconds=idle_seconds)
-    os._exit(EXIT_IDLE)
-
-
-def attend(
-    load: Load,
-    inbox: "queue.SimpleQueue[tuple[int, Frame]]",
-    cancelled: set[int],
-    *,
-    send: Callable[[int, Frame], None],
-    idle_seconds: float,
-) -> None:
-    """Take calls from `inbox`, let the engine work, `send` the answers; return once idle for `idle_seconds`."""
     engine: Engine | None = None
     while True:
         working = engine is not None and engine.busy
@@ -163,11 +140,12 @@ def attend(
             call, frame = inbox.get(block=not working, timeout=None if working else idle_seconds)
         except queue.Empty:
             if not working or engine is None:
-                return
+                os._exit(EXIT_IDLE)
             for done, answer in engine.step():
                 send(done, answer)
             continue
-        if frame.fields.get("do") == "cancel":
+        doing = frame.fields["do"]
+        if doing == "cancel":
             if engine is not None:
                 engine.drop(call)
             cancelled.discard(call)
@@ -177,11 +155,11 @@ def attend(
             if engine is None:
                 engine = load(cancelled)
                 send(FACTS, Frame(engine.facts))
-            if frame.fields.get("do") == "count":
-                send(call, Frame(engine.counters.by_name()))
-                continue
-            engine.accept(call, frame)
-            engine.counters.calls += 1
+            if doing == "count":
+                send(call, Frame(asdict(engine.counters)))
+            else:
+                engine.accept(call, frame)
+                engine.counters.calls += 1
         except ModelError as error:
             send(call, refusal(error))
 

@@ -19,7 +19,7 @@ from errors import ContextExceeded, ModelError
 from models.llama.kept import Opening, Prefix
 from models.llama.native import Code, Grammar, Native, Row, schema_grammar
 from models.llama.token_tree import Part, TokenTree, grow, parts, read
-from models.pipe import Counters, Fields, Frame, refusal
+from models.pipe import Fields, Frame, refusal
 from models.protocols import ANSWERS_AT_ONCE
 
 SLOTS: Final = ANSWERS_AT_ONCE
@@ -74,6 +74,8 @@ class Decoder:
     def __init__(self, native: Native) -> None:
         """Take a loaded model."""
         self._native = native
+        self.facts: Fields = native.facts
+        self.counters = native.counters
         self._queue: deque[_Writing | _Scoring] = deque()
         self._writing: list[_Writing] = []
         self._scoring: _Scoring | None = None
@@ -84,20 +86,6 @@ class Decoder:
         self._pace = 0.0
         """Tokens a second of the last batch."""
         self._most_logits = max(1, min(native.plan.batch, MOST_LOGITS // native.n_vocabulary))
-
-    @property
-    def facts(self) -> Fields:
-        """Device, layers, reason and the context's size."""
-        return {
-            **self._native.facts,
-            "context": self._native.n_context,
-            "sequences": self._native.plan.sequences,
-        }
-
-    @property
-    def counters(self) -> Counters:
-        """What it has computed."""
-        return self._native.counters
 
     @property
     def busy(self) -> bool:

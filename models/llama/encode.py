@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from errors import ModelError
 from models.llama.native import Code, Native, Row
 from models.llama.placement import BATCH
-from models.pipe import Counters, Fields, Frame, refusal
+from models.pipe import Fields, Frame, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,13 @@ class Encoder:
     def __init__(self, native: Native) -> None:
         """Take a loaded model."""
         self._native = native
+        self.facts: Fields = native.facts
+        self.counters = native.counters
         self._width = native.plan.width
         self._most = native.plan.batch
         self._waiting: deque[_Text] = deque()
         self._asked: dict[int, _Asked] = {}
         self._ready: list[tuple[int, Frame]] = []
-
-    @property
-    def facts(self) -> Fields:
-        """Device, layers and reason."""
-        return {**self._native.facts, "longest": self._most}
-
-    @property
-    def counters(self) -> Counters:
-        """What it has computed."""
-        return self._native.counters
 
     @property
     def busy(self) -> bool:

@@ -2,7 +2,7 @@
 
 Imported only in a model's own process, and the only module that calls llama.cpp. Every input that is known to kill the
 native code is refused here, before it gets there: batches over the micro-batch, unknown token ids and sequences,
-grammars that do not parse. One thread uses it, by construction of `pipe.attend`; nothing is ever freed before the
+grammars that do not parse. One thread uses it, by construction of `pipe.serve`; nothing is ever freed before the
 process ends, so nothing can be used after that. Not for: what is computed with it (`models/llama/encode.py`,
 `models/llama/decode.py`).
 """
@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -113,8 +113,8 @@ class Native:
 
     @property
     def facts(self) -> dict[str, object]:
-        """Where the model runs, and why."""
-        return {field.name: getattr(self.placement, field.name) for field in fields(self.placement)}
+        """Where the model runs and why, and the size of its context."""
+        return {**asdict(self.placement), "context": self.n_context}
 
     @property
     def n_context(self) -> int:
