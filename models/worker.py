@@ -30,11 +30,6 @@ from models.pipe import EXIT_IDLE, FACTS, HEADER, LARGEST, Fields, Frame, accept
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder that our packages are imported from, in a checkout and in a wheel."""
-SHARE: Final = 0.7
-"""Part of the memory that is free at the start which models may take; the rest is the system's and the buffers'."""
-LOOK_AGAIN: Final = 0.05
-"""Seconds between two looks at whether a busy process has become idle."""
-
 ENVIRONMENT: Final = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 """Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine), and nothing is fetched."""
 BROKEN: Final = (
@@ -407,9 +402,13 @@ class Worker:
 class MemoryBudget:
     """Bytes that the processes of one server share. Belongs to one event loop."""
 
-    def __init__(self, limit: int | None = None) -> None:
-        """Take `limit` bytes as the bound; None for 70 % of what is free now."""
-        self.limit = limit if limit is not None else int(free_memory() * SHARE)
+    def __init__(self, limit: int | None = None, *, share: float = 0.7, look_again: float = 0.05) -> None:
+        """Take `limit` bytes as the bound, or the `share` of what is free now: the rest is the system's and the buffers'.
+
+        `look_again` is the time in seconds after which a process that computes is looked at again.
+        """
+        self.limit = limit if limit is not None else int(free_memory() * share)
+        self._look_again = look_again
         self.held: dict[Worker, int] = {}
         """Bytes of each process that runs, least recently used first."""
         self._entering = anyio.Lock()
@@ -428,7 +427,7 @@ class MemoryBudget:
         async with self._entering:
             self.held.pop(worker, None)
             while not await self._fits(needs):
-                await anyio.sleep(LOOK_AGAIN)
+                await anyio.sleep(self._look_again)
             self.held[worker] = needs
 
     def used(self, worker: "Worker") -> None:

@@ -6,18 +6,31 @@ repr. Not for: what is asked (`models/remote/openai.py`), nor what a server tell
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import anyio
 import httpx2
 
 from errors import ContextExceeded, ModelError, UsageError
 
-SHORT_WAIT: Final = 5.0
-"""Seconds to connect, to wait at most where a busy server names a time, and until one that was away is asked again."""
-PAUSES: Final = (0.5, 1.0)
-"""Seconds before the second and the third request of a call, where the server names no time: one that restarts or loads
-is back within them or not at all."""
+
+class Waits(NamedTuple):
+    """Times of a connection to a model server, in seconds."""
+
+    answer: float = 120.0
+    """For an answer: a local server may load a model of several GB before its first token."""
+    short: float = 5.0
+    """To connect; at most, where a busy server names a time; until one that was away is asked again."""
+    pauses: tuple[float, ...] = (0.5, 1.0)
+    """Before the second and the third request of a call, where the server names no time: one that restarts or loads is
+    back within them or not at all."""
+    facts: float = 3.0
+    """For asking what the server serves: this stands before the start of our server and before calls."""
+    fresh: float = 60.0
+    """What a server told is believed: so long may a model that was swapped behind its name go unnoticed."""
+
+
+WAITS: Final = Waits()
 RETRIED: Final = (429, 502, 503, 504)
 """Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of ours may be repeated."""
 QUOTED: Final = 300
@@ -55,8 +68,8 @@ class Endpoint:
     url: str
     model: str
     key: str = field(default="", repr=False)
-    seconds: float = 120.0
-    """Time for an answer: a local server may load a model of several GB before its first token."""
+    seconds: float = WAITS.answer
+    """Time for an answer."""
 
     def __post_init__(self) -> None:
         """Refuse a key that is no header value, without showing it.
@@ -94,13 +107,13 @@ class Endpoint:
             RefusedCall: The server answered with another error status.
             ModelError: No answer in time, no connection, or an answer that is no JSON.
         """
-        for usual in PAUSES if again else ():
+        for usual in WAITS.pauses if again else ():
             pause = usual
             response = await self._send(method, address, body, again=True)
             if response is not None:
                 asked = response.headers.get("retry-after", "")
                 pause = float(asked) if asked.isascii() and asked.isdigit() else usual
-                if response.status_code not in RETRIED or pause > SHORT_WAIT:
+                if response.status_code not in RETRIED or pause > WAITS.short:
                     return self._read(address, response)
             await anyio.sleep(pause)
         response = await self._send(method, address, body, again=False)
@@ -129,7 +142,7 @@ class Endpoint:
     ) -> httpx2.Response | None:
         """Return the response; None where the connection broke and the call may be made once more."""
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        timeout = httpx2.Timeout(self.seconds, connect=min(self.seconds, SHORT_WAIT))
+        timeout = httpx2.Timeout(self.seconds, connect=min(self.seconds, WAITS.short))
         try:
             return await self.http.request(method, address, json=body, headers=headers, timeout=timeout)
         except httpx2.TimeoutException as error:

@@ -8,6 +8,7 @@ calls of each role (`models/remote/openai.py`).
 import hashlib
 import json
 import math
+import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,13 +20,9 @@ import anyio
 from errors import ContextExceeded, ModelError
 from models.fingerprint import DIGITS
 from models.protocols import Backend
-from models.remote.endpoint import SHORT_WAIT, Endpoint, RefusedCall
+from models.remote.endpoint import WAITS, Endpoint, RefusedCall
 from models.text import TEXTS_A_REQUEST, printable
 
-FRESH: Final = 60.0
-"""Seconds that what a server told is believed: so long may a model that was swapped behind its name go unnoticed."""
-PATIENCE: Final = 3.0
-"""Seconds that asking may take: it stands before the start of our server and before calls, which have limits too."""
 CHARACTERS: Final = 8_000
 """A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole page costs a server minutes."""
 FEWEST: Final = CHARACTERS // 16
@@ -34,6 +31,7 @@ OTHER_FORM: Final = (400, 404, 405, 422, 500)
 """What servers say to a form or a path that they do not know; llama-cpp-python's own says 500."""
 OLLAMA_CONTEXT: Final = 4_096
 """Ollama's window where neither the model nor its owner sets `num_ctx`; it cuts longer prompts without saying so."""
+_NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
 
 T = TypeVar("T")
 
@@ -79,11 +77,11 @@ class RemoteModel(Backend):
         return self._facts.server
 
     async def prepare(self) -> None:
-        """Ask what stands behind the name now; an answer holds for `FRESH` seconds. Raises nothing."""
-        if self._clock() - self._asked_at < (FRESH if self._facts.asked else SHORT_WAIT):
+        """Ask what stands behind the name now; an answer holds for a minute. Raises nothing."""
+        if self._clock() - self._asked_at < (WAITS.fresh if self._facts.asked else WAITS.short):
             return
-        with anyio.move_on_after(PATIENCE):
-            facts = await ask_facts(self._endpoint)
+        with anyio.move_on_after(WAITS.facts):
+            facts = await _ask_facts(self._endpoint)
             # A server that is away for a moment keeps the name it had.
             self._facts = facts if facts.asked else self._facts
         self._asked_at = self._clock()
@@ -150,26 +148,16 @@ def by_index(items: object, value: str, count: int) -> list[object]:
     return [found[place] for place in range(count)]
 
 
-async def ask_facts(endpoint: Endpoint) -> Facts:
+async def _ask_facts(endpoint: Endpoint) -> Facts:
     """Return what the server tells; asks two or three small questions, each once."""
-    listed = await ask_once(endpoint, f"{endpoint.url}/models")
+    listed = await _ask_once(endpoint, f"{endpoint.url}/models")
     if listed is None:
-        told = await ask_once(endpoint, f"{endpoint.root}/info")
-        if isinstance(told, Mapping) and "model_id" in told:
-            return _tei(told)
-        return _unknown()
-    return await _told(endpoint, _entry(listed, endpoint.model))
-
-
-def _unknown() -> Facts:
-    """Return no facts, and an identity of this process alone: no other reads what is kept under the name."""
-    return Facts(identity=uuid.uuid4().hex[:DIGITS], asked=False)
-
-
-async def _told(endpoint: Endpoint, entry: Mapping[str, object]) -> Facts:
-    """Return the facts behind an entry of `/models`; which server wrote it is seen from its fields."""
-    if isinstance(meta := entry.get("meta"), Mapping):
-        return await _llama_server(endpoint, entry, meta)
+        info = _fields(await _ask_once(endpoint, f"{endpoint.root}/info"))
+        return _tei(info) if "model_id" in info else _unknown()
+    entry = _entry(listed, endpoint.model)
+    # Which server it is shows in the fields of its entry.
+    if "meta" in entry:
+        return await _llama_server(endpoint, entry)
     if _whole(entry.get("max_model_len")):
         identity = _digest(entry.get("root"), entry.get("parent"), entry["max_model_len"])
         return Facts("vLLM", context_tokens=_whole(entry["max_model_len"]), identity=identity)
@@ -180,11 +168,15 @@ async def _told(endpoint: Endpoint, entry: Mapping[str, object]) -> Facts:
     return Facts()
 
 
-async def _llama_server(endpoint: Endpoint, entry: Mapping[str, object], meta: Mapping[str, object]) -> Facts:
-    props = await ask_once(endpoint, f"{endpoint.root}/props")
-    props = props if isinstance(props, Mapping) else {}
-    settings = props.get("default_generation_settings")
-    context = _whole(settings.get("n_ctx")) if isinstance(settings, Mapping) else 0
+def _unknown() -> Facts:
+    """Return no facts, and an identity of this process alone: no other reads what is kept under the name."""
+    return Facts(identity=uuid.uuid4().hex[:DIGITS], asked=False)
+
+
+async def _llama_server(endpoint: Endpoint, entry: Mapping[str, object]) -> Facts:
+    meta = _fields(entry["meta"])
+    props = _fields(await _ask_once(endpoint, f"{endpoint.root}/props"))
+    context = _whole(_fields(props.get("default_generation_settings")).get("n_ctx"))
     return Facts(
         "llama-server",
         context_tokens=context or _whole(meta.get("n_ctx")) or _whole(meta.get("n_ctx_train")),
@@ -194,13 +186,12 @@ async def _llama_server(endpoint: Endpoint, entry: Mapping[str, object], meta: M
 
 
 async def _ollama(endpoint: Endpoint) -> Facts:
-    shown = await ask_once(endpoint, f"{endpoint.root}/api/show", {"model": endpoint.model})
-    tags = await ask_once(endpoint, f"{endpoint.root}/api/tags")
-    info = shown.get("model_info") if isinstance(shown, Mapping) else None
-    info = info if isinstance(info, Mapping) else {}
+    shown = _fields(await _ask_once(endpoint, f"{endpoint.root}/api/show", {"model": endpoint.model}))
+    tags = await _ask_once(endpoint, f"{endpoint.root}/api/tags")
+    info = _fields(shown.get("model_info"))
     architecture = str(info.get("general.architecture", ""))
     longest = _whole(info.get(f"{architecture}.context_length"))
-    window = _parameter(shown, "num_ctx") or OLLAMA_CONTEXT
+    window = int(found[1]) if (found := _NUM_CTX.search(str(shown.get("parameters")))) else OLLAMA_CONTEXT
     digests = [str(item.get("digest", "")) for item in _items(tags, "models") if _same(item, endpoint.model)]
     return Facts(
         "Ollama",
@@ -211,7 +202,7 @@ async def _ollama(endpoint: Endpoint) -> Facts:
 
 
 async def _lm_studio(endpoint: Endpoint) -> Facts:
-    entry = _entry(await ask_once(endpoint, f"{endpoint.root}/api/v0/models"), endpoint.model)
+    entry = _entry(await _ask_once(endpoint, f"{endpoint.root}/api/v0/models"), endpoint.model)
     context = _whole(entry.get("loaded_context_length")) or _whole(entry.get("max_context_length"))
     known = [entry.get(name) for name in ("publisher", "arch", "quantization", "compatibility_type")]
     return Facts("LM Studio", context_tokens=context, identity=_digest(*known) if any(known) else "")
@@ -226,7 +217,7 @@ def _tei(told: Mapping[str, object]) -> Facts:
     )
 
 
-async def ask_once(endpoint: Endpoint, address: str, body: Mapping[str, object] | None = None) -> object:
+async def _ask_once(endpoint: Endpoint, address: str, body: Mapping[str, object] | None = None) -> object:
     """Return the answer, None where there is none."""
     try:
         return await endpoint.ask("GET" if body is None else "POST", address, body, again=False)
@@ -242,19 +233,18 @@ def _entry(listed: object, model: str) -> Mapping[str, object]:
 
 
 def _items(listed: object, name: str) -> list[Mapping[str, object]]:
-    found = listed.get(name) if isinstance(listed, Mapping) else None
+    found = _fields(listed).get(name)
     return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    """Return a JSON object; an empty one for any other value."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _same(item: Mapping[str, object], model: str) -> bool:
     # Ollama lists a model pulled without a tag as NAME:latest.
     return any(str(item.get(name, "")) in (model, f"{model}:latest") for name in ("id", "name", "model"))
-
-
-def _parameter(shown: object, name: str) -> int:
-    text = str(shown.get("parameters", "")) if isinstance(shown, Mapping) else ""
-    pairs = [line.split() for line in text.splitlines()]
-    return next((int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] == name and pair[1].isdecimal()), 0)
 
 
 def _whole(value: object) -> int:

@@ -21,7 +21,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -40,18 +40,25 @@ from prompts import load
 Way: TypeAlias = Literal["lines", "tags", "votes"]
 WAYS: Final[tuple[Way, ...]] = ("lines", "tags", "votes")
 
-MOST_CANDIDATES: Final = 24
-"""Sentences that the model sees: plain BM25 holds .97 to 1.0 of the evidence of paragraph pages in its best 30."""
-CANDIDATE_TOKENS: Final = 1000
-"""Most tokens of them with their headings, by our counter; less where the model's context is small."""
-LONGEST: Final = 160
-"""Code points of a heading line; longer ones are cut."""
-MOST_RANGES: Final = MOST_CANDIDATES // 3
-"""Ranges of numbers in an answer under a grammar: an answer must end."""
-SPARE: Final = 400
-"""Tokens of the context kept for the instructions, the request and the answer."""
-OWN_TOKENS: Final = 1.4
-"""Most tokens of a model for one of our counter's, on the texts of bench/tokens.py, with room to spare."""
+
+class Room(NamedTuple):
+    """How much the model is shown, and may answer."""
+
+    candidates: int = 24
+    """Sentences: plain BM25 holds .97 to 1.0 of the evidence of paragraph pages in its best 30."""
+    tokens: int = 1000
+    """Most tokens of them with their headings, by our counter; fewer where the model's context is small."""
+    heading: int = 160
+    """Code points of a heading line; longer ones are cut."""
+    ranges: int = 8
+    """Ranges of numbers in an answer under a grammar: an answer must end."""
+    spare: int = 400
+    """Tokens of the context kept for the instructions, the request and the answer."""
+    own_tokens: float = 1.4
+    """Most tokens of a model for one of our counter's, on the texts of bench/tokens.py, with some to spare."""
+
+
+ROOM: Final = Room()
 ASK_FROM: Final = 0.05
 """Confidence of the gate below which no model is asked: a quarter of its threshold. A call of a model takes seconds."""
 LIFT: Final = 0.25
@@ -138,11 +145,11 @@ def fitting(request: str, candidates: Sequence[Candidate], context: int, *, way:
 
     A vote repeats each line, so that only half as many tokens are left for them.
     """
-    room = (context - SPARE) / OWN_TOKENS - count_tokens(request)
-    room = min(CANDIDATE_TOKENS, room / 2 if way == "votes" else room)
+    room = (context - ROOM.spare) / ROOM.own_tokens - count_tokens(request)
+    room = min(ROOM.tokens, room / 2 if way == "votes" else room)
     kept: list[Candidate] = []
     used, heads = 0, set()
-    for candidate in candidates[:MOST_CANDIDATES]:
+    for candidate in candidates[: ROOM.candidates]:
         head = _head(candidate)
         cost = count_tokens(candidate.sentence.text) + (14 if way == "tags" else 4)
         cost += 0 if head in heads else count_tokens(head) + 1
@@ -173,13 +180,13 @@ def show_candidates(candidates: Sequence[Candidate], *, tags: bool = False) -> s
 
 def _head(candidate: Candidate) -> str:
     parts = dict.fromkeys(one_line(part) for part in (candidate.title, *candidate.sentence.heading_path) if part)
-    return " › ".join(part for part in parts if part)[:LONGEST]
+    return " › ".join(part for part in parts if part)[: ROOM.heading]
 
 
 def grammar_of(count: int, *, tags: bool) -> str:
     """Return the GBNF grammar of an answer over `count` candidates: `None`, or ranges of numbers that exist."""
     left, right = ("<TAG-", ">") if tags else ("", "")
-    rules = [f'root ::= "None" | range ("," range){{0,{MOST_RANGES - 1}}}']
+    rules = [f'root ::= "None" | range ("," range){{0,{ROOM.ranges - 1}}}']
     rules.append("range ::= " + " | ".join(f"from{number}" for number in range(1, count + 1)))
     for number in range(1, count + 1):
         ends = " | ".join(f'"{left}{end}{right}"' for end in range(number + 1, count + 1))
@@ -210,14 +217,14 @@ def read_answer(answer: str, count: int) -> frozenset[int]:
 
 async def _listed(request: str, shown: Sequence[Candidate], model: Generator, way: Way) -> frozenset[int]:
     tags = way == "tags"
-    prompt = _prompt(f"extract_{way}", request, show_candidates(shown, tags=tags), most=str(MOST_RANGES))
-    length = MOST_RANGES * (24 if tags else 8)
+    prompt = _prompt(f"extract_{way}", request, show_candidates(shown, tags=tags), most=str(ROOM.ranges))
+    length = ROOM.ranges * (24 if tags else 8)
     if "grammar" in abilities_of(model):
         writer = cast(GrammarWriter, model)
         answer = await writer.generate([prompt], max_tokens=length, grammar=grammar_of(len(shown), tags=tags))
         return read_answer(answer, len(shown))
     number = {"type": "integer", "minimum": 1, "maximum": len(shown)}
-    lines = {"type": "array", "items": number, "maxItems": 2 * MOST_RANGES}
+    lines = {"type": "array", "items": number, "maxItems": 2 * ROOM.ranges}
     schema: dict[str, object] = {"type": "object", "properties": {"lines": lines}, "required": ["lines"]}
     asked = Said("user", f"{prompt.content}\nReply as JSON with the numbers in the list `lines`, empty for None.")
     answer = await model.generate([asked], max_tokens=length + 32, schema=schema)
