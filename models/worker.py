@@ -403,7 +403,7 @@ class MemoryBudget:
     """Bytes that the processes of one server share. Belongs to one event loop."""
 
     def __init__(self, limit: int | None = None, *, share: float = 0.7, look_again: float = 0.05) -> None:
-        """Take `limit` bytes as the bound, or the `share` of what is free now: the rest is the system's and the buffers'.
+        """Take `limit` bytes as the bound, or a `share` of what is free now; the rest is the system's and the buffers'.
 
         `look_again` is the time in seconds after which a process that computes is looked at again.
         """

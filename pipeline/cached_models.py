@@ -7,6 +7,7 @@ other weights, never reads old values. Not for: choosing or loading models.
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 import anyio
@@ -42,12 +43,13 @@ class _Memory:
         self._under_way: dict[str, _Batch] = {}
 
     async def rows(
-        self, wanted: Mapping[str, str], compute: Compute, *, width: Callable[[], int]
+        self, keys: Sequence[str], texts: Sequence[str], compute: Compute, *, width: Callable[[], int]
     ) -> NDArray[np.float32]:
-        """Return a row of numbers for each key of `wanted` [n, width], whose values are the texts to compute it from.
+        """Return the row of numbers of each key [n, width]; those that are new are computed from their texts.
 
         `width` tells the length of a row: 0 before a remote model's first answer, then the rows must agree.
         """
+        wanted = dict(zip(keys, texts, strict=True))
         # 1. What is in the store
         known = self._whole(await in_thread(self._store.get_many_bytes, wanted), width())
         while missing := {key: text for key, text in wanted.items() if key not in known}:
@@ -60,7 +62,7 @@ class _Memory:
                 await batch.done.wait()
                 fresh.update((key, batch.values[key]) for key in missing if key in batch.values)
             known = {**self._whole(known, width()), **fresh}
-        rows = [np.frombuffer(known[key], dtype=self._kind) for key in wanted]
+        rows = [np.frombuffer(known[key], dtype=self._kind) for key in keys]
         return np.stack(rows).astype(np.float32) if rows else np.zeros((0, width()), dtype=np.float32)
 
     async def _compute(self, texts: Mapping[str, str], compute: Compute) -> dict[str, bytes]:
@@ -113,11 +115,8 @@ class CachedEmbedder:
         """
         await _prepare(self._embedder)
         keys = [f"{self.name}:{kind}:{_digest(text)}" for text in texts]
-        wanted = dict(zip(keys, texts, strict=True))
-        rows = await self._memory.rows(
-            wanted, lambda missing: self._embedder.embed(missing, kind=kind), width=lambda: self.dimension
-        )
-        return unit_rows(_in_order(rows, wanted, keys))
+        compute = partial(self._embedder.embed, kind=kind)
+        return unit_rows(await self._memory.rows(keys, texts, compute, width=lambda: self.dimension))
 
 
 class CachedReranker:
@@ -146,20 +145,13 @@ class CachedReranker:
             return (await self._reranker.score(query, missing)).reshape(-1, 1)
 
         keys = [f"rerank:{self.name}:{_digest(query, text)}" for text in texts]
-        wanted = dict(zip(keys, texts, strict=True))
-        return _in_order(await self._memory.rows(wanted, compute, width=lambda: 1), wanted, keys)[:, 0]
+        return (await self._memory.rows(keys, texts, compute, width=lambda: 1))[:, 0]
 
 
 async def _prepare(model: object) -> None:
     """Let a model behind a server learn which one it is: its name is part of the keys."""
     if isinstance(model, Backend):
         await model.prepare()
-
-
-def _in_order(rows: NDArray[np.float32], wanted: Mapping[str, str], keys: Sequence[str]) -> NDArray[np.float32]:
-    """Return the row of each key of `keys`; `rows` has one for each of `wanted`, which has each key once."""
-    index = {key: number for number, key in enumerate(wanted)}
-    return rows[[index[key] for key in keys]]
 
 
 def _digest(*parts: str) -> str:
