@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from pipeline.cached_models import CachedEmbedder
 from pipeline.documents import Document, Page, SearchQuery, SearchResult
-from pipeline.embedding import CachedEmbedder
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import blend, reciprocal_rank_fusion

@@ -17,17 +17,16 @@ from typing import Final, Literal
 import httpx2
 
 from errors import WinnowError
-from models.catalogue import MODELS, Profile
+from models.catalogue import MODELS, Profile, fitting_profile, this_machine
 from models.choose import Chosen, Place, choose_embedder, choose_generator, choose_reranker
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.machine import fitting_profile, this_machine
-from models.memory import MemoryBudget
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator, Reranker, abilities_of
 from models.pull import Hub
-from models.remote.model import RemoteModel
 from models.remote.openai import OpenAIEmbedder
+from models.remote.server import RemoteModel
+from models.worker import MemoryBudget
 from pipeline.text.tokens import count_tokens
 from server.settings import Settings
 

@@ -15,17 +15,16 @@ import httpx2
 
 from cache.stores import Stores, open_stores
 from models.choose import Place, choose_embedder, choose_generator, choose_reranker
-from models.memory import MemoryBudget
 from models.protocols import Generator
 from models.pull import Hub
-from pipeline.embedding import CachedEmbedder
+from models.worker import MemoryBudget
+from pipeline.cached_models import CachedEmbedder, CachedReranker
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
-from pipeline.scoring import CachedReranker
 from pipeline.search.chain import Chain, Provider
 from pipeline.search.folder import FolderProvider
 from pipeline.search.providers.metasearch import Metasearch

@@ -12,7 +12,7 @@ import pytest
 from cache.store import Store
 from errors import ModelError
 from models.protocols import TextKind, Vectors
-from pipeline.embedding import CachedEmbedder
+from pipeline.cached_models import CachedEmbedder
 
 
 class Letters:

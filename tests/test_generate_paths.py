@@ -68,7 +68,7 @@ class Figure3:
 async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:
     page, model = document(FIGURE_3), Figure3()
     found = paper_blocks([page], max_words=14)
-    scores = await PathScorer(model, [page], context_tokens=2_000).score("OpenAI tests", {0: ""}, found)
+    scores = await PathScorer(model, [page], context_tokens=2_000, seconds=10).score("OpenAI tests", {0: ""}, found)
     by_path = dict(zip(model.seen, np.exp(scores).tolist(), strict=True))
     expected = {
         "<html><body><nav><h1>": 0.1 * 0.8,
@@ -83,7 +83,7 @@ async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:
 async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> None:
     long = FIGURE_3.replace("nobody asked for", "nobody asked for " * 40).replace("In our tests", "In our tests " * 40)
     page, model = document(long), Figure3()
-    scorer = PathScorer(model, [page], context_tokens=9_000)
+    scorer = PathScorer(model, [page], context_tokens=9_000, seconds=10)
     options = PruneOptions(260, "html", method="paper")
     result = await prune([page], "other text of the page", options=options, embedder=None, finer=scorer)
     assert "performs similarly" in result.pages[0].text
@@ -186,7 +186,7 @@ async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
         "model update",
         options=PruneOptions(100),
         embedder=None,
-        finer=PathScorer(Broken(), [page], context_tokens=900),
+        finer=PathScorer(Broken(), [page], context_tokens=900, seconds=10),
     )
     without = await prune([page], "model update", options=PruneOptions(100), embedder=None)
     assert "signal 9" in with_it.scored_by

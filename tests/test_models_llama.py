@@ -15,7 +15,6 @@ import pytest
 from tokenizers import Tokenizer
 
 from errors import ModelError
-from models.embedded.texts import varied_texts
 from models.llama.gguf import read_header
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED
@@ -23,6 +22,7 @@ from models.worker import Worker
 from pipeline.messages import Said
 from tests.support.llama_reference import bert_states, write_reranker
 from tests.support.marks import LLAMA
+from train.embedder.texts import varied_texts
 
 pytestmark = [*LLAMA]
 ROOT = Path(__file__).resolve().parents[1]

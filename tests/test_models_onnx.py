@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.embedded.texts import varied_texts
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.text import reads_latin
+from train.embedder.texts import varied_texts
 
 ROOT = Path(__file__).resolve().parents[1]
 

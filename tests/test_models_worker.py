@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.instructions import instructions_for
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.llama.placement import Device, Weights, fallen_back, place
-from models.memory import MemoryBudget
 from models.schema import bounded
 from models.worker import Limits
 from pipeline.messages import Said
+from models.text import instructions_for
+from models.worker import Limits, MemoryBudget
 from tests.support import Clock
 from tests.support.llama_reference import smol_weights, write_reranker
 from tests.support.marks import needs_llama
@@ -182,7 +182,7 @@ async def test_the_least_recently_used_model_goes_when_memory_is_short(minilm: P
     assert one.pid is None
     for model in (one, two, three):
         await model.aclose()
-    assert budget.held == ()
+    assert budget.held == {}
 
 
 @needs_llama

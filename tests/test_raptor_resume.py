@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.messages import AT_ONCE
+from models.protocols import ANSWERS_AT_ONCE
 from tests.support import ROOT
 
 BUILD = """
@@ -17,7 +17,7 @@ from pathlib import Path
 import anyio
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
-from pipeline.embedding import CachedEmbedder
+from pipeline.cached_models import CachedEmbedder
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions
@@ -73,7 +73,7 @@ def test_a_build_that_was_killed_is_resumed_and_summarises_nothing_twice(tmp_pat
     _, summaries, leaves, embedded = out.split()
     asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
     # Only the summaries that were under way when the process died are asked for again.
-    assert int(summaries) < len(asked) <= int(summaries) + AT_ONCE
+    assert int(summaries) < len(asked) <= int(summaries) + ANSWERS_AT_ONCE
     assert asked.count(before[-1]) == 2
     assert len(set(asked)) == int(summaries)
     # All leaves had their vectors: the second process embedded summaries alone.

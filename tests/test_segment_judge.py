@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cache.store import Store
-from errors import ModelError
+from errors import ContextExceeded, ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt
 from pipeline.documents import Sentence
@@ -107,7 +107,7 @@ class Short(Reader):
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
         """Refuse what is over 600 characters."""
         if len(prefix) + max(map(len, paths)) > 600:
-            raise ModelError("That is too long.", hint="Its context is 100 tokens: shorten the input.")
+            raise ContextExceeded("That is too long.", hint="Shorten it.")
         return await super().score_tree(prefix, paths, among_siblings=among_siblings)
 
 

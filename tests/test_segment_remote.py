@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
 from models.protocols import abilities_of
-from models.remote.client import Endpoint
+from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIGenerator
 from pipeline.documents import Sentence
 from pipeline.segment.idms import IdmsOptions, IdmsTime, idms_of

@@ -13,8 +13,7 @@ import numpy as np
 from errors import ModelError
 from models.protocols import Generator
 from pipeline.documents import Document, Reading, Sentence
-from pipeline.extract.agree import ASK_FROM, agree, lifted
-from pipeline.extract.ask import Candidate, Chosen, Way, ask
+from pipeline.extract.ask import ASK_FROM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.tag import tag_sentences
 from pipeline.rank.relevance import Reader, Relevance
 from pipeline.rank.table_rows import lift_rows

