@@ -9,8 +9,8 @@ import time
 from typing import Final
 
 from cache.stores import Stores, open_stores
+from server.reading import cache_trouble, store_text
 from server.settings import Settings
-from server.status import cache_trouble, store_text
 
 ACTIONS: Final = ("stats", "clear", "verify", "path")
 

@@ -9,9 +9,9 @@ import sys
 from cli.checkup import check_up
 from cli.clients import places_here
 from cli.model_report import report_roles
+from server import VERSION
+from server.reading import cache_trouble, status_text
 from server.settings import Settings
-from server.status import cache_trouble, status_text
-from server.version import VERSION
 from server.wiring import open_services
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from cli import clients
 from cli.clients import CLIENTS, Json
-from server.version import VERSION
+from server import VERSION
 
 DONE, FAILED, REFUSED = 0, 1, 2
 HERE: Final = Path(__file__).resolve().parents[1]

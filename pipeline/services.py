@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from cache.stores import Stores
 from models.protocols import Embedder, Generator, Reranker
@@ -64,6 +64,8 @@ class Services:
     reader: Reader = field(default_factory=Reader)
     any_pruner: bool = False
     """Whether block paths are scored by any generator, not only by one trained to prune."""
+    pruning: Literal["winnow", "paper"] = "winnow"
+    """How pages are pruned: by our scores, or as HtmlRAG prints it (Algorithms 2 and 3)."""
     asking: Asking | None = None
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: IdmsOptions = field(default_factory=IdmsOptions)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from errors import UsageError
-from server.log import drop_what_nobody_reads
+from server.process import drop_what_nobody_reads
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def serve_stdio(settings: Settings) -> None:
     """Serve one client until its end of stdin, then leave the process."""
     with _stdout_kept_clean():
         from server.app import build_server  # noqa: PLC0415  heavy imports may print; stdout is diverted here
-        from server.memory import give_back_large_blocks  # noqa: PLC0415  as the line above
+        from server.process import give_back_large_blocks  # noqa: PLC0415  as the line above
 
         server = build_server(settings, own_signals=True)
     drop_what_nobody_reads()
@@ -65,7 +65,7 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
     import uvicorn  # noqa: PLC0415  only this transport needs it
 
     from server.http import build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
-    from server.memory import give_back_large_blocks  # noqa: PLC0415  as the line above
+    from server.process import give_back_large_blocks  # noqa: PLC0415  as the line above
 
     guarded = settings.http_tokens or settings.http_issuer
     if host not in LOOPBACK and not guarded and not open_to_all:

@@ -39,9 +39,8 @@ from pipeline.search.providers.wikipedia import Wikipedia
 from pipeline.segment.idms import Boundaries, IdmsOptions
 from pipeline.services import Services
 from pipeline.work import in_thread
-from server.settings import Settings
+from server.settings import MEGABYTE, Settings
 
-MEGABYTE = 1_000_000
 ASKING_SHARE = 0.4
 """Part of a call's time that the extractor's model may take."""
 
@@ -98,6 +97,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             model_reasons={"embedder": embedder.reason, "reranker": reranker.reason, "generator": generator.reason},
             seconds=settings.seconds,
             any_pruner=settings.pruner == "any",
+            pruning=settings.pruning,
             asking=_asking(settings, generator.model),
             idms=_idms(settings),
         )
