@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from cli.evaluate import STEPS
+from cli.measure.steps import STEPS
 from tests.llama_reference import smol_weights
 from tests.model_server import Remote, model_server
 from tests.support import ROOT

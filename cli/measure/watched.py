@@ -1,6 +1,6 @@
 """A generator that counts what it is asked: calls, failures, seconds, tokens.
 
-Not for: what the answers are worth (`reading.py`, `asking.py`, `chunks.py`).
+Not for: what the answers are worth (`steps.py`).
 """
 
 import time
