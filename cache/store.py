@@ -43,7 +43,7 @@ AWAY_SECONDS: Final = LOCK_WAIT
 HELD_BYTES: Final = 32_000_000
 """Most that one store holds in memory of what may not, or cannot, be written."""
 _LOG_SECONDS: Final = 60.0
-"""The same trouble is logged once in this time; a full disk would else fill the log as well."""
+"""Equal problems are logged once in this time; a full disk would else fill the log as well."""
 _LONGEST_KEY: Final = 250
 """Keys over this length, or outside ASCII, are kept by their hash."""
 _BATCH: Final = 5_000

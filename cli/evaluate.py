@@ -71,8 +71,8 @@ async def evaluate(settings: Settings, folder: Path | None, steps: str, limit: i
                 rows += await STEPS[name](setup)
         generator, embedder = services.generator.name, services.embedder.name if services.embedder else "none"
     if as_json:
-        told = {"generator": generator, "embedder": embedder, "data": str(folder or CARRIED), "limit": limit}
-        print_json({**told, "rows": [asdict(row) for row in rows]})
+        run = {"generator": generator, "embedder": embedder, "data": str(folder or CARRIED), "limit": limit}
+        print_json({**run, "rows": [asdict(row) for row in rows]})
     else:
         print("\n".join([f"generator {generator}, embedder {embedder}, at most {limit} a step", *_table(rows)]))
     return OK

@@ -229,8 +229,8 @@ async def _work(role: str, model: Model) -> int:
     elif role == "reranker":
         await cast(Reranker, model).score(PROBE, BENCH_TEXTS)
     else:
-        told = await cast(Generator, model).generate([Said("user", BENCH_PROMPT)], max_tokens=BENCH_TOKENS)
-        return count_tokens(told)
+        written = await cast(Generator, model).generate([Said("user", BENCH_PROMPT)], max_tokens=BENCH_TOKENS)
+        return count_tokens(written)
     return sum(map(count_tokens, BENCH_TEXTS))
 
 

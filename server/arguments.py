@@ -67,16 +67,16 @@ class CheckArguments:
 
 def explained(error: ValidationError) -> str:
     """Return a sentence for each argument that is wrong: which one, its value, and what it has to be."""
-    told = []
+    sentences = []
     for wrong in error.errors(include_url=False, include_context=False):
         name = ".".join(map(str, wrong["loc"]))
         if wrong["type"] == "missing":
-            told.append(f"{name} is missing.")
+            sentences.append(f"{name} is missing.")
             continue
         value = repr(wrong["input"])
         shown = value if len(value) <= SHOWN else f"{value[:SHOWN]}…"
-        told.append(f"{name} is {shown}; {re.sub('^[A-Z][a-z]+ ', 'it ', wrong['msg'])}.")
-    return " ".join(told)
+        sentences.append(f"{name} is {shown}; {re.sub('^[A-Z][a-z]+ ', 'it ', wrong['msg'])}.")
+    return " ".join(sentences)
 
 
 def _argument(name: str, known: Mapping[str, object], given: Mapping[str, object]) -> str:

@@ -79,7 +79,7 @@ class Opening:
         """Open the services after a pause, or when they are first wanted, and close them at the end.
 
         Args:
-            failed: Is told when they cannot be opened; `services` raises the same error.
+            failed: Called with the error where they cannot be opened; `services` raises that error, too.
         """
         async with anyio.create_task_group() as group:
             group.start_soon(self._open_late, failed)

@@ -95,16 +95,6 @@ def _cache_folder(raw: Raw, name: str) -> Path:
     return _path(raw, name) or Path(user_cache_dir("winnow"))
 
 
-def _address(raw: Raw, name: str) -> str:
-    value = raw[name].strip().rstrip("/")
-    if value and not re.match(r"https?://[^/\s:@]+(:\d{1,5})?(/|$)", value):
-        shown = re.sub(r"//.*@", "//…@", value)
-        raise UsageError(
-            f"{name} is {shown!r}.", hint="Use an address without user and password, such as http://127.0.0.1:8888."
-        )
-    return value
-
-
 def _search(raw: Raw, name: str) -> tuple[str, ...]:
     """Read the order of providers: each is known and has what it needs."""
     names = tuple(dict.fromkeys(part.strip().lower() for part in raw[name].split(",") if part.strip()))
@@ -119,19 +109,30 @@ def _search(raw: Raw, name: str) -> tuple[str, ...]:
     return names
 
 
-def _key(raw: Raw, name: str) -> str:
-    """Read a key that can stand in a header; no message repeats it."""
-    value = raw[name].strip()
-    if not re.fullmatch(r"[!-~]*", value):
-        raise UsageError(f"{name} holds a space or a character beyond ASCII.", hint="Copy the key again.")
-    return value
+def _matching(pattern: str, hint: str) -> Read:
+    """Read a text of some form, or none; one that may hold a secret, so no message repeats it."""
+
+    def read(raw: Raw, name: str) -> str:
+        value = raw[name].strip()
+        if value and not re.fullmatch(pattern, value):
+            raise UsageError(f"{name} is not of the form that it needs.", hint=hint)
+        return value
+
+    return read
 
 
-def _cache_server(raw: Raw, name: str) -> str:
-    """Read the address of a cache server; it may hold a password, so no message repeats it."""
-    value = raw[name].strip()
-    if value and not re.match(r"((redis|valkey)s?://[^/\s]+(/\d*)?|unix://\S+)(\?\S*)?\Z", value):
-        raise UsageError(f"{name} is no address of a cache server.", hint="Use one such as redis://127.0.0.1:6379/0.")
+_key = _matching(r"[!-~]*", "Copy the key again: it holds a space or a character beyond ASCII.")
+_cache_server = _matching(
+    r"((redis|valkey)s?://[^/\s]+(/\d*)?|unix://\S+)(\?\S*)?", "Use an address such as redis://127.0.0.1:6379/0."
+)
+
+
+def _address(raw: Raw, name: str) -> str:
+    value = raw[name].strip().rstrip("/")
+    if value and not re.match(r"https?://[^/\s:@]+(:\d{1,5})?(/|$)", value):
+        shown = re.sub(r"//.*@", "//…@", value)
+        hint = "Use an address without user and password, such as http://127.0.0.1:8888."
+        raise UsageError(f"{name} is {shown!r}.", hint=hint)
     return value
 
 

@@ -1,8 +1,7 @@
 """Serving over stdio and Streamable HTTP without a stray byte on stdout.
 
 File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr, and both Python's and C's
-buffers are flushed before the wire is given back; at the end they are dropped (notes/mcp §4.1). Not for: what is
-served.
+buffers are flushed before the wire is given back; at the end they are dropped. Not for: what is served.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Making the services from the settings: the one place where parts are chosen and put together.
+"""Making the services from the settings: here alone parts are chosen and put together.
 
 Not for: what the parts do.
 """

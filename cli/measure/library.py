@@ -167,7 +167,7 @@ def strung(documents: Sequence[Document], count: int) -> list[list[list[str]]]:
     """Return at most `count` documents of paragraphs from different pages, each a list of sentences.
 
     Paragraphs are those of 3 to 9 sentences in the library's commonest language; where one ends, the subject changes.
-    The same documents give the same paragraphs in the same order.
+    Equal documents give equal paragraphs in equal order.
     """
     languages = [document.page.language[:2].lower() for document in documents]
     common = max(sorted(set(languages)), key=languages.count, default="")
@@ -200,7 +200,7 @@ def some(items: Sequence[T], limit: int) -> list[T]:
     """Return at most `limit` of `items`, evenly spread, in their order."""
     if len(items) <= limit:
         return list(items)
-    return [items[place * len(items) // limit] for place in range(limit)]
+    return [items[number * len(items) // limit] for number in range(limit)]
 
 
 def figure(step: str, what: str, rules: Sequence[float] | None, model: Sequence[float]) -> Row:

@@ -126,8 +126,8 @@ class Watched:
         model = counting(self._generator)
         if model is None:
             return None
-        told = (await model.counters()).get("tokens")
-        return told if isinstance(told, int) else None
+        tokens = (await model.counters()).get("tokens")
+        return tokens if isinstance(tokens, int) else None
 
     @asynccontextmanager
     async def _call(self) -> AsyncIterator[None]:
