@@ -30,7 +30,7 @@ from cache.database import (
 )
 from cache.rows import LOT, CacheTrouble, Checked, Held, RefusedRow, Verdict
 
-_ORPHAN_SECONDS: Final = 2 * LOCK_WAIT
+_ORPHAN_SECONDS: Final = LOCK_WAIT * 2
 """A value file that no row names is left alone while it is younger: its writer may still wait for the lock."""
 
 _log = logging.getLogger(__name__)

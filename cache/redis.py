@@ -7,6 +7,7 @@ leaves after 30 days, so that a shared server never fills with what nobody asks 
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from itertools import islice
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,10 +21,10 @@ from errors import CacheError
 
 ANSWER_SECONDS: Final = 1.0
 """A server on the same network answers in a millisecond; one that needs longer than this costs more than it saves."""
-KEEP_SECONDS: Final = 30 * 86_400.0
+KEEP_SECONDS: Final = timedelta(days=30).total_seconds()
 _PREFIX: Final = "winnow/"
 """Every name of ours on a server that others may use too."""
-_MOST_MEASURED: Final = 40 * LOT
+_MOST_MEASURED: Final = LOT * 40
 """Entries of one store that are counted for the figures; 20,000 take about 0.3 s."""
 _SWAP: Final = """
 local found = redis.call('GET', KEYS[1])

@@ -25,7 +25,20 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from cache.claims import Claim, Claims
 from cache.database import LOCK_WAIT
 from cache.folder import FolderBackend
-from cache.rows import HEAD_BYTES, CacheTrouble, Checked, Held, Kind, RefusedRow, Verdict, expiry, judge, seal, unseal
+from cache.rows import (
+    HEAD_BYTES,
+    LOT,
+    CacheTrouble,
+    Checked,
+    Held,
+    Kind,
+    RefusedRow,
+    Verdict,
+    expiry,
+    judge,
+    seal,
+    unseal,
+)
 from errors import CacheError
 
 if TYPE_CHECKING:
@@ -46,7 +59,7 @@ _LOG_SECONDS: Final = 60.0
 """Equal problems are logged once in this time; a full disk would else fill the log as well."""
 _LONGEST_KEY: Final = 250
 """Keys over this length, or outside ASCII, are kept by their hash."""
-_BATCH: Final = 5_000
+_BATCH: Final = LOT * 10
 """Writes in one transaction; one of 5,000 small values holds the lock for about 0.5 s, a tenth of `LOCK_WAIT`."""
 
 _log = logging.getLogger(__name__)

@@ -120,22 +120,18 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
     folders = [given["folders"]] if given.get("folders") else []
     folders += args.folder or []
     # A person who names a file on the command line allows it to be read; the server's clients get no such right.
-    folders += [str(_folder_of(source)) for source in _local(args)]
+    sources = getattr(args, "sources", [])
+    local = [Path(name).expanduser() for name in sources if "://" not in name]
+    if sources and len(local) == len(sources) and not any(map(os.path.exists, local)):
+        raise UsageError(f"There is no file {sources[0]!r}.", hint="Name a file, a folder, or a URL with https://.")
+    folders += [
+        str(path.resolve() if path.is_dir() else path.resolve().parent) for path in local if os.path.exists(path)
+    ]
     if folders:
         given["folders"] = os.pathsep.join(dict.fromkeys(folders))
     if args.searxng:
         given["searxng"] = args.searxng
     return given
-
-
-def _local(args: argparse.Namespace) -> list[str]:
-    named = getattr(args, "sources", [])
-    return [name for name in named if "://" not in name and Path(name).expanduser().exists()]
-
-
-def _folder_of(source: str) -> Path:
-    path = Path(source).expanduser().resolve()
-    return path if path.is_dir() else path.parent
 
 
 def _arguments(args: argparse.Namespace) -> dict[str, object]:

@@ -8,6 +8,7 @@ import importlib.util
 import os
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, cast
@@ -174,7 +175,7 @@ async def _report(
         try:
             if tried:
                 started = time.perf_counter()
-                await _try(role, model)
+                await _use(role, model, [PROBE], "Say yes.", 4)
                 works = f"works, {1_000 * (time.perf_counter() - started):.0f} ms with loading"
         except WinnowError as error:
             works, healthy = str(error), False
@@ -185,14 +186,16 @@ async def _report(
     return RoleReport(role, f"{line} Better: {better}" if better else line, healthy)
 
 
-async def _try(role: str, model: Model) -> None:
-    """Let a model answer something small, so that it is loaded."""
+async def _use(role: str, model: Model, texts: Sequence[str], prompt: str, max_tokens: int) -> int:
+    """Let a model read `texts`, or write about `prompt`; return how many tokens that were by our counter."""
+    if role == "generator":
+        written = await cast(Generator, model).generate([Said("user", prompt)], max_tokens=max_tokens)
+        return count_tokens(written)
     if role == "embedder":
-        await cast(Embedder, model).embed([PROBE], kind="passage")
-    elif role == "reranker":
-        await cast(Reranker, model).score(PROBE, [PROBE])
+        await cast(Embedder, model).embed(texts, kind="passage")
     else:
-        await cast(Generator, model).generate([Said("user", "Say yes.")], max_tokens=4)
+        await cast(Reranker, model).score(PROBE, texts)
+    return sum(map(count_tokens, texts))
 
 
 async def _bench(settings: Settings, as_json: bool) -> int:
@@ -204,9 +207,9 @@ async def _bench(settings: Settings, as_json: bool) -> int:
             if model is None:
                 rows.append({"role": role, "model": "none", "reason": chosen.reason})
                 continue
-            await _try(role, model)
+            await _use(role, model, [PROBE], "Say yes.", 4)  # loads it
             started = time.perf_counter()
-            tokens = await _work(role, model)
+            tokens = await _use(role, model, BENCH_TEXTS, BENCH_PROMPT, BENCH_TOKENS)
             rate = round(tokens / max(time.perf_counter() - started, 1e-6))
             done = {"tokens_per_second": rate, "tokens": tokens, "memory": _standing(model)[2]}
             rows.append({"role": role, "model": model.name, **done})
@@ -220,18 +223,6 @@ async def _bench(settings: Settings, as_json: bool) -> int:
         else:
             print(f"{row['role']}: {row['model']}; {row['reason']}")
     return OK
-
-
-async def _work(role: str, model: Model) -> int:
-    """Let a model work for a while; return the tokens that it read or wrote."""
-    if role == "embedder":
-        await cast(Embedder, model).embed(BENCH_TEXTS, kind="passage")
-    elif role == "reranker":
-        await cast(Reranker, model).score(PROBE, BENCH_TEXTS)
-    else:
-        written = await cast(Generator, model).generate([Said("user", BENCH_PROMPT)], max_tokens=BENCH_TOKENS)
-        return count_tokens(written)
-    return sum(map(count_tokens, BENCH_TEXTS))
 
 
 def _standing(model: Model) -> tuple[str, str, str]:

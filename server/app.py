@@ -106,7 +106,7 @@ def build_server(
         if own_signals:
             async with opening.behind(leave), anyio.create_task_group() as group:
                 group.start_soon(watch_signals, opening.close_stores)
-                group.start_soon(_care_for_memory, opening)
+                group.start_soon(_look_after_memory, opening)
                 yield opening
                 group.cancel_scope.cancel()
         else:
@@ -134,6 +134,6 @@ def build_server(
     return server
 
 
-async def _care_for_memory(opening: Opening) -> None:
-    await opening.settled()
+async def _look_after_memory(opening: Opening) -> None:
+    await opening.settled.wait()
     await collect_when_quiet()

@@ -5,6 +5,7 @@ The SDK answers an unknown tool with a tool error and drops unknown arguments si
 """
 
 import re
+import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -16,8 +17,6 @@ from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool
 from pydantic import ValidationError
 
 Json = dict[str, object]
-SHOWN: Final = 60
-"""Most characters of a wrong value that a refusal repeats."""
 _MEANT: Final = {
     "query": "question",
     "request": "question",
@@ -73,9 +72,8 @@ def explained(error: ValidationError) -> str:
         if wrong["type"] == "missing":
             sentences.append(f"{name} is missing.")
             continue
-        value = repr(wrong["input"])
-        shown = value if len(value) <= SHOWN else f"{value[:SHOWN]}…"
-        sentences.append(f"{name} is {shown}; {re.sub('^[A-Z][a-z]+ ', 'it ', wrong['msg'])}.")
+        bound = re.sub("^[A-Z][a-z]+ ", "it ", wrong["msg"])
+        sentences.append(f"{name} is {reprlib.repr(wrong['input'])}; {bound}.")
     return " ".join(sentences)
 
 

@@ -31,7 +31,7 @@ ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES25
 """Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
 ASK_AT_MOST: Final = 30.0
 """Seconds between two questions for a key that is not among those known, so that forged tokens cause no traffic."""
-KEYS_LAST: Final = 20 * ASK_AT_MOST
+KEYS_LAST: Final = ASK_AT_MOST * 20
 """Seconds after which the issuer's keys are asked for again: one that was withdrawn is trusted no longer."""
 _METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 _log: Final = logging.getLogger("winnow.http")

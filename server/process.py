@@ -31,7 +31,7 @@ LOOK_SECONDS: Final = 0.5
 """Seconds between two looks for a quiet moment."""
 ENOUGH: Final = 10
 """Collections of the middle generation (7,000 new objects each) after which a full one is due, as in Python itself."""
-TOO_MANY: Final = 100 * ENOUGH
+TOO_MANY: Final = ENOUGH * 100
 """After so many Python runs it in the middle of work too: garbage must not grow on a server that never rests."""
 LARGE_BYTES: Final = 1 << 20
 """A block of at least so many bytes is the system's again once it is freed. glibc raises its own bound to the largest

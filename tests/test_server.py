@@ -173,6 +173,16 @@ async def test_prompts_are_filled_with_their_arguments(connect: Connect) -> None
     assert "The lighthouse is 40 metres tall." in str(filled.messages[0].content)
 
 
+@pytest.mark.parametrize(("name", "said"), [("dance", "dance"), ("fact_check", "claim")])
+async def test_a_prompt_that_does_not_exist_or_lacks_an_argument_is_the_callers_mistake(
+    connect: Connect, name: str, said: str
+) -> None:
+    async with connect() as client:
+        with pytest.raises(MCPError, match=said) as caught:
+            await client.get_prompt(name, {})
+    assert caught.value.error.code == INVALID_PARAMS
+
+
 async def test_a_cursor_walks_through_a_page_without_repeating_itself(connect: Connect) -> None:
     arguments = {"sources": [str(LIBRARY / "ferry-timetable.html")], "max_tokens": 400, "format": "text"}
     seen: list[str] = []

@@ -46,7 +46,7 @@ def test_a_secret_is_never_shown_with_the_settings() -> None:
 
 
 def test_a_password_in_an_address_is_not_repeated_when_that_is_refused() -> None:
-    with pytest.raises(UsageError, match="searxng is 'http://…@127.0.0.1:8888'") as caught:
+    with pytest.raises(UsageError, match=r"searxng is 'http://…@127\.0\.0\.1:8888'") as caught:
         read_settings({"searxng": "http://ann:p@ssw0rd@127.0.0.1:8888"}, {})
     assert "ssw0rd" not in str(caught.value)
 

@@ -44,7 +44,7 @@ from pipeline.work import in_thread
 
 BUDGET: Final = 256
 """Tokens of pruned pages and of extracted sentences: few, so that choosing well shows."""
-EVIDENCE: Final = 3 * BUDGET
+EVIDENCE: Final = BUDGET * 3
 """Tokens of evidence that an answer is written from."""
 FIRST: Final = 5
 """Pages that queries are expected to find."""
