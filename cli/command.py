@@ -9,12 +9,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import anyio
 
 from cli.install import CLIENTS, install
-from cli.output import FAILED, OK, USAGE
+from cli.output import FAILED, NO_ANSWER, OK, USAGE, drawn_progress, print_json
 from errors import UsageError, WinnowError
 from server.settings import TABLE, Settings, read_settings
 
@@ -93,10 +93,30 @@ def _serve(args: argparse.Namespace, settings: Settings) -> int:
 def _call(args: argparse.Namespace, settings: Settings) -> int:
     if args.command == "raptor" and args.question == "tree":
         return _draw_tree(args, settings)
-    from cli.calls import call_tool  # noqa: PLC0415  as said above
+    return anyio.run(_call_tool, settings, TOOLS[args.command][0], _arguments(args), args.json, args.quiet)
 
-    tool = TOOLS[args.command][0]
-    return anyio.run(call_tool, settings, tool, _arguments(args), args.json, args.quiet)
+
+async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool) -> int:
+    """Call `tool` through an MCP client connected in this process, and print its answer."""
+    from mcp import Client  # noqa: PLC0415  as said above
+    from mcp_types import TextContent  # noqa: PLC0415  as said above
+
+    from server.app import build_server  # noqa: PLC0415  as said above
+
+    async with Client(build_server(settings)) as client:
+        with drawn_progress(quiet=quiet) as draw:
+            result = await client.call_tool(tool, arguments, progress_callback=draw)
+    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    if result.is_error:
+        print(f"winnow: {text.removeprefix(f'Error executing tool {tool}: ')}", file=sys.stderr)
+        return FAILED
+    data = result.structured_content or {}
+    if as_json:
+        print_json({"text": text, **data})
+    else:
+        print(text)
+    found = [data[key] for key in ("passages", "hits", "pages") if key in data]
+    return NO_ANSWER if found and not found[0] else OK
 
 
 def _draw_tree(args: argparse.Namespace, settings: Settings) -> int:
