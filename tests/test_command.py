@@ -47,6 +47,20 @@ def test_wrong_usage_is_exit_code_two_with_a_sentence(cache_folder: Path, argume
     assert "Traceback" not in run.stderr
 
 
+def test_a_file_that_is_not_there_is_called_so(cache_folder: Path) -> None:
+    run = winnow(cache_folder, "extract", "What does mooring cost?", "no-such-note.md", folder=None)
+    assert run.returncode == 2
+    assert "There is no file 'no-such-note.md'." in run.stderr
+
+
+def test_a_setting_that_is_refused_repeats_no_secret(cache_folder: Path) -> None:
+    for given in ("searxng=http://ann:sesame@127.0.0.1:1", "brave-key=sesame", "brave_key=ses ame"):
+        run = winnow(cache_folder, "search", "ferry", "--set", given)
+        assert run.returncode == 2
+        assert given.partition("=")[0] in run.stderr
+        assert "ame" not in run.stderr.replace("NAME", "").replace("name", "")
+
+
 def test_a_failure_is_exit_code_one_with_its_reason(cache_folder: Path) -> None:
     run = winnow(cache_folder, "fetch", "http://10.0.0.1/")
     assert run.returncode == 1

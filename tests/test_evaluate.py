@@ -11,6 +11,7 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from cli.evaluate import STEPS
+from cli.measure.steps import STEPS
 from tests.support import ROOT
 from tests.support.llama_reference import smol_weights
 from tests.support.marks import needs_llama

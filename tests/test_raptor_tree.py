@@ -223,7 +223,7 @@ async def test_an_unknown_handle_or_a_torn_tree_is_none(tmp_path: Path) -> None:
     assert find_tree(stores.trees, "winnow://tree/000000000000000000000000") is None
     tree = await built([chapters(3)])
     keep_tree(stores.trees, tree)
-    stores.trees.delete(f"{tree.id}:vectors")
+    stores.trees.set_bytes(f"{tree.id}:vectors", b"", expire=0)
     assert find_tree(stores.trees, tree.id) is None
     stores.close()
 
@@ -307,7 +307,7 @@ async def test_written_summaries_are_checked_and_written_once(tmp_path: Path) ->
     assert {node.unborne for node in inner if not node.quotes} == {("1873", "Johanna", "Krall")}
     asked = len(author.asked)
     assert asked == sum(node.is_summary for node in tree.nodes)
-    stores.trees.delete(tree.id)
+    stores.trees.set_json(tree.id, None, expire=0)
     await build_tree([chapters(20)], embedder=None, options=options, store=stores.trees, writer=writer)
     assert len(author.asked) == asked
     stores.close()

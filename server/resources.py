@@ -1,16 +1,24 @@
-"""What the server offers beside tools: resources (pages, trees, status) and prompts (design §3).
+"""What the server offers beside tools: resources (pages, trees, status), prompts, and completions of their arguments.
 
-Not for: tools, or what stands in the resources (`server/reading.py`).
+Needed before the services are open, so what is in a resource is imported when one is read (`server/reading.py`).
 """
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Final
 
 from mcp.server import MCPServer
+from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 from pydantic import Field
 
+from pipeline.search.folder.listing import list_files
+from pipeline.work import in_thread
 from prompts import load
 from server.opening import Opening
+
+LENGTHS: Final = ("300", "600", "1200", "2000")
+MOST: Final = 100
+"""Values in one completion; the protocol's own limit."""
 
 
 def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) -> None:
@@ -39,9 +47,9 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
     async def status() -> str:
         """Models, providers and cache of this server."""
         services = await opening().services()
-        from server.reading import read_status  # noqa: PLC0415  as above
+        from server.reading import status_text  # noqa: PLC0415  as above
 
-        return await read_status(services)
+        return await in_thread(status_text, services)
 
 
 def offer_prompts(server: MCPServer[Opening]) -> None:
@@ -67,3 +75,36 @@ def offer_prompts(server: MCPServer[Opening]) -> None:
     def fact_check(claim: Annotated[str, Field(description="The claim, as a sentence.")]) -> str:
         """Check one claim against independent sources."""
         return load("fact_check").fill(claim=claim)
+
+
+def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> None:
+    """Complete the prompts' `length`, and `sources` with documents of the allowed folders.
+
+    Handles of pages and trees are never completed: who may use one has been given it.
+    """
+
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
+    async def complete(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion | None:
+        if not isinstance(ref, PromptReference):
+            return None
+        if (ref.name, argument.name) == ("research_report", "length"):
+            return Completion(values=[length for length in LENGTHS if length.startswith(argument.value)])
+        if (ref.name, argument.name) == ("compare_sources", "sources"):
+            return await in_thread(_documents, argument.value, folders)
+        return None
+
+
+def _documents(typed: str, folders: Sequence[Path]) -> Completion:
+    """Complete the last line typed with files whose path or name begins so."""
+    earlier, newline, last = typed.rpartition("\n")
+    wanted = last.strip().lower()
+    found = [
+        earlier + newline + path
+        for path, _, _ in list_files(folders).files
+        if path.lower().startswith(wanted) or Path(path).name.lower().startswith(wanted)
+    ]
+    return Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)

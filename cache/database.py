@@ -1,12 +1,13 @@
-"""Opening the folder of one store, and setting a broken one aside so that a fresh one can take its place.
+"""The SQLite database of one store, by diskcache: opened without pickle, and set aside when it is broken.
 
 Losing a cache costs time, never answers: a folder that SQLite cannot read is renamed (kept once, for a look) and built
-anew. Not for: what entries hold (`cache/disk.py`) and what callers see (`cache/store.py`).
+anew. Not for: what entries hold (`cache/rows.py`) and what callers see (`cache/store.py`).
 """
 
 import contextlib
 import logging
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -15,20 +16,73 @@ from pathlib import Path
 from typing import Final
 
 import diskcache
-from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA
+from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE_RAW
 
-from cache.disk import PlainDisk
+from cache.rows import RefusedRow
 from errors import CacheError
-
-_log = logging.getLogger(__name__)
 
 LOCK_WAIT: Final = 5.0
 """Seconds that a call waits for another process's write before it does without the cache."""
-_KNOWN_SETTINGS: Final = frozenset(DEFAULT_SETTINGS) | frozenset(METADATA)
 BROKEN: Final = (sqlite3.DatabaseError, diskcache.Timeout, KeyError, TypeError, ValueError)
 """What diskcache raises while opening a damaged database: SQLite's own errors, or Python's over odd settings."""
 DAMAGE: Final = ("malformed", "not a database", "no such table", "no such column", "disk image")
 """Words in SQLite's messages that mean a damaged file, not a busy or a full one."""
+_KNOWN_SETTINGS: Final = frozenset(DEFAULT_SETTINGS) | frozenset(METADATA)
+_FILENAME: Final = re.compile(r"[0-9a-f]{2}[/\\][0-9a-f]{2}[/\\][0-9a-f]{28}\.val\Z")
+"""The only names that diskcache gives to value files; anything else in a row could point out of the folder."""
+
+_log = logging.getLogger(__name__)
+
+
+def is_value_name(name: object) -> bool:
+    """Return whether `name` is one that this cache gives to value files, relative to its folder."""
+    return isinstance(name, str) and _FILENAME.match(name) is not None
+
+
+class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published without types
+    """diskcache's serialiser, which refuses every row but text keys with bytes in the row or in a file of their own.
+
+    diskcache unpickles whatever else it finds: who can write the folder could run code in our process (CVE-2025-69872).
+    """
+
+    def get(self, key: object, raw: object) -> str:
+        """Return the key of a row.
+
+        Raises:
+            RefusedRow: The key is not plain text; diskcache would unpickle it.
+        """
+        if not raw or not isinstance(key, str):
+            raise RefusedRow("the key of a row is not plain text")
+        return key
+
+    def _write(self, full_path: str, iterator: object, mode: str, encoding: str | None = None) -> object:
+        """Write a value's file, or leave nothing of it: half a value on a full disk would only fill it further."""
+        try:
+            return super()._write(full_path, iterator, mode, encoding)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(full_path)
+            raise
+
+    def fetch(self, mode: object, filename: object, value: object, read: object) -> bytes:
+        """Return the bytes of a row.
+
+        Raises:
+            RefusedRow: The row is of a form that `store` never writes, or its value's file is gone.
+        """
+        if mode == MODE_RAW and isinstance(value, bytes | sqlite3.Binary):
+            return bytes(value)
+        if mode == MODE_BINARY and is_value_name(filename):
+            try:
+                return bytes(super().fetch(MODE_BINARY, filename, None, False))
+            except FileNotFoundError as e:  # diskcache would take that for a miss
+                raise RefusedRow("the file of its value is gone") from e
+        raise RefusedRow(f"a row of mode {mode!r} with a {type(value).__name__} is none of ours")
+
+    def remove(self, file_path: object) -> None:
+        """Delete a value's file, if the name is one that this cache gives."""
+        if is_value_name(file_path):
+            super().remove(file_path)
 
 
 def make_folder(folder: Path) -> None:
@@ -140,13 +194,8 @@ def identity(folder: Path) -> tuple[int, int] | None:
 def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> str:
     """Rename `folder` to `<name>.broken-<time>`, without its value files, and forget the one set aside before.
 
-    Args:
-        folder: The folder of one store.
-        broken: The `identity` of the damaged database. Where another one lies there by now, nothing is done.
-        reason: For the log.
-
-    Returns:
-        What was done, on one line.
+    Nothing is done where another database than the `broken` one (its `identity`) lies there by now. `reason` is for the
+    log. Returns what was done, on one line.
     """
     with _one_process_at_a_time(folder.parent):
         if identity(folder) != broken:
@@ -164,12 +213,10 @@ def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> s
     return f"the database was damaged ({reason}), set aside as {target.name} and begun anew"
 
 
-def forget_broken(folder: Path) -> int:
-    """Delete what was set aside of `folder`; return how many folders that were."""
-    found = sorted(folder.parent.glob(f"{folder.name}.broken-*"))
-    for old in found:
+def forget_broken(folder: Path) -> None:
+    """Delete what was set aside of `folder`."""
+    for old in folder.parent.glob(f"{folder.name}.broken-*"):
         shutil.rmtree(old, ignore_errors=True)
-    return len(found)
 
 
 @contextlib.contextmanager
