@@ -16,6 +16,7 @@ from pipeline.documents import Document, Page
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import Fetcher
 from pipeline.html.document import read_document
+from pipeline.raptor.tree import Clustering
 from pipeline.search.chain import Chain
 from pipeline.segment.idms import IdmsOptions
 from pipeline.work import in_thread
@@ -68,3 +69,5 @@ class Services:
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: IdmsOptions = field(default_factory=IdmsOptions)
     """How `idms` chunks are cut."""
+    clustering: Clustering = "kmeans"
+    """How nodes of trees are grouped."""

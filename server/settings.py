@@ -45,6 +45,7 @@ TABLE: Final = (
     Setting("pruner", "trained", "Which generator scores block paths: trained (HTML-Pruner models only), or any."),
     Setting("extractor", "rules", "How a generator helps to extract: rules (not at all), lines, tags or votes."),
     Setting("idms", "partition", "How idms chunks are cut: partition, deviation, running, valleys, fixed; +density."),
+    Setting("clustering", "kmeans", "How trees group nodes: kmeans; gmm or umap as in RAPTOR; runs of neighbours."),
     Setting("model_key", "", "API key sent to openai: models; never logged."),
     Setting("models", "", "Folder of downloaded models; the cache of Hugging Face by default."),
     Setting("hub", "", "Address that models are pulled from; Hugging Face by default."),
@@ -99,6 +100,7 @@ class Settings:
     extractor: str
     idms: str
     """A rule for boundaries, and what else is done, joined by `+`."""
+    clustering: str
     model_key: str
     models: Path | None
     hub: str
@@ -159,6 +161,7 @@ def read_settings(given: Mapping[str, str], environment: Mapping[str, str] | Non
         pruner=_one_of(raw, "pruner", ("trained", "any")),
         extractor=_extractor(raw["extractor"]),
         idms=_idms(raw["idms"]),
+        clustering=_one_of(raw, "clustering", ("kmeans", "gmm", "umap", "runs")),
         model_key=raw["model_key"],
         models=Path(raw["models"]).expanduser() if raw["models"] else None,
         hub=_address(raw, "hub"),

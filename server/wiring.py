@@ -25,6 +25,7 @@ from pipeline.fetch.browser import Browser, find_browser
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
+from pipeline.raptor.tree import Clustering
 from pipeline.scoring import CachedReranker
 from pipeline.search.chain import Chain
 from pipeline.search.folder.folder import FolderProvider
@@ -36,7 +37,8 @@ from pipeline.search.providers.searxng import Searxng
 from pipeline.search.providers.serper import Serper
 from pipeline.search.providers.tavily import Tavily
 from pipeline.search.providers.wikipedia import Wikipedia
-from pipeline.segment.idms import Boundaries, IdmsOptions
+from pipeline.segment.idms import IdmsOptions
+from pipeline.segment.partition import Rule
 from pipeline.services import Services
 from pipeline.work import in_thread
 from server.settings import Settings
@@ -100,6 +102,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             any_pruner=settings.pruner == "any",
             asking=_asking(settings, generator.model),
             idms=_idms(settings),
+            # The settings have checked the name.
+            clustering=cast(Clustering, settings.clustering),
         )
 
 
@@ -107,7 +111,7 @@ def _idms(settings: Settings) -> IdmsOptions:
     rule, _, more = settings.idms.partition("+")
     entities: Literal["rule", "model"] = "model" if more.endswith(":model") else "rule"
     # The settings have checked the rule's name.
-    return IdmsOptions(cast(Boundaries, rule), density=bool(more), entities=entities)
+    return IdmsOptions(cast(Rule, rule), density=bool(more), entities=entities)
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:

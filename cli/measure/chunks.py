@@ -22,15 +22,12 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, write_summary
 from pipeline.raptor.tree import TreeOptions
-from pipeline.segment.density import Reading
-from pipeline.segment.idms import Enricher
+from pipeline.segment.idms import Idms, IdmsOptions
 from pipeline.segment.judge import judge_of
-from pipeline.segment.margins import Rule, cut_by_margins, partition_margins
-from pipeline.segment.partition import SegmentOptions, partition, segment
+from pipeline.segment.partition import Rule, cut_by_margins, partition, segment, sentence_costs
 from pipeline.text.sentences import split_sentences
-from pipeline.text.tokens import count_tokens
 
-RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys")
+RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys", "partition")
 FAR: Final = 10**9
 """No bound on a segment's length: the rules are measured alone."""
 SUMMARY: Final = 130
@@ -54,24 +51,22 @@ async def find_boundaries(setup: Setup) -> list[Row]:
     for number, parts in enumerate(made):
         texts = [text for part in parts for text in part]
         truth = list(pairwise(np.cumsum([0, *map(len, parts)]).tolist()))
-        costs = [count_tokens(text) + 1 for text in texts]
+        costs = sentence_costs(texts)
         if setup.embedder is not None:
             vectors = await setup.embedder.embed(texts, kind="passage")
             plain.append(agreement(partition(vectors, costs, minimum=0, maximum=FAR), truth))
         try:
-            margins = (await judge.margins(texts)).margins
+            margins = await judge.margins(texts)
         except ModelError:
             # `watched` has counted it; the row tells how many and why.
             continue
         for rule in RULES:
-            cut = cut_by_margins(margins, costs, rule=rule, threshold=0.0, minimum=0, maximum=FAR)
+            cut = cut_by_margins(margins, costs, rule=rule, minimum=0, maximum=FAR)
             found.setdefault(rule, []).append(agreement(cut, truth))
-        cut = partition_margins(margins, costs, minimum=0, maximum=FAR)
-        found.setdefault("partition", []).append(agreement(cut, truth))
         await setup.report(number + 1, len(made), "segment")
     spent = await watched.spent()
     rows: list[Row] = []
-    for rule_name in (*RULES, "partition"):
+    for rule_name in RULES:
         cuts = found.get(rule_name, [])
         for what, ours, theirs in (
             ("Pk, low is good", [cut.pk for cut in plain], [cut.pk for cut in cuts]),
@@ -168,13 +163,14 @@ async def _chunks(setup: Setup, watched: Watched, document: Document) -> _Chunks
     """Return the chunks of a document with their forms; None where it is short, or the model failed."""
     assert setup.embedder is not None  # noqa: S101  the caller has looked
     sentences = main_sentences(document)
-    ranges = await segment(sentences, embedder=setup.embedder, options=SegmentOptions())
+    ranges = await segment(sentences, embedder=setup.embedder, minimum=50, maximum=200)
     parts = [[sentence.text for sentence in sentences[start:end]] for start, end in ranges]
     if len(parts) < FEWEST:
         return None
-    enricher = Enricher(watched, Reading(setup.embedder, watched, seconds=setup.seconds))
-    forms = await enricher.forms(parts, language=document.page.language[:2].lower())
-    if enricher.trouble:
+    options = IdmsOptions(density=True)
+    idms = Idms(options, generator=watched, embedder=setup.embedder, form_seconds=setup.seconds)
+    forms = await idms.forms(parts, language=document.page.language[:2].lower())
+    if not idms.writes:
         return None
     texts = [" ".join(part) for part in parts]
     read = [form or text for form, text in zip(forms, texts, strict=True)]
