@@ -59,9 +59,6 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
 ) -> Tree:
     """Build the tree of `documents`, or take it from `store`.
 
-    With `grown_from`, leaves that it has keep their clusters, new ones join the nearest, and only summaries whose
-    children changed are made again. A tree by another embedder, other options or another generator brings nothing.
-
     Args:
         documents: Any number; one without text adds a source and no leaf.
         embedder: Vectors for leaves and summaries; None, or one that cannot read the texts, gives word vectors.
@@ -69,7 +66,9 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
         store: Where trees and written summaries are kept; None keeps nothing.
         report: Progress in nodes.
         writer: Generator and prompt for summaries; without one they are extracted.
-        grown_from: An earlier tree over some of these documents.
+        grown_from: An earlier tree over some of these documents. Leaves that it has keep their clusters, new ones join
+            the nearest, and only summaries whose children changed are made again; a tree by another embedder, other
+            options or another generator brings nothing.
         idms: Cuts `idms` leaves, and may write what the index reads beside them; None cuts them by embeddings.
 
     Returns:
@@ -96,24 +95,10 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     growth.earlier = Earlier(before, growth.leaves) if before else None
     # 2. a vector for every leaf
     await growth.embed_leaves()
-    # 3. runs of neighbours, the sections that guide questions
-    runs = await in_thread(growth.neighbour_runs)
-    # 4. cluster and summarise, within each document, then over the documents' roots
+    # 3. cluster and summarise, within each document, then over the documents' roots
     roots = await growth.grow()
-    tree = Tree(
-        id=handle,
-        nodes=tuple(growth.nodes),
-        leaves=tuple(growth.leaves),
-        roots=tuple(roots),
-        vectors=np.concatenate(growth.vectors).astype(np.float16),
-        runs=tuple(runs),
-        lexical=growth.lexical,
-        sources=tuple(
-            Source(page.final_url or page.url, page.title, page.content_hash, page.published)
-            for page in (document.page for document in documents)
-        ),
-        built_with=built_with,
-    )
+    # 4. runs of neighbours, the sections that guide questions
+    tree = await in_thread(growth.finished, handle, documents, roots, built_with)
     # 5. keep it under its handle
     if store is not None:
         await in_thread(keep_tree, store, tree)
@@ -241,14 +226,25 @@ class _Growth:
             return np.zeros((0, embedder.dimension), dtype=np.float32)
         return np.stack([rows[i] for i in range(len(nodes))])
 
-    def neighbour_runs(self) -> list[tuple[int, int]]:
-        """Return runs of neighbouring leaves in every document, as ranges that cover all leaves."""
+    def finished(self, handle: str, documents: Sequence[Document], roots: Sequence[int], built_with: BuiltWith) -> Tree:
+        """Return the tree, with runs of neighbouring leaves in every document."""
         tokens = [leaf.tokens for leaf in self.leaves]
-        return [
-            (begin + low, begin + high)
-            for begin, end in self._by_document()
-            for low, high in neighbour_runs(self.vectors[0][begin:end], tokens[begin:end])
-        ]
+        pages = [document.page for document in documents]
+        return Tree(
+            id=handle,
+            nodes=tuple(self.nodes),
+            leaves=tuple(self.leaves),
+            roots=tuple(roots),
+            vectors=np.concatenate(self.vectors).astype(np.float16),
+            runs=tuple(
+                (begin + low, begin + high)
+                for begin, end in self._by_document()
+                for low, high in neighbour_runs(self.vectors[0][begin:end], tokens[begin:end])
+            ),
+            lexical=self.lexical,
+            sources=tuple(Source(p.final_url or p.url, p.title, p.content_hash, p.published) for p in pages),
+            built_with=built_with,
+        )
 
     def _by_document(self) -> list[tuple[int, int]]:
         leaves = self.leaves
@@ -258,29 +254,31 @@ class _Growth:
     async def grow(self) -> list[int]:
         """Add layers until no group can be clustered; returns the roots in reading order."""
         groups = [list(range(*span)) for span in self._by_document()]
+        joined = False
         while True:
             kept = [self.earlier.clusters(group) if self.earlier else {} for group in groups]
-            found = await in_thread(self._clusters, groups, kept)
+            found = await in_thread(self._clusters, groups, kept, by_leaves=joined)
             if any(found):
                 groups = await self._add_layer(groups, kept, found)
             elif len(groups) > 1:
-                groups = [sorted(node for group in groups for node in group)]
+                groups, joined = [sorted(node for group in groups for node in group)], True
             else:
                 return [node for group in groups for node in group]
 
     def _clusters(
-        self, groups: Sequence[Sequence[int]], kept: Sequence[Mapping[int, Sequence[int]]]
+        self, groups: Sequence[Sequence[int]], kept: Sequence[Mapping[int, Sequence[int]]], *, by_leaves: bool
     ) -> list[list[tuple[int, ...]]]:
-        """Cluster each group of nodes, or let it join the clusters that stood; empty where it cannot be."""
+        """Cluster each group of nodes, or let it join the clusters that stood; empty where it cannot be.
+
+        With `by_leaves`, a node counts as the mean of its leaves: documents are told better by all of their text than
+        by a summary of 130 tokens.
+        """
         rows = np.concatenate(self.vectors)
         found: list[list[tuple[int, ...]]] = []
         for group, stood in zip(groups, kept, strict=True):
             nodes = [self.nodes[i] for i in group]
-            layer = Layer(
-                rows[np.asarray(group, dtype=np.int64)],
-                [node.tokens for node in nodes],
-                self._options.window_tokens,
-            )
+            vectors = self._mean_vectors(nodes) if by_leaves else rows[np.asarray(group, dtype=np.int64)]
+            layer = Layer(vectors, [node.tokens for node in nodes], self._options.window_tokens)
             place = {node: i for i, node in enumerate(group)}
             before = [[place[node] for node in members] for members in stood.values()]
             method = self._options.clustering

@@ -20,10 +20,6 @@ from pipeline.text.frame import one_line
 from pipeline.text.names import find_entities
 from prompts import load
 
-CONDENSED: Final = 0.6
-"""Part of its words that a chunk of low density is condensed to."""
-GROWN: Final = 1.3
-"""Part of its words that a supplemented chunk may have at most."""
 KEPT: Final = 0.8
 """Part of a chunk's names that a written form must still have."""
 ITERATIONS: Final = 3
@@ -84,8 +80,9 @@ async def enrich(
 
 
 async def _condensed(text: str, generator: Generator, reading: Reading, language: str) -> Form:
+    """Ask for two thirds of the words."""
     most = len(text.split())
-    written = await _write("condense", generator, reading, max(8, int(most * CONDENSED)), text=one_line(text))
+    written = await _write("condense", generator, reading, max(8, most * 2 // 3), text=one_line(text))
     faithful = _is_faithful(written, text, text, most=most, language=language)
     return Form(written, "condensed") if faithful else Form("", "refused")
 
@@ -93,9 +90,12 @@ async def _condensed(text: str, generator: Generator, reading: Reading, language
 async def _supplemented(
     text: str, others: Sequence[str], generator: Generator, reading: Reading, language: str
 ) -> Form:
-    """Put in what sentences from elsewhere say, the nearest first, until nothing new comes of it."""
+    """Put in what sentences from elsewhere say, the nearest first, until nothing new comes of it.
+
+    At most a third of the words are added, so that chunks stay about as long as they are.
+    """
     form, written = Form("", "kept"), text
-    most = int(len(text.split()) * GROWN) + 8
+    most = len(text.split()) * 4 // 3 + 8
     for low in range(0, min(len(others), ITERATIONS**2), ITERATIONS):
         beside = " ".join(others[low : low + ITERATIONS])
         named = {"text": one_line(written), "sentences": one_line(beside)}
