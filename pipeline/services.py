@@ -17,6 +17,7 @@ from pipeline.extract.extract import Asking
 from pipeline.fetch.client import Fetcher
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend, Reader
+from pipeline.raptor.tree import Clustering
 from pipeline.search.chain import Chain
 from pipeline.segment.idms import IdmsOptions
 from pipeline.work import in_thread
@@ -78,3 +79,5 @@ class Services:
     def reader(self) -> Reader:
         """What judges how units bear on a question."""
         return Blend(self.embedder, self.reranker)
+    clustering: Clustering = "kmeans"
+    """How nodes of trees are grouped."""

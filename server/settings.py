@@ -223,6 +223,11 @@ class Settings:
         "it lists the names, too).",
         _one_of(*IDMS),
     )
+    clustering: str = _setting(
+        "kmeans",
+        "How trees group nodes: kmeans; gmm or umap as in RAPTOR; runs of neighbours.",
+        _one_of("kmeans", "gmm", "umap", "runs"),
+    )
     model_key: str = _setting("", "API key sent to openai: models; never logged.", secret=True)
     models: Path | None = _setting("", "Folder of downloaded models; the cache of Hugging Face by default.", _path)
     hub: str = _setting("", "Address that models are pulled from; Hugging Face by default.", _address)

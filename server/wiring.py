@@ -25,12 +25,14 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
+from pipeline.raptor.tree import Clustering
 from pipeline.search.chain import Chain, Provider
 from pipeline.search.folder import FolderProvider
 from pipeline.search.providers.metasearch import Metasearch
 from pipeline.search.providers.searxng import Searxng
 from pipeline.search.providers.services import SERVICES, WebApi, Wikipedia
-from pipeline.segment.idms import Boundaries, IdmsOptions
+from pipeline.segment.idms import IdmsOptions
+from pipeline.segment.partition import Rule
 from pipeline.services import Services
 from pipeline.work import in_thread
 from server.settings import MEGABYTE, Settings
@@ -88,6 +90,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             pruning=settings.pruning,
             asking=_asking(settings, generator.model),
             idms=_idms(settings),
+            # The settings have checked the name.
+            clustering=cast(Clustering, settings.clustering),
         )
 
 
@@ -124,7 +128,7 @@ def _idms(settings: Settings) -> IdmsOptions:
     rule, _, more = settings.idms.partition("+")
     entities: Literal["rule", "model"] = "model" if more.endswith(":model") else "rule"
     # The settings have checked the rule's name.
-    return IdmsOptions(cast(Boundaries, rule), density=bool(more), entities=entities)
+    return IdmsOptions(cast(Rule, rule), density=bool(more), entities=entities)
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from cli.evaluate import STEPS
 from cli.measure.steps import STEPS
 from tests.support import ROOT
 from tests.support.llama_reference import smol_weights

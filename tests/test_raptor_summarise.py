@@ -19,7 +19,7 @@ def candidates(*leaves: str) -> tuple[list[Candidate], np.ndarray[tuple[int], np
     for leaf, text in enumerate(leaves):
         for n, sentence in enumerate(text.split("|")):
             terms = tuple(vocabulary.setdefault(term, len(vocabulary)) for term in index_terms(sentence))
-            found.append(Candidate(Quote(leaf, n * 10, n * 10 + 5), sentence.strip(), terms, 0.5, opens=n == 0))
+            found.append(Candidate(Quote(leaf, n), sentence.strip(), terms, 0.5))
     return found, np.ones(max(1, len(vocabulary)))
 
 

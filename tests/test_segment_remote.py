@@ -11,7 +11,7 @@ from models.protocols import abilities_of
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIGenerator
 from pipeline.documents import Sentence
-from pipeline.segment.idms import IdmsOptions, IdmsTime, idms_of
+from pipeline.segment.idms import Idms
 from pipeline.segment.judge import Judge
 from pipeline.segment.partition import SegmentOptions, segment_by
 from tests.support import LIBRARY, Connect, text_of
@@ -47,12 +47,11 @@ async def test_margins_are_the_difference_of_the_listed_probabilities(remote: Re
     async with httpx2.AsyncClient() as http:
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         judged = await Judge(model, store=None, seconds=30).margins(TEXTS)
-        options = SegmentOptions(minimum=0, maximum=500)
-        found = await segment_by(SENTENCES, judge=Judge(model, store=None, seconds=30), embedder=None, options=options)
+        idms = Idms(generator=model, boundary_seconds=30)
+        found = await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
     # Shares of the two answers alone: (.6 - .2) / .8 and (.08 - .8) / .88.
-    assert judged.margins == pytest.approx([0.5, 0.5, -0.72 / 0.88, 0.5, 0.5])
-    assert judged.lean == pytest.approx(0)
-    assert [start for start, _ in found.ranges] == [0, 3]
+    assert judged == pytest.approx([0.5, 0.5, -0.72 / 0.88, 0.5, 0.5])
+    assert [start for start, _ in found] == [0, 3]
     _, body, _ = remote.asked[0]
     assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
 
@@ -64,20 +63,20 @@ async def test_an_answer_that_is_not_listed_has_at_most_the_least_listed_probabi
     async with httpx2.AsyncClient() as http:
         judged = await Judge(OpenAIGenerator(Endpoint(http, remote.url, "m")), store=None, seconds=30).margins(TEXTS)
     share = (0.7 - 0.04) / 0.74
-    assert judged.margins == pytest.approx([share, share, -share, share, share])
+    assert judged == pytest.approx([share, share, -share, share, share])
 
 
 async def test_where_neither_answer_is_listed_embeddings_cut_and_the_reason_names_what_was(remote: Remote) -> None:
     other = {"<think>": 0.9, "Okay": 0.1}
     remote.will("/chat/completions", judging(other, other))
     async with httpx2.AsyncClient() as http:
-        judge = Judge(OpenAIGenerator(Endpoint(http, remote.url, "m")), store=None, seconds=30)
+        model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         with pytest.raises(ModelError, match="<think>"):
-            await judge.margins(TEXTS)
-        found = await segment_by(SENTENCES, judge=judge, embedder=None, options=SegmentOptions(0, 500))
-    assert found.made_by == "words"
-    assert "None of ['Yes', 'No'] is among the 2 tokens listed" in found.fallback
-    assert found.ranges[-1][1] == len(TEXTS)
+            await Judge(model, store=None, seconds=30).margins(TEXTS)
+        idms = Idms(generator=model, boundary_seconds=30)
+        found = await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
+    assert "Boundaries by embeddings: None of ['Yes', 'No'] is among the 2 tokens listed" in idms.told[0]
+    assert found[-1][1] == len(TEXTS)
 
 
 async def test_a_server_that_lists_nothing_is_asked_once_and_named_from_then_on(remote: Remote) -> None:
@@ -85,11 +84,11 @@ async def test_a_server_that_lists_nothing_is_asked_once_and_named_from_then_on(
     remote.will("/chat/completions", lambda _body: JSONResponse(answer))
     async with httpx2.AsyncClient() as http:
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
-        judge = Judge(model, store=None, seconds=30)
-        found = await segment_by(SENTENCES, judge=judge, embedder=None, options=SegmentOptions(0, 500))
+        idms = Idms(generator=model, boundary_seconds=30)
+        await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
         asked = len(remote.asked)
-        later = idms_of(IdmsOptions(), model, None, store=None, time=IdmsTime(5, 5))
-    assert "lists no log-probabilities" in found.fallback
+        later = Idms(generator=model, boundary_seconds=5)
+    assert "lists no log-probabilities" in idms.told[0]
     assert "choose" not in abilities_of(model)
     assert asked == 1
     assert any("lists no probabilities" in line for line in later.told)

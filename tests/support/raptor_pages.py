@@ -7,7 +7,7 @@ from errors import ModelError
 from models.protocols import Embedder, Message, TextKind, Vectors
 from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
-from pipeline.raptor.tree import Tree
+from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.tokens import count_tokens
 
 SUBJECTS = {
@@ -97,7 +97,7 @@ def assert_sound(tree: Tree, documents: Sequence[Document]) -> None:
     for i, leaf in enumerate(tree.leaves):
         document = documents[leaf.document]
         assert leaf.text == document.text[leaf.start : leaf.end]
-        assert leaf.url == document.page.final_url
+        assert tree.sources[leaf.document].url == document.page.final_url
         assert leaf.block_path in {block.path for block in document.blocks}
         assert leaf.sentences[0][0] == leaf.start
         assert leaf.sentences[-1][1] == leaf.end
@@ -109,10 +109,20 @@ def assert_sound(tree: Tree, documents: Sequence[Document]) -> None:
         assert set(node.leaves) == {leaf for c in node.children for leaf in tree.nodes[c].leaves} or not node.children
         for quote in node.quotes:
             assert quote.leaf in node.leaves
-            assert (quote.start, quote.end) in tree.leaves[quote.leaf].sentences
+            assert 0 <= quote.sentence < len(tree.leaves[quote.leaf].sentences)
     assert len({node.id for node in tree.nodes}) == len(tree.nodes)
     children = {child for node in tree.nodes for child in node.children}
     assert set(tree.roots) == set(range(len(tree.nodes))) - children
     assert {leaf for root in tree.roots for leaf in tree.nodes[root].leaves} == set(range(len(tree.leaves)))
     assert tree.vectors.shape[0] == len(tree.nodes)
     assert [i for begin, end in tree.runs for i in range(begin, end)] == list(range(len(tree.leaves)))
+
+
+def quoted(tree: Tree, documents: Sequence[Document], node: TreeNode) -> str:
+    """What stands on the pages where an extracted summary says that its sentences are."""
+    said = []
+    for quote in node.quotes:
+        leaf = tree.leaves[quote.leaf]
+        start, end = leaf.sentences[quote.sentence]
+        said.append(" ".join(documents[leaf.document].text[start:end].split()))
+    return " ".join(said)
