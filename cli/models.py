@@ -19,14 +19,14 @@ from tqdm import tqdm
 
 from cli.output import OK, print_json, show
 from errors import UsageError, WinnowError
-from models.catalogue import MODELS, PROFILES, Offered, fitting_profile, this_machine, wanted
+from models.catalogue import MODELS, PROFILES, Offered, Profile, fitting_profile, this_machine, wanted
 from models.choose import Chosen
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.protocols import Embedder, Generator, Reranker, abilities_of
 from models.pull import Hub, describe, find_kept, kept_files, pull, remove
-from models.remote.model import RemoteModel
 from models.remote.openai import OpenAIEmbedder
+from models.remote.server import RemoteModel
 from pipeline.messages import Said
 from pipeline.text.tokens import count_tokens
 from server.settings import Settings

@@ -72,12 +72,11 @@ class Services:
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: IdmsOptions = field(default_factory=IdmsOptions)
     """How `idms` chunks are cut."""
-    pruning: Literal["winnow", "paper"] = "winnow"
-    """Whether pages are pruned by the core or as HtmlRAG prints it."""
 
     @property
     def reader(self) -> Reader:
         """What judges how units bear on a question."""
         return Blend(self.embedder, self.reranker)
+
     clustering: Clustering = "kmeans"
     """How nodes of trees are grouped."""

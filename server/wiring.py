@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import date
+from functools import partial
 from typing import Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -163,7 +164,7 @@ def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chai
         "searxng": lambda: Searxng(http, settings.searxng, name=f"searxng {host}"),
         "wikipedia": lambda: Wikipedia(http),
         "ddgs": Metasearch,
-        **{name: lambda name=name: WebApi(SERVICES[name], http, keys[name]) for name in SERVICES},
+        **{name: partial(WebApi, service, http, keys[name]) for name, service in SERVICES.items()},
     }
     own = ["searxng"] if settings.searxng else []
     names = settings.search or (*own, *(name for name, key in keys.items() if key), "folder")

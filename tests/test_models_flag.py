@@ -10,10 +10,10 @@ import pytest
 from errors import ModelError
 from models.flag import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaReranker
-from tests.support.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
-from tests.support.real_servers import serving
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIReranker
+from tests.support.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
+from tests.support.real_servers import serving
 
 pytest.importorskip("FlagEmbedding", reason="the extra flag (FlagEmbedding on torch) is not installed")
 pytest.importorskip("torch", reason="the extra flag (FlagEmbedding on torch) is not installed")

@@ -11,11 +11,10 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from errors import ModelError
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from pipeline.messages import Said
-from tests.support.model_server import Remote
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from pipeline.messages import Said
+from tests.support.model_server import Remote
 
 KEY = "sk-0123456789abcdef"
 SCHEMA: dict[str, object] = {

@@ -11,11 +11,10 @@ from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
 from models.protocols import abilities_of, chooser
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from pipeline.messages import Said
-from tests.support.model_server import Remote
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from pipeline.messages import Said
+from tests.support.model_server import Remote
 
 
 def _says(answer: object) -> Callable[[dict[str, object]], Response]:

@@ -12,9 +12,8 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.documents import Document
-from pipeline.raptor.build import BATCH, build_tree
 from pipeline.embedding import CachedEmbedder
-from pipeline.raptor.build import build_tree
+from pipeline.raptor.build import BATCH, build_tree
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer

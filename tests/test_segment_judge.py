@@ -1,8 +1,6 @@
 """Margins by a generator: a kept prefix, the lean taken off, every rule usable, embeddings where it fails."""
 
 from collections.abc import Sequence
-from itertools import combinations, pairwise
-from importlib.util import find_spec
 from itertools import combinations, pairwise, product
 from pathlib import Path
 

@@ -13,7 +13,6 @@ from models.remote.openai import OpenAIGenerator
 from pipeline.documents import Sentence
 from pipeline.segment.idms import Idms
 from pipeline.segment.judge import Judge
-from pipeline.segment.partition import SegmentOptions, segment_by
 from tests.support import LIBRARY, Connect, text_of
 from tests.support.model_server import Remote, listed
 

@@ -28,9 +28,9 @@ import numpy as np
 from errors import ModelError, UsageError
 from models.protocols import Generator, GrammarWriter, abilities_of, chooser, tree_scorer
 from pipeline.documents import Sentence, Verdict
-from pipeline.rank.fuse import Floats
 from pipeline.extract.tag import defused, numbered, paper_tags
 from pipeline.messages import Said, side_by_side
+from pipeline.rank.fuse import Floats
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens
 from prompts import load

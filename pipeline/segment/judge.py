@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cache.store import Store
-from errors import ContextExceeded
+from errors import ContextExceeded, ModelError
 from models.protocols import Generator, chooser, tree_scorer
 from pipeline.messages import KEPT_SECONDS, Said
 from pipeline.segment.partition import sentence_costs
