@@ -23,6 +23,7 @@ async def grown(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("pooled", [False, True])
 async def test_one_more_page_redoes_only_the_summaries_above_it(pooled: bool, embedder: OnnxEmbedder) -> None:
