@@ -186,6 +186,7 @@ def test_a_word_file_of_any_length_keeps_headings_paragraphs_items_and_tables(pa
     assert any("long Word file" in note for note in page.notes) == (paragraphs > 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

@@ -207,6 +207,7 @@ async def test_the_drawing_says_what_was_left_out_of_a_written_summary() -> None
     assert "It was bought" not in html
 
 
+@pytest.mark.slow
 def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
     target = tmp_path / "tree.html"
     command = [sys.executable, "-m", "server", "raptor", "tree", str(LIBRARY), "--html", str(target)]
@@ -221,6 +222,7 @@ def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
     assert "x.html" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clustering", ["gmm", "runs", "umap"])
 def test_the_command_clusters_as_it_is_told_or_names_the_extra_that_is_missing(clustering: str, tmp_path: Path) -> None:
     # Enough leaves for UMAP: a page of a few is laid out by components.

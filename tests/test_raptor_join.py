@@ -23,6 +23,7 @@ async def grown(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_one_more_page_redoes_only_the_summaries_above_it(embedder: OnnxEmbedder) -> None:
     options = TreeOptions()
