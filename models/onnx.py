@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Protocol
+from typing import Any, Final
 
 import anyio
 import anyio.lowlevel
@@ -41,12 +41,6 @@ MOST_WORKERS: Final = 4
 """Batches computed at the same time, each on one thread; fewer where the process may use fewer cores."""
 
 
-class _Session(Protocol):
-    """What is used of `onnxruntime.InferenceSession`."""
-
-    def run(self, output_names: None, input_feed: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Card:
     """What a folder says of its model: facts that are known without loading it."""
@@ -65,7 +59,8 @@ class _Card:
 class _Loaded:
     """The model in memory."""
 
-    session: _Session
+    session: Any
+    """`onnxruntime.InferenceSession`, which is published without types."""
     tokenizer: Tokenizer
     inputs: frozenset[str]
     failures: tuple[type[Exception], ...]
@@ -103,12 +98,9 @@ class OnnxEmbedder(Backend):
         return not self._card.latin_only or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`.
+        """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
         Work goes on in threads, a batch of equal lengths at a time; a cancelled call stops after the running batch.
-
-        Raises:
-            ModelError: A file of the model is missing or broken, or the runtime refused the input.
         """
         found = np.zeros((len(texts), self.dimension), dtype=np.float32)
         if not texts:
