@@ -18,7 +18,7 @@ import httpx2
 
 from errors import WinnowError
 from models.catalogue import MODELS, Profile, fitting_profile, this_machine
-from models.choose import Chosen, Place, choose_embedder, choose_generator, choose_reranker
+from models.choose import Chosen, Resources, choose_embedder, choose_generator, choose_reranker
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import OnnxEmbedder
@@ -82,11 +82,11 @@ async def chosen_models(
         UsageError, MissingExtra, ModelError: As `models/choose.py`.
     """
     async with httpx2.AsyncClient(timeout=settings.seconds) as http:
-        place = Place(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
+        resources = Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
         found: dict[Role, Chosen[Embedder] | Chosen[Reranker] | Chosen[Generator]] = {
-            "embedder": choose_embedder(settings.embedder, place),
-            "reranker": choose_reranker(settings.reranker, place),
-            "generator": choose_generator(settings.generator, place),
+            "embedder": choose_embedder(settings.embedder, resources),
+            "reranker": choose_reranker(settings.reranker, resources),
+            "generator": choose_generator(settings.generator, resources),
         }
         try:
             for chosen in found.values():

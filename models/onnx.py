@@ -122,7 +122,7 @@ class OnnxEmbedder(Backend):
                     return
                 try:
                     rows = await anyio.to_thread.run_sync(
-                        self._run, model, [ids[place] for place in batch], limiter=_limiter()
+                        self._run, model, [ids[index] for index in batch], limiter=_limiter()
                     )
                 except ModelError as error:
                     failures.append(error)
@@ -185,7 +185,7 @@ def _pool(output: NDArray[np.float32], mask: NDArray[np.int64], pooling: str) ->
 
 
 def _batches(lengths: list[int]) -> Iterator[list[int]]:
-    """Yield places of texts, longest first, so that rows x longest row stays within BATCH_TOKENS."""
+    """Yield indices of texts, longest first, so that rows x longest row stays within BATCH_TOKENS."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     start = 0
     while start < len(order):

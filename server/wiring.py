@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from cache.stores import Stores, open_stores
-from models.choose import Place, choose_embedder, choose_generator, choose_reranker
+from models.choose import Resources, choose_embedder, choose_generator, choose_reranker
 from models.protocols import Generator
 from models.pull import Hub
 from models.worker import MemoryBudget
@@ -78,10 +78,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 browser=Browser(chromium) if chromium else None,
             )
         )
-        place = Place(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
-        embedder = choose_embedder(settings.embedder, place)
-        reranker = choose_reranker(settings.reranker, place)
-        generator = choose_generator(settings.generator, place)
+        resources = Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
+        embedder = choose_embedder(settings.embedder, resources)
+        reranker = choose_reranker(settings.reranker, resources)
+        generator = choose_generator(settings.generator, resources)
         for chosen in (embedder, reranker, generator):
             stack.push_async_callback(chosen.aclose)
             await chosen.prepare()

@@ -32,11 +32,11 @@ class OpenAIEmbedder(RemoteModel):
 
     @property
     def dimension(self) -> int:
-        """Length of a vector; 0 until the server told it, or gave a first vector."""
+        """Length of a vector; 0 until the server said it, or gave a first vector."""
         return self._dimension or self._facts.dimension
 
     def reads(self, text: str) -> bool:
-        """Return True: which scripts a remote model knows is not told, and whoever set it knows."""
+        """Return True: a server does not say which scripts its model knows; whoever set it does."""
         return True
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
@@ -49,8 +49,8 @@ class OpenAIEmbedder(RemoteModel):
             return np.zeros((0, self.dimension), dtype=np.float32)
         size = self.texts_a_request()
         words = instructions_for(self._endpoint.model)
-        told = [words.prepend(text, kind=kind) for text in texts]
-        rows = [await self._part(told[start : start + size]) for start in range(0, len(texts), size)]
+        prepared = [words.prepend(text, kind=kind) for text in texts]
+        rows = [await self._part(prepared[start : start + size]) for start in range(0, len(texts), size)]
         if len({part.shape[1] for part in rows}) != 1 or self._dimension not in (0, rows[0].shape[1]):
             raise self._endpoint.nonsense("/embeddings", "vectors of different lengths")
         self._dimension = rows[0].shape[1]
