@@ -129,9 +129,9 @@ _cache_server = _matching(
 
 def _address(raw: Raw, name: str) -> str:
     value = raw[name].strip().rstrip("/")
-    if value and not re.match(r"https?://[^/\s:@]+(:\d{1,5})?(/|$)", value):
+    if value and not re.match(r"https?://[^/\s:]+(:\d{1,5})?(/|$)", value):
         shown = re.sub(r"//.*@", "//…@", value)
-        hint = "Use an address without user and password, such as http://127.0.0.1:8888."
+        hint = "Use an address without a password, such as http://127.0.0.1:8888."
         raise UsageError(f"{name} is {shown!r}.", hint=hint)
     return value
 
@@ -222,6 +222,11 @@ class Settings:
         "fixed. +density behind it lets a generator write forms of chunks that are searched as well (+density:model: "
         "it lists the names, too).",
         _one_of(*IDMS),
+    )
+    clustering: Literal["kmeans", "gmm", "umap", "runs"] = _setting(
+        "kmeans",
+        "How trees group nodes: kmeans; gmm or umap as in RAPTOR; runs of neighbours.",
+        _one_of("kmeans", "gmm", "umap", "runs"),
     )
     model_key: str = _setting("", "API key sent to openai: models; never logged.", secret=True)
     models: Path | None = _setting("", "Folder of downloaded models; the cache of Hugging Face by default.", _path)
