@@ -64,7 +64,7 @@ async def status(url: str, **headers: str) -> int:
 @asynccontextmanager
 async def caller(url: str, bearer: str) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {bearer}"}) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {bearer}"}, timeout=30) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
     ):
         yield client
