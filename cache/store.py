@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from cache.claims import Claim, Claims
 from cache.database import LOCK_WAIT
 from cache.folder import FolderBackend
+from cache.memory import Memory
 from cache.rows import (
     HEAD_BYTES,
     LOT,
@@ -109,8 +110,7 @@ class Store:
         self._lock = threading.Lock()
         self._seen: Counter[str] = Counter()
         self._last_problem = ""
-        self._held: dict[str, bytes] = {}
-        self._held_bytes = 0
+        self._held = Memory(HELD_BYTES)
         self._away = ""
         self._away_until = 0.0
         self._logged: dict[str, float] = {}
@@ -141,27 +141,19 @@ class Store:
 
     def get_bytes(self, key: str) -> bytes | None:
         """Return the bytes of `key`, None when there are none, they have expired, or the value is JSON."""
-        with self._lock:
-            held = self._held.get(key)
+        held = self._held.get(key)
         return held if held is not None else self._lookup([key], b"B").get(key)
 
     def set_bytes(self, key: str, value: bytes, *, expire: float | None = None) -> bool:
         """Keep `value` for `expire` seconds (None: until evicted); return whether it is there now."""
         kept = self._set([(key, value)], b"B", expire)
         if kept:
-            with self._lock:
-                self._forget(key)
+            self._held.drop(key)
         return kept
 
     def hold(self, key: str, value: bytes) -> None:
         """Keep `value` in this process only: what may not, or cannot, be written. The oldest leave over 32 MB."""
-        with self._lock:
-            self._forget(key)
-            if len(value) <= HELD_BYTES:
-                self._held[key] = value
-                self._held_bytes += len(value)
-            while self._held_bytes > HELD_BYTES:
-                self._forget(next(iter(self._held)))
+        self._held.put(key, value)
 
     def get_many_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the bytes of those of `keys` that are there; 10,000 small values take about 0.2 s."""
@@ -198,9 +190,7 @@ class Store:
 
     def clear(self) -> int:
         """Forget everything; return how many entries left."""
-        with self._lock:
-            self._held.clear()
-            self._held_bytes = 0
+        self._held.clear()
         return self._attempt("clear", self._backend.clear, 0)
 
     def verify(self) -> Checked:
@@ -313,9 +303,6 @@ class Store:
     def _count(self, **seen: int) -> None:
         with self._lock:
             self._seen.update(seen)
-
-    def _forget(self, key: str) -> None:
-        self._held_bytes -= len(self._held.pop(key, b""))
 
     def _row(self, key: str) -> str:
         """Return the name of a key's row: readable where it is short, the hash of it where it is not."""

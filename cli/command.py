@@ -121,11 +121,9 @@ async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], a
 
 def _draw_tree(args: argparse.Namespace, settings: Settings) -> int:
     from cli.trees import draw_tree  # noqa: PLC0415  as above
-    from pipeline.raptor.tree import TreeOptions  # noqa: PLC0415  as above
 
-    named = {key: value for key in ("chunking", "clustering") if (value := getattr(args, key))}
     sources = [_absolute(source) for source in args.sources]
-    return anyio.run(draw_tree, settings, sources, TreeOptions(**named), args.html, args.json)
+    return anyio.run(draw_tree, settings, sources, args.chunking or "sentences", args.html, args.json)
 
 
 def _given(args: argparse.Namespace) -> dict[str, str]:
@@ -149,8 +147,9 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
     ]
     if folders:
         given["folders"] = os.pathsep.join(dict.fromkeys(folders))
-    if args.searxng:
-        given["searxng"] = args.searxng
+    for name in ("searxng", "clustering"):
+        if value := getattr(args, name, None):
+            given[name] = value
     return given
 
 
@@ -174,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     common.add_argument("--folder", action="append", metavar="DIR", help="folder to search and read; may be repeated")
     common.add_argument("--searxng", metavar="URL", help="base URL of a SearXNG instance")
-    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting; see the README's table")
+    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting; see docs/settings.md")
     parser = argparse.ArgumentParser(
         prog="winnow",
         description="The web and your own documents as small, cited evidence.",
@@ -236,7 +235,7 @@ def _add_tools(command: CommandMaker) -> None:
     tools["raptor"].add_argument("--chunking", choices=["sentences", "idms"])
     tools["raptor"].add_argument("--html", default="", metavar="FILE", help="tree: draw it into this HTML file as well")
     tools["raptor"].add_argument(
-        "--clustering", choices=["kmeans", "gmm", "umap", "runs"], help="tree: how nodes are grouped"
+        "--clustering", choices=["kmeans", "gmm", "umap", "runs"], help="how nodes of the tree are grouped"
     )
     for name in ("extract", "raptor"):
         tools[name].add_argument("sources", nargs="+", metavar="SOURCE")

@@ -17,8 +17,8 @@ from cli.install import CLIENTS, entry_in, file_of, read_config
 from cli.models import report_roles
 from cli.output import FAILED, OK, show
 from errors import UsageError
-from pipeline.fetch.browser import find_browser
-from pipeline.search.providers import brave, exa, serper, tavily, wikipedia
+from pipeline.fetch.render import find_browser
+from pipeline.search.providers.services import SERVICES, WIKIPEDIA
 from server import VERSION
 from server.reading import cache_trouble, status_text
 from server.settings import Settings
@@ -45,11 +45,8 @@ WHEELS: Final = {
 }
 """Compiled modules that everything needs, and the packages that bring them."""
 ADDRESSES: Final = {
-    "brave": brave.ADDRESS,
-    "tavily": tavily.ADDRESS,
-    "exa": exa.ADDRESS,
-    "serper": serper.ADDRESS,
-    "wikipedia": wikipedia.ADDRESS.format(language="en"),
+    **{name: service.address for name, service in SERVICES.items()},
+    "wikipedia": WIKIPEDIA.format(language="en"),
 }
 
 
@@ -111,8 +108,7 @@ def _browser(settings: Settings) -> Check:
 
 async def _providers(settings: Settings) -> list[Check]:
     """Ask each provider on the web that will be searched whether it answers at all; no key and no query is sent."""
-    keys = ("brave", "tavily", "exa", "serper")
-    names = settings.search or [name for name in keys if getattr(settings, f"{name}_key")]
+    names = settings.search or [name for name in SERVICES if getattr(settings, f"{name}_key")]
     wanted = {name: ADDRESSES[name] for name in names if name in ADDRESSES}
     wanted |= {"searxng": settings.searxng} if settings.searxng else {}
     checks: dict[str, Check] = {}

@@ -19,15 +19,14 @@ from tqdm import tqdm
 
 from cli.output import OK, print_json, show
 from errors import UsageError, WinnowError
-from models.catalogue import MODELS, PROFILES, Offered, Profile, wanted
+from models.catalogue import MODELS, PROFILES, Offered, Profile, fitting_profile, this_machine, wanted
 from models.choose import Chosen
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.machine import fitting_profile, this_machine
 from models.protocols import Embedder, Generator, Reranker, abilities_of
 from models.pull import Hub, describe, find_kept, kept_files, pull, remove
-from models.remote.model import RemoteModel
 from models.remote.openai import OpenAIEmbedder
+from models.remote.server import RemoteModel
 from pipeline.messages import Said
 from pipeline.text.tokens import count_tokens
 from server.settings import Settings
@@ -102,21 +101,20 @@ def _row(hub: Hub, offered: Offered) -> dict[str, object]:
 
 
 def _list(hub: Hub, as_json: bool) -> int:
-    here = {(item.repository, item.file): item for item in kept_files(hub)}
     machine = this_machine()
     fitting = fitting_profile(machine)
     models = {
         name: {**_row(hub, offered), "profiles": [p.name for p in PROFILES.values() if name in p.models]}
         for name, offered in MODELS.items()
     }
-    known = {(offered.repository, offered.file) for offered in MODELS.values()}
-    others = [item for key, item in here.items() if key not in known]
+    known = {offered.spec for offered in MODELS.values()}
+    others = {f"llama:{name}": path for name, path in kept_files(hub).items() if f"llama:{name}" not in known}
     if as_json:
         profiles = {
             p.name: {"machine": p.machine, "models": p.models, "resident": p.resident} for p in PROFILES.values()
         }
         data = {"machine": str(machine), "fitting": fitting.name, "profiles": profiles, "models": models}
-        print_json({**data, "others": [item.spec for item in others]})
+        print_json({**data, "others": list(others)})
         return OK
     print(f"This machine: {machine}; profile {fitting.name}.\n")
     for profile in PROFILES.values():
@@ -127,8 +125,8 @@ def _list(hub: Hub, as_json: bool) -> int:
     for name, row in models.items():
         mark = "here" if row["here"] != "no" else "    "
         print(f"{mark} {name:26} {row['role']:10} {row['megabytes']:>6} MB  {row['licence']}; {row['note']}")
-    for item in others:
-        print(f"here {item.spec} {item.bytes / 1e6:.0f} MB")
+    for spec, path in others.items():
+        print(f"here {spec} {path.stat().st_size / 1e6:.0f} MB")
     return OK
 
 

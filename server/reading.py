@@ -31,7 +31,7 @@ async def read_page(handle: str, services: Services) -> str:
     found = await in_thread(find_page, services.stores.pages, handle)
     if found is None:
         raise ResourceNotFoundError(f"{handle} is unknown or has expired; fetch the page again.")
-    document = await services.reader.read(found)
+    document = await services.documents.read(found)
     html = visible(document.html)
     if count_tokens(html) <= MOST_TOKENS:
         return html

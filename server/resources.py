@@ -11,7 +11,7 @@ from mcp.server import MCPServer
 from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 from pydantic import Field
 
-from pipeline.search.folder.listing import list_files
+from pipeline.search.folder import list_files
 from pipeline.work import in_thread
 from prompts import load
 from server.opening import Opening

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import date
+from functools import partial
 from typing import Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -15,28 +16,23 @@ import httpx2
 
 from cache.stores import Stores, open_stores
 from models.choose import Chosen, Place, choose_embedder, choose_generator, choose_reranker
-from models.memory import MemoryBudget
 from models.protocols import Embedder, Generator, Reranker
 from models.pull import Hub
-from pipeline.embedding import CachedEmbedder
+from models.worker import MemoryBudget
+from pipeline.cached_models import CachedEmbedder, CachedReranker
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
-from pipeline.fetch.browser import Browser, find_browser
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
-from pipeline.scoring import CachedReranker
-from pipeline.search.chain import Chain
-from pipeline.search.folder.folder import FolderProvider
-from pipeline.search.providers.brave import Brave
-from pipeline.search.providers.exa import Exa
+from pipeline.fetch.render import Browser, find_browser
+from pipeline.search.chain import Chain, Provider
+from pipeline.search.folder import FolderProvider
 from pipeline.search.providers.metasearch import Metasearch
-from pipeline.search.providers.provider import Provider
 from pipeline.search.providers.searxng import Searxng
-from pipeline.search.providers.serper import Serper
-from pipeline.search.providers.tavily import Tavily
-from pipeline.search.providers.wikipedia import Wikipedia
-from pipeline.segment.idms import Boundaries, IdmsOptions
+from pipeline.search.providers.services import SERVICES, WebApi, Wikipedia
+from pipeline.segment.idms import IdmsOptions
+from pipeline.segment.partition import Rule
 from pipeline.services import Services
 from pipeline.work import in_thread
 from server.settings import MEGABYTE, Settings
@@ -94,6 +90,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             pruning=settings.pruning,
             asking=_asking(settings, generator.model),
             idms=_idms(settings),
+            clustering=settings.clustering,
         )
 
 
@@ -130,7 +127,7 @@ def _idms(settings: Settings) -> IdmsOptions:
     rule, _, more = settings.idms.partition("+")
     entities: Literal["rule", "model"] = "model" if more.endswith(":model") else "rule"
     # The settings have checked the rule's name.
-    return IdmsOptions(cast(Boundaries, rule), density=bool(more), entities=entities)
+    return IdmsOptions(cast(Rule, rule), density=bool(more), entities=entities)
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:
@@ -163,12 +160,9 @@ def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chai
     # The instance is part of SearXNG's name: answers are cached by it, and another instance is another provider.
     makers: dict[str, Callable[[], Provider]] = {
         "searxng": lambda: Searxng(http, settings.searxng, name=f"searxng {host}"),
-        "brave": lambda: Brave(http, keys["brave"]),
-        "tavily": lambda: Tavily(http, keys["tavily"]),
-        "exa": lambda: Exa(http, keys["exa"]),
-        "serper": lambda: Serper(http, keys["serper"]),
         "wikipedia": lambda: Wikipedia(http),
         "ddgs": Metasearch,
+        **{name: partial(WebApi, service, http, keys[name]) for name, service in SERVICES.items()},
     }
     own = ["searxng"] if settings.searxng else []
     names = settings.search or (*own, *(name for name, key in keys.items() if key), "folder")

@@ -17,8 +17,10 @@ from cache.claims import Claim
 from cache.rows import seal
 from cache.store import JsonValue, Store
 from cache.stores import Stores, open_stores
-from tests.cache_server import CacheServer, cache_server
 from tests.support import Clock
+from tests.support.cache_server import CacheServer, cache_server
+
+pytestmark = pytest.mark.slow
 
 Open = Callable[[], Stores]
 
@@ -44,11 +46,6 @@ def open_again(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> 
     yield open_one
     for stores in opened:
         stores.close()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

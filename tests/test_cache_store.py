@@ -20,11 +20,6 @@ from tests.support import Clock
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
     opened = Store(tmp_path / "store", size_limit=50_000_000, clock=clock)
     yield opened

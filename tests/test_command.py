@@ -9,21 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import LIBRARY, ROOT
+from tests.support.processes import winnow
 
-
-def winnow(cache: Path, *arguments: str, folder: Path | None = LIBRARY) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "WINNOW_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
-    environment.pop("WINNOW_FOLDERS", None)
-    given = ["--folder", str(folder)] if folder else []
-    return subprocess.run(
-        [sys.executable, "-m", "server", *arguments, *given],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+pytestmark = pytest.mark.slow
 
 
 def test_an_answer_is_on_stdout_alone_and_the_exit_code_is_zero(cache_folder: Path) -> None:

@@ -24,6 +24,8 @@ TRICKS = {
     "script": "<script>var order = 'SECRET-ORDER'</script>",
     "noscript": "<noscript>SECRET-ORDER</noscript>",
     "meta": '<meta name="description" content="SECRET-ORDER">',
+    "linked data": f'<script type="application/ld+json">{json.dumps({"articleBody": "SECRET-ORDER " * 30})}</script>',
+    "script data": f'<script type="application/json">{json.dumps(["SECRET-ORDER to any model. " * 30])}</script>',
     "tag characters": "<p>" + "".join(chr(0xE0000 + ord(letter)) for letter in "SECRET-ORDER") + "</p>",
 }
 

@@ -14,6 +14,8 @@ from mcp import Client, StdioServerParameters
 from cli.doctor import check_wheels
 from tests.support import LIBRARY, ROOT, text_of
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 FILES = {
     "claude-desktop": ".config/Claude/claude_desktop_config.json",

@@ -24,13 +24,24 @@ async def test_old_garbage_is_freed_at_a_quiet_moment_and_never_in_between() -> 
     before = gc.get_threshold()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(collect_when_quiet)
-        await anyio.sleep(0.1)
+        await anyio.wait_all_tasks_blocked()
         during = gc.get_threshold()
         full = gc.get_stats()[2]["collections"]
         kept = [[Knot() for _ in range(20_000)] for _ in range(10)]  # old by the end, through the young collections
         made = gc.get_stats()[2]["collections"]
         kept.clear()
-        await anyio.sleep(3 * LOOK_SECONDS)
+        collected = anyio.Event()
+
+        def told(phase: str, facts: dict[str, int]) -> None:
+            if phase == "stop" and facts["generation"] == 2:
+                collected.set()
+
+        gc.callbacks.append(told)
+        try:
+            with anyio.fail_after(20 * LOOK_SECONDS):
+                await collected.wait()
+        finally:
+            gc.callbacks.remove(told)
         alive = sum(isinstance(each, Knot) for each in gc.get_objects())
         tasks.cancel_scope.cancel()
     assert during[2] == TOO_MANY

@@ -11,15 +11,17 @@ import pytest
 
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
+from pipeline.messages import KEPT_SECONDS
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
-from pipeline.raptor.evidence import to_evidence
+from pipeline.raptor.evidence import fit_evidence, to_evidence, write_shown
+from pipeline.raptor.outline import outline
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import UNUSED_SECONDS, TreeOptions, find_tree, keep_tree
+from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
 from pipeline.raptor.write import write_shown
-from tests.raptor_pages import Author, chapters, page_of, prose
 from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
+from tests.support.raptor_pages import Author, chapters, page_of, prose
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:
@@ -77,7 +79,7 @@ async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_pa
     assert len(author.asked) == asked
     evidence = to_evidence(tree, shown, {0: document})
     summary = next(one for one in evidence if one.is_summary)
-    assert len(summary.sources) == min(8, len(written[0].leaves))
+    assert len(summary.sources) == min(8, len(written[0].node.leaves))
     stores.close()
 
 
@@ -99,9 +101,9 @@ async def test_a_tree_in_use_stays_and_one_that_nobody_asks_leaves(tmp_path: Pat
     tree = await build_tree([chapters(5)], embedder=None, options=TreeOptions(), store=None)
     keep_tree(stores.trees, tree)
     for _ in range(3):
-        clock.now += 0.7 * UNUSED_SECONDS
+        clock.now += 0.7 * KEPT_SECONDS
         assert find_tree(stores.trees, tree.id) is not None
-    clock.now += 1.1 * UNUSED_SECONDS
+    clock.now += 1.1 * KEPT_SECONDS
     assert find_tree(stores.trees, tree.id) is None
     stores.close()
 
@@ -123,22 +125,68 @@ async def test_the_drawing_shows_every_node_once_and_escapes_what_pages_say() ->
 
 @pytest.mark.anyio
 async def test_the_picture_has_a_box_for_every_node_that_leads_to_it() -> None:
-    documents = [chapters(12, "a"), chapters(6, "b")]
-    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(pooled=True), store=None)
-    svg = re.search(r"<svg.*?</svg>", draw(tree), flags=re.DOTALL)
-    assert svg is not None
-    boxes = re.findall(r'<a href="#n([0-9a-f]+)">.*?<rect x="([\d.]+)" y="(\d+)" width="([\d.]+)"', svg.group())
+    documents = [chapters(24, "a"), chapters(12, "b")]
+    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
+    html = draw(tree)
+    boxes = re.findall(r'<a href="#n([0-9a-f]+)" title="[^"]*" style="left:(.*?)%;width:(.*?)%;top:(.*?)em', html)
     assert sorted(name for name, *_ in boxes) == sorted(node.id for node in tree.nodes)
-    rows: dict[int, list[tuple[float, float]]] = {}
-    for _, x, y, width in boxes:
-        rows.setdefault(int(y), []).append((float(x), float(x) + float(width)))
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for _, left, width, top in boxes:
+        rows.setdefault(top, []).append((float(left), float(left) + float(width)))
     assert len(rows) == len(tree.layers)
     for row in rows.values():
         edges = sorted(row)
         assert all(one[1] <= other[0] + 0.02 for one, other in itertools.pairwise(edges)), "no box over another"
-        assert edges[-1][1] <= 1000
+        assert edges[-1][1] <= 100.01
     second = sum(len(node.children) for node in tree.nodes) - (len(tree.nodes) - len(tree.roots))
-    assert svg.group().count("<path") == second
+    assert html.count("<path") == second > 0
+
+
+@pytest.mark.anyio
+async def test_nodes_are_called_by_titles_and_headings_and_a_link_to_one_points_inside_it() -> None:
+    documents = [chapters(24, "alpha"), chapters(12, "beta")]
+    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
+    text = outline(tree, max_tokens=100_000)
+    assert text.splitlines()[1].startswith("- Alpha; Beta [")
+    assert "About the ferry" in text
+    html = draw(tree)
+    assert "<summary>Alpha; Beta " in html
+    # A browser opens the details around what a link points at, not one that is pointed at itself.
+    for node in tree.nodes:
+        if node.is_summary:
+            assert re.search(rf'<details[^>]*><summary>[^<]*<span[^>]*>[^<]*</span></summary><p id="n{node.id}">', html)
+
+
+@pytest.mark.anyio
+async def test_neighbouring_leaves_are_one_passage_with_one_link() -> None:
+    document = chapters(30)
+    tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
+    options = QueryOptions("flat", max_tokens=900)
+    found = await query_tree(tree, "record ferry harbour of Pell", options=options, embedder=None)
+    evidence = to_evidence(tree, found.passages, {0: document})
+    assert len(evidence) < len(found.passages)
+    assert len({one.citation for one in evidence}) == len(evidence)
+    assert sum(one.text.count("as record ferry") for one in evidence) == sum(
+        passage.text.count("as record ferry") for passage in found.passages
+    )
+    assert not any(one.text.startswith(heading) for one in evidence for heading in one.heading_path)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("budget", [150, 300, 900])
+async def test_summaries_outlast_leaves_where_an_answer_about_the_whole_is_too_long(budget: int) -> None:
+    document = chapters(30)
+    tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
+    found = await query_tree(
+        tree, "What is this document about?", options=QueryOptions(max_tokens=budget), embedder=None
+    )
+    given = {"max_tokens": budget, "mark": "m", "links": True}
+    evidence, kept, shown = fit_evidence(tree, found.passages, {0: document}, **given)  # type: ignore[arg-type]  # by name
+    assert shown.tokens <= budget
+    assert 0 < kept < len(found.passages) or budget < 300
+    chosen = sum(passage.node.is_summary for passage in found.passages)
+    summaries = sum(one.is_summary for one in evidence)
+    assert summaries == chosen or len(evidence) == summaries
 
 
 @pytest.mark.anyio

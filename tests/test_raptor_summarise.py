@@ -9,7 +9,7 @@ from pipeline.raptor.summarise import Candidate, Writer, borne_out, extract_summ
 from pipeline.raptor.tree import Quote
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
-from tests.raptor_pages import Author
+from tests.support.raptor_pages import Author
 
 
 def candidates(*leaves: str) -> tuple[list[Candidate], np.ndarray[tuple[int], np.dtype[np.float64]]]:
@@ -19,7 +19,7 @@ def candidates(*leaves: str) -> tuple[list[Candidate], np.ndarray[tuple[int], np
     for leaf, text in enumerate(leaves):
         for n, sentence in enumerate(text.split("|")):
             terms = tuple(vocabulary.setdefault(term, len(vocabulary)) for term in index_terms(sentence))
-            found.append(Candidate(Quote(leaf, n * 10, n * 10 + 5), sentence.strip(), terms, 0.5, opens=n == 0))
+            found.append(Candidate(Quote(leaf, n), sentence.strip(), terms, 0.5))
     return found, np.ones(max(1, len(vocabulary)))
 
 

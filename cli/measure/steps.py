@@ -18,7 +18,7 @@ from cli.measure.watched import Watched
 from errors import ModelError
 from models.protocols import Embedder, tree_scorer
 from pipeline.answer import Statement, Writing, write_answer
-from pipeline.documents import Document, Extraction, ParsedRequest
+from pipeline.documents import Document, ParsedRequest, Reading
 from pipeline.evidence.assemble import assemble
 from pipeline.extract.ask import WAYS, can_ask
 from pipeline.extract.extract import Asking, extract
@@ -32,11 +32,9 @@ from pipeline.raptor.summarise import Writer, write_summary
 from pipeline.raptor.tree import TreeOptions
 from pipeline.search.parse import parse_request
 from pipeline.search.parse_model import Parser, parse
-from pipeline.segment.density import Reading
-from pipeline.segment.idms import Enricher
+from pipeline.segment.idms import Idms, IdmsOptions
 from pipeline.segment.judge import judge_of
-from pipeline.segment.margins import Rule, cut_by_margins, partition_margins
-from pipeline.segment.partition import SegmentOptions, partition, segment
+from pipeline.segment.partition import Rule, cut_by_margins, partition, segment
 from pipeline.text.frame import new_mark
 from pipeline.text.sentences import split_sentences
 from pipeline.text.tokens import count_tokens
@@ -48,20 +46,7 @@ EVIDENCE: Final = BUDGET * 3
 """Tokens of evidence that an answer is written from."""
 FIRST: Final = 5
 """Pages that queries are expected to find."""
-UNSEARCHED: Final = (
-    "Write a short poem about a bicycle in autumn.",
-    "What is 17 times 23?",
-    "Thanks, that helped a lot!",
-    "Rewrite this sentence in the past tense: the boats leave at dawn.",
-    "Write a Python function that reverses a list.",
-    "Translate into French: the door is open.",
-    "Good morning, how are you?",
-    "Sort these words by length: harbour, sea, lighthouse, boat.",
-    "If all bloops are razzies and all razzies are lazzies, are all bloops lazzies?",
-    "Invent a name for a bakery on a hill.",
-)
-"""Requests that need no source."""
-RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys")
+RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys", "partition")
 METHODS: Final[dict[Literal["winnow", "paper"], str]] = {
     "winnow": f"answers kept at {BUDGET} tokens",
     "paper": "the same by the paper's own steps",
@@ -86,7 +71,14 @@ async def prune_by_paths(setup: Setup) -> list[Row]:
             documents = setup.library.nearest(one.question, first=one.pages, count=1)
             for scored in (False, True):
                 scorer = path_scorer(watched, documents, seconds=setup.seconds) if scored else None
-                found = await prune(documents, one.question, options=options, embedder=setup.embedder, finer=scorer)
+                found = await prune(
+                    documents,
+                    one.question,
+                    options=options,
+                    reader=setup.reader,
+                    embedder=setup.embedder,
+                    finer=scorer,
+                )
                 kept[scored].append(float(one.is_in("\n".join(page.text for page in found.pages))))
             await setup.report(number + 1, len(asked), f"prune: {method}")
         rows.append(figure("prune", what, kept[False], kept[True]).spending(await watched.spent()))
@@ -120,31 +112,31 @@ async def extract_sentences(setup: Setup) -> list[Row]:
     return rows
 
 
-async def _extracted(setup: Setup, one: Asked, asking: Asking | None) -> Extraction:
+async def _extracted(setup: Setup, one: Asked, asking: Asking | None) -> Reading:
     documents = setup.library.nearest(one.question, first=one.pages)
-    return await extract(one.question, documents, embedder=setup.embedder, reranker=setup.reranker, asking=asking)
+    return await extract(one.question, documents, reader=setup.reader, asking=asking)
 
 
-def _best(found: Extraction) -> str:
-    """The best sentences of `BUDGET` tokens."""
+def _best(found: Reading) -> str:
+    """Return the best units of `BUDGET` tokens; nothing where the verdict is none."""
     kept: list[str] = []
     used = 0
-    for scored in found.sentences:
-        used += count_tokens(scored.sentence.text) + 1
+    places = found.places if found.verdict != "none" else []
+    for row in np.argsort(-found.values, kind="stable").tolist() if places else ():
+        used += count_tokens(places[row][1].text) + 1
         if used > BUDGET:
             break
-        kept.append(scored.sentence.text)
+        kept.append(places[row][1].text)
     return "\n".join(kept)
 
 
 async def parse_requests(setup: Setup) -> list[Row]:
-    """Return how well queries by rules and by the generator find the pages that answer, and who needs a search."""
+    """Return how well queries by rules and by the generator find the pages that answer."""
     watched = Watched(setup.generator)
     asked = setup.answerable
-    texts = [*(one.question for one in asked), *some(UNSEARCHED, setup.limit)]
+    texts = [one.question for one in asked]
     parser = Parser(watched, None, setup.seconds)
     found: dict[bool, list[float]] = {False: [], True: []}
-    right: dict[bool, list[float]] = {False: [], True: []}
     narrowed: dict[bool, list[float]] = {False: [], True: []}
     taken: list[float] = []
     for number, text in enumerate(texts):
@@ -152,15 +144,12 @@ async def parse_requests(setup: Setup) -> list[Row]:
         by_model = await parse(text, parser, today=setup.today)
         taken.append(float(by_model.made_by == "model"))
         for modelled, parsed in ((False, by_rules), (True, by_model)):
-            right[modelled].append(float(parsed.need_search == (number < len(asked))))
             narrowed[modelled].append(float(any(query.freshness != "any" for query in parsed.queries)))
-            if number < len(asked):
-                found[modelled].append(await in_thread(_found, setup, parsed, asked[number].pages))
+            found[modelled].append(await in_thread(_found, setup, parsed, asked[number].pages))
         await setup.report(number + 1, len(texts), "parse")
     what = f"pages that answer among the first {FIRST}"
     return [
         figure("parse", what, found[False], found[True]).spending(await watched.spent()),
-        figure("parse", "need for a search told right", right[False], right[True]),
         figure("parse", "requests with a query for recent pages only", narrowed[False], narrowed[True]),
         figure("parse", "requests that the model parsed, not the rules for it", None, taken),
     ]
@@ -189,15 +178,15 @@ async def answer_questions(setup: Setup) -> list[Row]:
     statements: list[Statement] = []
     for number, one in enumerate(asked):
         documents = setup.library.nearest(one.question, first=one.pages)
-        extraction = await _extracted(setup, one, None)
-        shown = await in_thread(assemble, documents, extraction, max_tokens=EVIDENCE, mark=new_mark(), links=False)
+        reading = await _extracted(setup, one, None)
+        shown = await in_thread(assemble, documents, reading, max_tokens=EVIDENCE, mark=new_mark())
         answer = await write_answer(one.question, shown.evidence, shown.shown.labels, writing)
         if one.answers:
             quoted.append(float(one.is_in("\n".join(passage.text for passage in shown.evidence))))
             written.append(float(one.is_in(" ".join(statement.text for statement in answer.statements))))
             statements.extend(answer.statements)
         else:
-            silent[False].append(float(extraction.verdict == "none"))
+            silent[False].append(float(reading.verdict == "none"))
             silent[True].append(float(not answer.statements and not answer.failure))
         await setup.report(number + 1, len(asked), "answer")
     what = "all facts in the evidence (rules), in the answer (model)"
@@ -243,7 +232,7 @@ async def find_boundaries(setup: Setup) -> list[Row]:
     made = strung(setup.library.documents, min(setup.limit, 6))
     if judge is None:
         return [Row("segment", "Pk", len(made), note=f"{watched.name} lists no probabilities")]
-    by_margins: dict[str, list[Cut]] = {name: [] for name in (*RULES, "partition")}
+    by_margins: dict[str, list[Cut]] = {name: [] for name in RULES}
     by_vectors: list[Cut] = []
     for number, parts in enumerate(made):
         texts = [text for part in parts for text in part]
@@ -253,15 +242,13 @@ async def find_boundaries(setup: Setup) -> list[Row]:
             vectors = await setup.embedder.embed(texts, kind="passage")
             by_vectors.append(agreement(partition(vectors, costs, minimum=0, maximum=sum(costs)), truth))
         try:
-            margins = (await judge.margins(texts)).margins
+            margins = await judge.margins(texts)
         except ModelError:
             # `watched` has counted it; the row tells how many and why.
             continue
         for rule in RULES:
-            cut = cut_by_margins(margins, costs, rule=rule, threshold=0.0, minimum=0, maximum=sum(costs))
+            cut = cut_by_margins(margins, costs, rule=rule, minimum=0, maximum=sum(costs))
             by_margins[rule].append(agreement(cut, truth))
-        cut = partition_margins(margins, costs, minimum=0, maximum=sum(costs))
-        by_margins["partition"].append(agreement(cut, truth))
         await setup.report(number + 1, len(made), "segment")
     rows: list[Row] = []
     for name, cuts in by_margins.items():
@@ -349,14 +336,12 @@ async def write_forms(setup: Setup) -> list[Row]:
 async def _chunks(setup: Setup, embedder: Embedder, watched: Watched, document: Document) -> _Chunks | None:
     """Return the chunks of a document with their forms; None where there is one only, or the model failed."""
     sentences = main_sentences(document)
-    ranges = await segment(sentences, embedder=embedder, options=SegmentOptions())
+    ranges = await segment(sentences, embedder=embedder, minimum=50, maximum=200)
     parts = [[sentence.text for sentence in sentences[start:end]] for start, end in ranges]
     if len(parts) <= 1:
         return None
-    enricher = Enricher(watched, Reading(embedder, watched, seconds=setup.seconds))
-    forms = await enricher.forms(parts, language=document.page.language[:2].lower())
-    if enricher.trouble:
-        return None
+    idms = Idms(IdmsOptions(density=True), generator=watched, embedder=embedder, form_seconds=setup.seconds)
+    forms = await idms.forms(parts, language=document.page.language[:2].lower())
     texts = [" ".join(part) for part in parts]
     read = [form or text for form, text in zip(forms, texts, strict=True)]
     plain = await embedder.embed(texts, kind="passage")
