@@ -108,7 +108,7 @@ async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], a
             result = await client.call_tool(tool, arguments, progress_callback=draw)
     text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
     if result.is_error:
-        print(f"winnow: {text.removeprefix(f'Error executing tool {tool}: ')}", file=sys.stderr)
+        print(f"winnow: {text}", file=sys.stderr)
         return FAILED
     data = result.structured_content or {}
     if as_json:

@@ -7,7 +7,6 @@ everything before that answer (0.4 of 0.9 CPU-seconds), and only a call needs th
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ import anyio
 
 from errors import WinnowError
 from pipeline.work import in_thread
+from server.process import without_collections
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -114,10 +114,7 @@ class OpenFirst:
 
 def _late() -> OpenServices:
     """Import what only calls need; in a thread, so that the server answers meanwhile."""
-    gc.disable()  # imports make no garbage worth 0.12 s of collections
-    try:
+    with without_collections():
         from server import reading, toolbox, wiring  # noqa: F401, PLC0415  half of all imports: after the first answer
 
-        return wiring.open_services
-    finally:
-        gc.enable()
+    return wiring.open_services

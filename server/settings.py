@@ -1,7 +1,7 @@
 """Every setting: name, default, help, and how its text is read. The environment is read here and nowhere else.
 
-A setting `name` comes from `WINNOW_NAME`; the command line may overrule it. `settings_table()` is the reference in
-Markdown. Not for: what each part does with a value.
+A setting `name` comes from `WINNOW_NAME`; the command line may overrule it. `docs/settings.md` is made from `TABLE`.
+Not for: what each part does with a value.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from platformdirs import user_cache_dir
 
@@ -129,9 +129,9 @@ _cache_server = _matching(
 
 def _address(raw: Raw, name: str) -> str:
     value = raw[name].strip().rstrip("/")
-    if value and not re.match(r"https?://[^/\s:@]+(:\d{1,5})?(/|$)", value):
+    if value and not re.match(r"https?://[^/\s:]+(:\d{1,5})?(/|$)", value):
         shown = re.sub(r"//.*@", "//…@", value)
-        hint = "Use an address without user and password, such as http://127.0.0.1:8888."
+        hint = "Use an address without a password, such as http://127.0.0.1:8888."
         raise UsageError(f"{name} is {shown!r}.", hint=hint)
     return value
 
@@ -160,8 +160,8 @@ class Setting(NamedTuple):
     read: Read
 
 
-def _setting(default: str, help: str, read: Read = _text, *, secret: bool = False) -> Any:
-    """Return a field of `Settings`; a `secret` is left out of `repr`."""
+def _setting(default: str, help: str, read: Read | None = None, *, secret: bool = False) -> Any:
+    """Return a field of `Settings`, read by its type where `read` is None; a `secret` is never shown or logged."""
     return field(repr=not secret, metadata={"default": default, "help": help, "read": read})
 
 
@@ -169,9 +169,7 @@ def _setting(default: str, help: str, read: Read = _text, *, secret: bool = Fals
 class Settings:
     """The settings, checked and typed, each with its default, its help and what reads it."""
 
-    folders: tuple[Path, ...] = _setting(
-        "", "Folders that may be searched and read, separated as in PATH; none by default.", _folders
-    )
+    folders: tuple[Path, ...] = _setting("", "Folders that may be searched and read, separated as in PATH.", _folders)
     searxng: str = _setting(
         "", "Base URL of a SearXNG instance with JSON enabled, such as http://127.0.0.1:8888.", _address
     )
@@ -180,19 +178,17 @@ class Settings:
         f"Providers in order, of {', '.join(PROVIDERS)}; auto: those with an address or a key, and the folders.",
         _search,
     )
-    brave_key: str = _setting("", "Key of the Brave Search API; never logged.", _key, secret=True)
-    tavily_key: str = _setting(
-        "", "Key of the Tavily API; without one tavily, if named, is asked keyless; never logged.", _key, secret=True
-    )
-    exa_key: str = _setting("", "Key of the Exa API; never logged.", _key, secret=True)
-    serper_key: str = _setting("", "Key of the Serper API (Google's results); never logged.", _key, secret=True)
+    brave_key: str = _setting("", "Key of the Brave Search API.", _key, secret=True)
+    tavily_key: str = _setting("", "Key of the Tavily API; tavily is asked without one if named.", _key, secret=True)
+    exa_key: str = _setting("", "Key of the Exa API.", _key, secret=True)
+    serper_key: str = _setting("", "Key of the Serper API (Google's results).", _key, secret=True)
     cache: Path = _setting("", "Folder of the disk cache; the user's cache directory by default.", _cache_folder)
     cache_mb: int = _setting(
-        "1024", "Size of the cache folder in MB; what was stored longest ago goes first.", _whole(16, 10**6)
+        "1024", "Size of the cache in MB; what was stored longest ago goes first.", _whole(16, 10**6)
     )
     cache_url: str = _setting(
         "",
-        "Valkey or Redis server that keeps the cache instead, such as redis://:PASSWORD@cache:6379/0 (extra redis).",
+        "Valkey or Redis server that keeps the cache instead, redis://:PASSWORD@cache:6379/0 (extra redis).",
         _cache_server,
         secret=True,
     )
@@ -201,20 +197,15 @@ class Settings:
     )
     reranker: str = _setting("auto", "auto, none, llama:FILE.gguf, flag:NAME, openai:URL#MODEL.")
     generator: str = _setting("auto", "auto, none, llama:FILE.gguf, openai:URL#MODEL.")
-    pruner: str = _setting(
-        "trained",
-        "Which generator scores block paths: trained (HTML-Pruner models only), or any.",
-        _one_of("trained", "any"),
+    pruner: Literal["trained", "any"] = _setting(
+        "trained", "Which generator scores block paths: trained (HTML-Pruner models only), or any."
     )
     pruning: Literal["winnow", "paper"] = _setting(
         "winnow",
         "How pages are pruned: winnow, or paper (HtmlRAG's Algorithm 2, and 3 where a generator scores block paths).",
-        _one_of("winnow", "paper"),
     )
-    extractor: str = _setting(
-        "rules",
-        "How a generator helps to extract: rules (not at all), lines, tags or votes.",
-        _one_of("rules", "lines", "tags", "votes"),
+    extractor: Literal["rules", "lines", "tags", "votes"] = _setting(
+        "rules", "How a generator helps to extract: rules (not at all), lines, tags or votes."
     )
     idms: str = _setting(
         "partition",
@@ -223,35 +214,27 @@ class Settings:
         "it lists the names, too).",
         _one_of(*IDMS),
     )
-    clustering: str = _setting(
-        "kmeans",
-        "How trees group nodes: kmeans; gmm or umap as in RAPTOR; runs of neighbours.",
-        _one_of("kmeans", "gmm", "umap", "runs"),
+    clustering: Literal["kmeans", "gmm", "umap", "runs"] = _setting(
+        "kmeans", "How trees group nodes: kmeans; gmm or umap as in RAPTOR; runs of neighbours."
     )
-    model_key: str = _setting("", "API key sent to openai: models; never logged.", secret=True)
+    model_key: str = _setting("", "API key sent to openai: models.", secret=True)
     models: Path | None = _setting("", "Folder of downloaded models; the cache of Hugging Face by default.", _path)
     hub: str = _setting("", "Address that models are pulled from; Hugging Face by default.", _address)
-    allow_loopback: bool = _setting(
-        "false", "Let pages be fetched from this machine; for tests and local sites.", _switch
-    )
-    robots: bool = _setting("true", "Respect robots.txt.", _switch)
+    allow_loopback: bool = _setting("false", "Let pages be fetched from this machine; for tests and local sites.")
+    robots: bool = _setting("true", "Respect robots.txt.")
     networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
-        "", "Private networks that pages may come from, such as 10.0.0.0/8; none by default.", _networks
+        "", "Private networks that pages may come from, such as 10.0.0.0/8.", _networks
     )
     nat64: tuple[IPv6Network, ...] = _setting(
         "", "Prefix of the network's IPv4 translator, such as 64:ff9b::/96, on machines without IPv4.", _nat64
     )
-    proxy: str = _setting(
-        "", "http, https or socks5://[user:password@]host:port for public pages; never logged whole.", secret=True
-    )
-    proxy_resolves: bool = _setting(
-        "false", "Give the proxy names; it must then keep itself out of private networks.", _switch
-    )
+    proxy: str = _setting("", "http, https or socks5://[user:password@]host:port for public pages.", secret=True)
+    proxy_resolves: bool = _setting("false", "Give the proxy names; it must then keep itself out of private networks.")
     browser: str = _setting("none", "Chromium that renders pages which only scripts fill: auto, none, or its path.")
     page_mb: int = _setting("30", "Largest page after decompression, in MB.", _whole(1, 1000))
     seconds: float = _setting("25", "Time a tool call may take before it answers with what it has.", _number(1, 3600))
     http_tokens: tuple[str, ...] = _setting(
-        "", "Bearer tokens that let HTTP clients in, separated by commas; never logged.", _words(","), secret=True
+        "", "Bearer tokens that let HTTP clients in, separated by commas.", _words(","), secret=True
     )
     http_issuer: str = _setting(
         "", "URL of the OAuth authorization server whose access tokens let HTTP clients in.", _address
@@ -265,12 +248,23 @@ class Settings:
         "", "Address of an OpenTelemetry collector (OTLP over HTTP), such as http://127.0.0.1:4318.", _address
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = _setting(
-        "WARNING", "DEBUG, INFO, WARNING or ERROR; goes to stderr.", _one_of("DEBUG", "INFO", "WARNING", "ERROR")
+        "WARNING", "DEBUG, INFO, WARNING or ERROR; goes to stderr."
     )
     log_file: str = _setting("", "File that gets the log instead of stderr.")
 
 
-TABLE: Final = tuple(Setting(f.name, **f.metadata) for f in fields(Settings))
+def _reader(kind: object) -> Read:
+    """Return what reads a text into one of some words, a switch, or a text."""
+    if get_origin(kind) is Literal:
+        return _one_of(*get_args(kind))
+    return _switch if kind is bool else _text
+
+
+_TYPES: Final = get_type_hints(Settings)
+TABLE: Final = tuple(
+    Setting(f.name, f.metadata["default"], f.metadata["help"], f.metadata["read"] or _reader(_TYPES[f.name]))
+    for f in fields(Settings)
+)
 
 
 def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
@@ -282,12 +276,3 @@ def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
     env = os.environ if environment is None else environment
     raw = {s.name: given.get(s.name) or env.get(f"WINNOW_{s.name.upper()}") or s.default for s in TABLE}
     return Settings(**{s.name: s.read(raw, s.name) for s in TABLE})
-
-
-def settings_table() -> str:
-    """Return the settings as a Markdown table, one row each: variable, default, what it does."""
-    rows = [
-        f"| `WINNOW_{name.upper()}` | {f'`{default}`' if default else ''} | {help} |"
-        for name, default, help, _ in TABLE
-    ]
-    return "\n".join(["| Variable | Default | What it does |", "|---|---|---|", *rows])

@@ -11,7 +11,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from mcp_types import Tool as ListedTool
@@ -56,10 +56,12 @@ async def run_tool(name: str, arguments: dict[str, Any], context: Context[Any, A
     """
     try:
         result: CallToolResult = await TOOLBOX[name].run(arguments, context, convert_result=True)
-    except ToolError as error:
-        if isinstance(error.__cause__, ValidationError):
-            raise ToolError(explained(error.__cause__)) from error
+    except UnexpectedToolError:
         raise
+    except ToolError as error:
+        cause = error.__cause__
+        wrong = explained(cause) if isinstance(cause, ValidationError) else str(error)
+        raise ToolError(wrong.removeprefix(f"Error executing tool {name}: ")) from cause
     return result
 
 

@@ -26,7 +26,6 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
-from pipeline.raptor.tree import Clustering
 from pipeline.search.chain import Chain, Provider
 from pipeline.search.folder import FolderProvider
 from pipeline.search.providers.metasearch import Metasearch
@@ -91,8 +90,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             pruning=settings.pruning,
             asking=_asking(settings, generator.model),
             idms=_idms(settings),
-            # The settings have checked the name.
-            clustering=cast(Clustering, settings.clustering),
+            clustering=settings.clustering,
         )
 
 

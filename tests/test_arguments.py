@@ -82,7 +82,7 @@ async def test_bounds_that_the_list_leaves_out_still_hold(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"question": "x", "max_tokens": 5}, "max_tokens is 5; it should be greater than or equal to 200."),
+        ({"question": "x", "max_tokens": 90_000}, "max_tokens is 90000; it should be less than or equal to 20000."),
         ({"max_tokens": 500}, "question is missing."),
         ({"question": "x", "freshness": "never"}, "freshness is 'never'; it should be 'any', 'day'"),
         ({"question": "x" * 9000}, "; it should have at most 2000 characters."),

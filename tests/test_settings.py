@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from errors import UsageError
-from server.settings import TABLE, read_settings, settings_table
+from server.settings import read_settings
 
 
 def test_the_command_line_overrules_the_environment_and_that_the_default() -> None:
@@ -49,10 +49,3 @@ def test_a_password_in_an_address_is_not_repeated_when_that_is_refused() -> None
     with pytest.raises(UsageError, match=r"searxng is 'http://…@127\.0\.0\.1:8888'") as caught:
         read_settings({"searxng": "http://ann:p@ssw0rd@127.0.0.1:8888"}, {})
     assert "ssw0rd" not in str(caught.value)
-
-
-def test_the_table_has_a_row_for_every_setting_and_bars_only_between_cells() -> None:
-    rows = settings_table().splitlines()
-    assert len(rows) == 2 + len(TABLE)
-    assert {row.count("|") for row in rows} == {4}
-    assert "| `WINNOW_SECONDS` | `25` | Time a tool call may take" in settings_table()
