@@ -49,6 +49,20 @@ async def test_a_handle_with_a_further_page_gives_a_tree_over_both(connect: Conn
 
 
 @pytest.mark.anyio
+async def test_the_papers_clustering_is_a_setting_of_the_server(connect: Connect, tmp_path: Path) -> None:
+    call = {"question": "herons of station 7", "sources": [a_file(tmp_path, "a.html", "Herons", lines=160)]}
+    trees = {}
+    for clustering in ("kmeans", "gmm"):
+        async with connect(folders=str(tmp_path), clustering=clustering) as client:
+            for mode in ("guided", "collapsed", "traversal"):
+                result = await client.call_tool("raptor_query", {**call, "mode": mode})
+                assert result.structured_content is not None, text_of(result)
+                assert "Herons of station 7 " in text_of(result)
+                trees[clustering] = result.structured_content["tree"]
+    assert trees["gmm"] != trees["kmeans"]
+
+
+@pytest.mark.anyio
 async def test_a_page_that_is_named_again_stands_once(connect: Connect, tmp_path: Path) -> None:
     name = a_file(tmp_path, "a.html", "Herons")
     async with connect(folders=str(tmp_path)) as client:

@@ -4,6 +4,7 @@ Every document gets a tree of its own and the roots are clustered above them: on
 top, 1 to 2 % of the summaries against 60 to 96 %. Not for: asking a tree (`query.py`).
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -165,6 +166,7 @@ class _Growth:
         forms: list[str] = []
         languages: list[str] = []
         seen: set[tuple[str, str]] = set()
+        before: Counter[str] = Counter()
         for number, document in enumerate(documents):
             # Two addresses may lead to one page: its leaves stand in the tree once.
             named = (document.page.final_url or document.page.url, document.text)
@@ -183,7 +185,8 @@ class _Growth:
             texts.extend(chunks)
             forms.extend(await idms.forms(chunks, language=language) if idms else [""] * len(chunks))
             languages.extend([language] * len(chunks))
-            self.leaves.extend(await in_thread(make_leaves, document, sentences, ranges, number=number))
+            leaves = await in_thread(make_leaves, document, sentences, ranges, number=number, before=before)
+            self.leaves.extend(leaves)
             message = f"cut {number + 1} of {len(documents)} documents into {len(self.leaves)} leaves"
             await self._report(0, None, message)
         if idms is None or not idms.writes:  # forms of some documents and not of others would tip the scales
