@@ -84,7 +84,7 @@ async def _ask(group: Group, trees: dict[str, Tree], embedder: Embedder, figures
                 for budget in BUDGETS:
                     options = QueryOptions(mode=mode, max_tokens=budget)
                     answer = await query_tree(tree, question.text, options=options, embedder=embedder)
-                    shown = "\n".join(passage.text for passage in answer.passages)
+                    shown = "\n".join(passage.text for passage in answer)
                     words = figures.words if question.gold else figures.whole
                     words.setdefault((kind, mode, budget), []).append(answer_words(question.answers, shown))
                     if question.gold:

@@ -99,7 +99,7 @@ async def test_extracted_summaries_that_were_taken_over_quote_the_right_sentence
     for node in after.nodes:
         assert not node.is_summary or quoted(after, documents, node) == node.text
     answer = await query_tree(after, "record bird 7", options=QueryOptions(max_tokens=300), embedder=embedder)
-    assert any("bird 7" in passage.text for passage in answer.passages)
+    assert any("bird 7" in passage.text for passage in answer)
 
 
 @pytest.mark.anyio

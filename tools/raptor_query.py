@@ -101,8 +101,7 @@ async def raptor_query(
     if mode in ("collapsed", "traversal"):
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
     options = QueryOptions(mode=mode, max_tokens=max(1, sheet.room))
-    found = await query_tree(tree, question, options=options, embedder=services.embedder)
-    passages = found.passages
+    passages = await query_tree(tree, question, options=options, embedder=services.embedder)
     if services.generator is not None:
         writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
         passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)

@@ -91,23 +91,13 @@ class Passage(NamedTuple):
     """Whether a generator wrote the text; it then stands on all leaves below, not on quoted sentences."""
 
 
-class TreeAnswer(NamedTuple):
-    """What a question got from a tree."""
-
-    passages: tuple[Passage, ...]
-    """Summaries, then documents by their best passage, reading order inside."""
-    broad: bool
-    """Whether the question was taken to be about the whole, so that summaries were given room."""
-
-    @property
-    def tokens(self) -> int:
-        """Sum of the passages' tokens, never over the budget."""
-        return sum(passage.tokens for passage in self.passages)
-
-
 @traced("query_tree")
-async def query_tree(tree: Tree, question: str, *, options: QueryOptions, embedder: Embedder | None) -> TreeAnswer:
-    """Return the passages of `tree` that answer `question` best, within `options.max_tokens`.
+async def query_tree(
+    tree: Tree, question: str, *, options: QueryOptions, embedder: Embedder | None
+) -> tuple[Passage, ...]:
+    """Return the passages of `tree` that answer `question` best, within `options.max_tokens` tokens in all.
+
+    Summaries come first, then documents by their best passage, each in reading order.
 
     Args:
         tree: Any tree, also one without leaves.
@@ -128,12 +118,11 @@ async def query_tree(tree: Tree, question: str, *, options: QueryOptions, embedd
     return await in_thread(_answer, tree, question, vector, options)
 
 
-def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> TreeAnswer:
+def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[Passage, ...]:
     if not tree.leaves:
-        return TreeAnswer((), broad=False)
-    broad = options.mode == "guided" and is_broad(question)
+        return ()
     if options.mode in ("guided", "flat"):
-        chosen, scores = _by_leaves(tree, question, vector, options, broad=broad)
+        chosen, scores = _by_leaves(tree, question, vector, options)
     else:
         chosen, scores = _by_nodes(tree, question, vector, options)
     if not chosen:
@@ -141,8 +130,8 @@ def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOpti
         best = int(np.argmax(scores[: len(tree.leaves)]))
         text = cut_to_tokens(tree.nodes[best].text, options.max_tokens)
         cut = Passage(tree.nodes[best], text, count_tokens(text), float(scores[best]), cut=True)
-        return TreeAnswer((cut,) if text else (), broad)
-    return TreeAnswer(tuple(_passages(tree, chosen, scores)), broad)
+        return (cut,) if text else ()
+    return tuple(_passages(tree, chosen, scores))
 
 
 def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[Passage]:
@@ -164,11 +153,10 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[Passage
     return [Passage(node, node.text, node.tokens, score) for node, score in nodes]
 
 
-def _by_leaves(
-    tree: Tree, question: str, vector: Floats | None, options: QueryOptions, *, broad: bool
-) -> tuple[list[int], Floats]:
+def _by_leaves(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[list[int], Floats]:
     """Nodes chosen by the scores of leaves, and a score for each node; a broad question gets summaries first."""
     guided = options.mode == "guided"
+    broad = guided and is_broad(question)
     leaves = leaf_scores(tree, question, vector, lift_for=options.max_tokens if guided else None)
     # Summaries that answer a question about the whole are worth more than any leaf.
     scores = np.full(len(tree.nodes), 1 + leaves.max(), dtype=np.float32)
