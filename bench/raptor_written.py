@@ -106,7 +106,7 @@ def _tell_writer(trees: Sequence[Tree]) -> None:
     """How much of what the generator wrote outlived the check."""
     inner = [node for tree in trees for node in tree.nodes if node.is_summary]
     kept = [node for node in inner if not node.quotes]
-    marked = sum(bool(node.unborne) for node in inner)
+    marked = sum(bool(node.unsupported) for node in inner)
     tokens = float(np.mean([node.tokens for node in kept])) if kept else 0.0
     print(
         f"  {len(inner)} summaries: {len(kept)} written ({tokens:.0f} tokens on average), "

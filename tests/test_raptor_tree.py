@@ -320,7 +320,7 @@ async def test_written_summaries_are_checked_and_written_once(tmp_path: Path) ->
     inner = [node for node in tree.nodes if node.is_summary]
     assert {node.text for node in inner if not node.quotes} == {"The ferry leaves at dawn."}
     assert not any("Krall" in node.text for node in inner)
-    assert {node.unborne for node in inner if not node.quotes} == {("1873", "Johanna", "Krall")}
+    assert {node.unsupported for node in inner if not node.quotes} == {("1873", "Johanna", "Krall")}
     asked = len(author.asked)
     assert asked == sum(node.is_summary for node in tree.nodes)
     stores.trees.delete(tree.id)

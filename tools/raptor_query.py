@@ -130,7 +130,7 @@ def _add_notes(sheet: Sheet, tree: Tree, unshown: int, idms: Idms | None, failur
     sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
     if unshown:
         sheet.add_cut(f"{unshown} passages did not fit.")
-    for line in idms.told if idms is not None else ():
+    for line in idms.notes if idms is not None else ():
         sheet.add_cut(one_line(line))
     for failure in failures[:5]:
         sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")

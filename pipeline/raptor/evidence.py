@@ -33,7 +33,7 @@ async def write_shown(
     """Return `passages` with extracted summaries replaced by written ones, as many as `seconds` allow, in order.
 
     A written summary is no longer than the extracted one, so a budget holds. What the generator does not manage, or
-    what its children do not bear out, stays extracted.
+    what its children do not support, stays extracted.
     """
     shown = list(passages)
     if not tree.built_with.summariser.startswith(EXTRACTIVE):

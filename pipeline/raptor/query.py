@@ -295,10 +295,10 @@ def fill(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
             room -= node.tokens
         shown = set(chosen)
         nodes = [(i, tree.nodes[i]) for i in chosen if tree.nodes[i].is_summary]
-        told = {i for i, node in nodes if len(shown.intersection(node.leaves)) > SAID * len(node.leaves)}
-        if not (distinct and told):
+        repeated = {i for i, node in nodes if len(shown.intersection(node.leaves)) > SAID * len(node.leaves)}
+        if not (distinct and repeated):
             return chosen
-        banned |= told
+        banned |= repeated
 
 
 def word_triples(text: str) -> set[tuple[str, ...]]:

@@ -65,7 +65,7 @@ class Summary:
     text: str
     quotes: tuple[Quote, ...] = ()
     """Where each sentence stands, for an extractive summary; empty for a written one."""
-    unborne: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
     """Numbers and names of a written summary that no child has."""
 
 
@@ -98,18 +98,18 @@ def extract_summary(candidates: Sequence[Candidate], idf: NDArray[np.float64], *
     usable = list(once.values()) or list(candidates)
     leaves = Counter(term for _, term in {(one.quote.leaf, term) for one in usable for term in one.terms})
     worth = {term: count * float(idf[term]) for term, count in leaves.items()}
-    heard: Counter[int] = Counter()
+    taken: Counter[int] = Counter()
     chosen: list[int] = []
     room = max_tokens
     costs = [count_tokens(candidate.text) for candidate in usable]
     waiting = {i for i, cost in enumerate(costs) if cost <= room}
     while waiting:
-        best = max(waiting, key=lambda i: (DAMPED ** heard[usable[i].child] * _value(usable[i], worth), -i))
+        best = max(waiting, key=lambda i: (DAMPED ** taken[usable[i].child] * _value(usable[i], worth), -i))
         if _value(usable[best], worth) <= 0 and chosen:
             break
         chosen.append(best)
         room -= costs[best] + 1
-        heard[usable[best].child] += 1
+        taken[usable[best].child] += 1
         for term in set(usable[best].terms):
             worth[term] *= DAMPED
         waiting = {i for i in waiting if i != best and costs[i] <= room}
@@ -143,12 +143,12 @@ async def kept_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int,
         return Summary(str(kept[0]), (), tuple(map(str, kept[1:])))
     summary = await write_summary(writer, texts, max_tokens=max_tokens)
     if store:
-        await in_thread(store.set_json, key, [summary.text, *summary.unborne], expire=KEPT_SECONDS)
+        await in_thread(store.set_json, key, [summary.text, *summary.unsupported], expire=KEPT_SECONDS)
     return summary
 
 
 async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int) -> Summary:
-    """Let the generator summarise `texts`; return what of it the texts bear out, possibly nothing.
+    """Let the generator summarise `texts`; return what of it the texts support, possibly nothing.
 
     Raises:
         ModelError: The generator failed.
@@ -162,34 +162,34 @@ async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int
     asked = writer.prompt.fill(words=str(round(max_tokens * WORDS_A_TOKEN)), context="\n\n".join(texts))
     # A third more than the bound, so that the last sentence ends; what is too long is left out.
     written = await writer.generator.generate([Said("user", asked)], max_tokens=max_tokens * 4 // 3)
-    return borne_out(" ".join(written.split()), "\n".join(texts), max_tokens=max_tokens)
+    return supported_part(" ".join(written.split()), "\n".join(texts), max_tokens=max_tokens)
 
 
-def borne_out(written: str, context: str, *, max_tokens: int) -> Summary:
+def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     """Return the sentences of `written` whose numbers and names all stand in `context`, within `max_tokens`.
 
     The paper's annotators found 4 % of summaries with an invention (App. E), mostly an addition from elsewhere. What
-    stands in no child is returned as `unborne`. Left out as well are sentences without an end, which were cut off, and
+    stands in no child is returned as `unsupported`. Left out as well are sentences without an end, which were cut off, and
     those less than half of whose terms the children have: small models write about "the passage".
     """
     said = {word.casefold() for word in _WORD.findall(context)}
     numbers = {_plain(number) for number in _NUMBER.findall(context)}
     known = set(index_terms(context))
     kept: list[str] = []
-    unborne: dict[str, None] = {}
+    unsupported: dict[str, None] = {}
     room = max_tokens
     for start, end in split_sentences(written):
         sentence = written[start:end].strip()
         invented = [mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers]
         invented += [name for name in _names(sentence) if not _is_known(name, said)]
-        unborne.update(dict.fromkeys(invented))
+        unsupported.update(dict.fromkeys(invented))
         cost = count_tokens(sentence) + (1 if kept else 0)
         terms = set(index_terms(sentence))
         foreign = not terms or 2 * len(terms & known) < len(terms)
         if sentence.endswith(_ENDS) and not invented and not foreign and cost <= room and sentence not in kept:
             kept.append(sentence)
             room -= cost
-    return Summary(" ".join(kept), (), tuple(unborne))
+    return Summary(" ".join(kept), (), tuple(unsupported))
 
 
 def _plain(number: str) -> str:
