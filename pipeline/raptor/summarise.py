@@ -169,8 +169,8 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     """Return the sentences of `written` whose numbers and names all stand in `context`, within `max_tokens`.
 
     The paper's annotators found 4 % of summaries with an invention (App. E), mostly an addition from elsewhere. What
-    stands in no child is returned as `unsupported`. Left out as well are sentences without an end, which were cut off, and
-    those less than half of whose terms the children have: small models write about "the passage".
+    stands in no child is returned as `unsupported`. Left out as well are sentences without an end, which were cut off,
+    and those less than half of whose terms the children have: small models write about "the passage".
     """
     said = {word.casefold() for word in _WORD.findall(context)}
     numbers = {_plain(number) for number in _NUMBER.findall(context)}
