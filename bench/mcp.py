@@ -39,7 +39,7 @@ DATA: Final = ROOT.parent / "shared" / "data"
 START_BAR: Final = 5.0
 """Seconds from starting the process to the list of tools; clients give up after 30 to 60."""
 CALL_BAR: Final = 30.0
-"""Seconds of the slowest call (notes/mcp §4.5)."""
+"""Seconds of the slowest call; clients give up after 30 to 60."""
 ANSWER_BAR: Final = {1024: 0.75}
 """Share of real questions whose answer is kept at a budget; plain chunks with BM25 keep 0.85 of an easier mix."""
 BUDGETS: Final = (512, 1024, 2048)
@@ -116,9 +116,9 @@ async def _latency(client: Client) -> list[str]:
     print(f"\n{'tool':24}{'first s':>9}{'median s':>10}{'slowest s':>11}")
     failed = []
     makers: dict[str, Callable[[str], dict[str, Any]]] = {
-        "search_web": lambda q: {"query": q},
-        "fetch_and_prune_html": lambda q: {"urls": page, "query": q},
-        "extract_relevant": lambda q: {"request": q, "sources": page},
+        "search_web": lambda q: {"question": q},
+        "fetch_and_prune_html": lambda q: {"sources": page, "question": q},
+        "extract_relevant": lambda q: {"question": q, "sources": page},
         "raptor_query": lambda q: {"question": q, "sources": report},
         "research": lambda q: {"question": q},
     }
@@ -154,14 +154,14 @@ async def _real_pages(client: Client, port: int, count: int, budgets: Sequence[i
         text = read_document(_page(question["page"], url)).text
         for budget in budgets:
             started = time.perf_counter()
-            arguments = {"urls": [url], "query": question["question"], "max_tokens": budget, "format": "markdown"}
+            arguments = {"sources": [url], "question": question["question"], "max_tokens": budget, "format": "markdown"}
             result = await client.call_tool("fetch_and_prune_html", arguments)
             times.append(time.perf_counter() - started)
             kept[budget].append(_holds(question, _text(result)))
             heads[budget].append(_holds(question, cut_to_tokens(text, budget)))
         data: dict[str, Any] = result.structured_content or {"pages": []}
         raw.extend(page["raw_tokens"] for page in data["pages"])
-        arguments = {"request": question["question"], "sources": [url], "max_tokens": 512}
+        arguments = {"question": question["question"], "sources": [url], "max_tokens": 512}
         extracted.append(_holds(question, _text(await client.call_tool("extract_relevant", arguments))))
     print(f"{'fetch_and_prune_html':34}" + "".join(f"{_share(kept[b]):>8.3f}" for b in budgets))
     print(f"{'head of the cleaned text':34}" + "".join(f"{_share(heads[b]):>8.3f}" for b in budgets))

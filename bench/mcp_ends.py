@@ -65,7 +65,7 @@ LONG: Final[dict[str, Any]] = {
 }
 SHORT: Final[dict[str, Any]] = {
     "name": "extract_relevant",
-    "arguments": {"request": "When does the first ferry leave?", "sources": [str(LIBRARY / "ferry-timetable.html")]},
+    "arguments": {"question": "When does the first ferry leave?", "sources": [str(LIBRARY / "ferry-timetable.html")]},
 }
 
 
@@ -226,7 +226,7 @@ def _cancelling(transport: str, *, network: bool) -> Callable[[dict[str, str]], 
             _slow_site() as site,
             served(transport, Path(folder), **settings) as server,
         ):
-            wanted = {"name": "fetch_and_prune_html", "arguments": {"urls": [site.url]}} if network else LONG
+            wanted = {"name": "fetch_and_prune_html", "arguments": {"sources": [site.url]}} if network else LONG
             connection = _in_call(server, wanted)
             began = time.perf_counter()
             if connection is not None and connection.sock is not None:

@@ -66,7 +66,11 @@ async def _cancelled(client: Client, failed: list[str]) -> str:
 
 async def _out_of_time(client: Client, site: "_Site", failed: list[str]) -> None:
     print(f"2. A call runs out of its {SECONDS} seconds, and is repeated")
-    arguments = {"urls": [site.url("quick"), site.url("slow")], "query": "What does a bicycle cost?", "max_tokens": 600}
+    arguments = {
+        "sources": [site.url("quick"), site.url("slow")],
+        "question": "What does a bicycle cost?",
+        "max_tokens": 600,
+    }
     began = time.perf_counter()
     first = await client.call_tool("fetch_and_prune_html", arguments)
     seconds = _told(began, f"fetch_and_prune_html of two pages: {_line(first, 'Not read: ')}")
@@ -117,7 +121,7 @@ async def _reconnected(client: Client, site: "_Site", handle: str, failed: list[
     _told(began, f"raptor_query of the tree from before ({handle}): {len(data.get('passages', []))} passages")
     failed += ["the tree from before is gone"] * result.is_error
     began = time.perf_counter()
-    again = await client.call_tool("extract_relevant", {"request": "bicycle", "sources": [site.url("slow")]})
+    again = await client.call_tool("extract_relevant", {"question": "bicycle", "sources": [site.url("slow")]})
     _told(began, f"extract_relevant of the page from before: asked {site.asked('slow')} times in all")
     failed += ["a page from before is gone"] * again.is_error
 

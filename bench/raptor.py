@@ -30,7 +30,7 @@ from bench.raptor_written import written
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.embedding import CachedEmbedder
+from pipeline.cached_models import CachedEmbedder
 from pipeline.raptor.tree import Clustering, TreeOptions
 
 SAMPLE: Final = {"policyqa": 8, "qmsum_s": 3, "covidqa": 4}

@@ -26,7 +26,7 @@ from bench.remembering import Remembering
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.embedding import CachedEmbedder
+from pipeline.cached_models import CachedEmbedder
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.cluster import Layer, cluster
 from pipeline.raptor.leaves import embedded_text

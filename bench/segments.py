@@ -17,7 +17,7 @@ import anyio
 import numpy as np
 
 from bench.longdoc import DATA, FAR, read_lines
-from cli.measure.agreement import Cut, agreement
+from cli.measure.steps import Cut, agreement
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.segment.partition import Rule, cut_by_margins, partition, sentence_costs

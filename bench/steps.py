@@ -28,7 +28,7 @@ from bench.costs import Recorded
 from bench.generation import weights
 from bench.longdoc import DATA, FAR
 from bench.segments import strung_documents
-from cli.measure.agreement import Cut, agreement
+from cli.measure.steps import Cut, agreement
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from pipeline.documents import Document, Page

@@ -56,12 +56,12 @@ async def demonstrate(question: str, live: bool) -> None:
 
 
 async def _search(show: Show, question: str) -> list[str]:
-    result = await show("search_web", {"query": question, "max_results": 6, "max_tokens": 900})
+    result = await show("search_web", {"question": question, "max_results": 6, "max_tokens": 900})
     data = result.structured_content or {}
     _title("1. search_web: the parsed request and the ranked pages")
     print(f"queries:   {'; '.join(data['queries'])}")
     print(f"entities:  {', '.join(data['entities']) or '-'}")
-    print(f"freshness: {data['freshness']}   needs a search: {data['need_search']}")
+    print(f"freshness: {data['freshness']}")
     for hit in data["hits"]:
         print(f"  {hit['place']}. {hit['title']}  [{hit['score']:.3f} by {hit['made_by']}, won by its {hit['won_by']}]")
         print(f"     {hit['url']}")
@@ -69,14 +69,14 @@ async def _search(show: Show, question: str) -> list[str]:
 
 
 async def _prune(show: Show, question: str, page: str) -> None:
-    result = await show("fetch_and_prune_html", {"urls": [page], "query": question, "max_tokens": 500})
+    result = await show("fetch_and_prune_html", {"sources": [page], "question": question, "max_tokens": 500})
     info = (result.structured_content or {})["pages"][0]
     _title(f"2. fetch_and_prune_html: {info['raw_tokens']:,} tokens of raw HTML, {info['kept_tokens']:,} kept")
     print(_text(result))
 
 
 async def _extract(show: Show, question: str, pages: list[str]) -> None:
-    result = await show("extract_relevant", {"request": question, "sources": pages, "max_tokens": 500})
+    result = await show("extract_relevant", {"question": question, "sources": pages, "max_tokens": 500})
     _title("3. extract_relevant: the sentences that answer, with links to the very words")
     print(_text(result))
     for passage in (result.structured_content or {})["passages"]:

@@ -11,8 +11,9 @@ import importlib
 import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Final, Protocol
@@ -25,9 +26,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from errors import ModelError
-from models.protocols import TextKind, Vectors
-from models.text import CHARACTERS_A_TOKEN, MANY_SCRIPTS, printable, reads_latin
-from models.vectors import unit_rows
+from models.fingerprint import DIGITS, fingerprint
+from models.protocols import Backend, TextKind, Vectors, unit_rows
+from models.text import CHARACTERS_A_TOKEN, MANY_SCRIPTS, TEXTS_AT_ONCE, printable, reads_latin
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""
@@ -38,8 +39,6 @@ texts of 24 tokens 10 100 / 9 800 / 9 400 / 8 800 / 5 100; of 4 to 200 tokens 7 
 Small batches stay in the processor's cache, and a cancelled call ends sooner."""
 MOST_WORKERS: Final = 4
 """Batches computed at the same time, each on one thread; fewer where the process may use fewer cores."""
-TOKENIZED_AT_ONCE: Final = 256
-"""Texts that are cut into tokens between two looks at cancellation."""
 
 
 class _Session(Protocol):
@@ -59,7 +58,7 @@ class _Card:
     fused: bool
     sha256: dict[str, str]
     pooling: str = "mean"
-    prompts: tuple[tuple[TextKind, str], ...] = ()
+    prompts: Mapping[TextKind, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class _Loaded:
     failures: tuple[type[Exception], ...]
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(Backend):
     """An `Embedder` on the processor, in threads of this process.
 
     Safe to call from many tasks at once. A text longer than the model's window is cut at its end.
@@ -82,23 +81,17 @@ class OnnxEmbedder:
         """Name the folder; it is read at the first use."""
         self._folder = folder
         self._lock = threading.Lock()
-        self._known: _Card | None = None
         self._model: _Loaded | None = None
 
     @property
     def name(self) -> str:
         """Model, quantisation, runtime, and twelve digits of the weights' sha256."""
-        return self._card().name
+        return self._card.name
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return self._card().dimension
-
-    @property
-    def max_tokens(self) -> int:
-        """Tokens of a text that are read; the rest is cut."""
-        return self._card().max_tokens
+        return self._card.dimension
 
     @property
     def loaded(self) -> bool:
@@ -107,7 +100,7 @@ class OnnxEmbedder:
 
     def reads(self, text: str) -> bool:
         """Whether the model knows the text's script: six in ten letters are Latin, or the model is multilingual."""
-        return not self._card().latin_only or reads_latin(text)
+        return not self._card.latin_only or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return float32 vectors [n, dimension] of unit length, in the order of `texts`.
@@ -122,8 +115,8 @@ class OnnxEmbedder:
             return found
         model = await anyio.to_thread.run_sync(self._load)
         ids: list[list[int]] = []
-        for start in range(0, len(texts), TOKENIZED_AT_ONCE):
-            ids += await anyio.to_thread.run_sync(self._tokenize, model, texts[start : start + TOKENIZED_AT_ONCE], kind)
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            ids += await anyio.to_thread.run_sync(self._tokenize, model, texts[start : start + TEXTS_AT_ONCE], kind)
         await self._run_all(model, ids, found)
         return found
 
@@ -150,20 +143,19 @@ class OnnxEmbedder:
         if failures:
             raise failures[0]
 
+    @cached_property
     def _card(self) -> _Card:
-        if self._known is None:
-            self._known = _read_card(self._folder)
-        return self._known
+        return _read_card(self._folder)
 
     def _load(self) -> _Loaded:
         with self._lock:
             if self._model is None:
-                self._model = _load(self._folder, self._card())
+                self._model = _load(self._folder, self._card)
             return self._model
 
     def _tokenize(self, model: _Loaded, texts: Sequence[str], kind: TextKind) -> list[list[int]]:
-        card = self._card()
-        prompt = dict(card.prompts).get(kind, "")
+        card = self._card
+        prompt = card.prompts.get(kind, "")
         limit = card.max_tokens * CHARACTERS_A_TOKEN
         cut = [prompt + printable(text[:limit]) for text in texts]
         return [encoding.ids for encoding in model.tokenizer.encode_batch_fast(cut)]
@@ -183,7 +175,7 @@ class OnnxEmbedder:
                 f"onnxruntime failed on {len(batch)} texts of {width} tokens with the model in {self._folder}: {error}",
                 hint="Try again; if it fails again, the file does not fit this runtime.",
             ) from error
-        vectors = _pool(output, mask, self._card().pooling)
+        vectors = _pool(output, mask, self._card.pooling)
         if vectors.shape[1] != self.dimension or not np.isfinite(vectors).all():
             raise ModelError(
                 f"The model in {self._folder} gave {vectors.shape}, not finite rows of {self.dimension}.",
@@ -232,7 +224,7 @@ def _load(folder: Path, card: _Card) -> _Loaded:
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     # One thread a batch, batches side by side: on two busy cores two threads in one batch of 512 tokens gave no more
-    # tokens a second than one thread (5 600, 5 900). Spinning threads halve the speed (notes/models §0.5).
+    # tokens a second than one thread (5 600, 5 900). Spinning threads halve the speed.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -300,7 +292,7 @@ def _own_card(manifest: dict[str, object]) -> _Card:
     hashes = manifest["sha256"]
     if not isinstance(hashes, dict):
         raise TypeError("sha256")
-    digest = str(hashes["model.onnx"])[:12]
+    digest = str(hashes["model.onnx"])[:DIGITS]
     return _Card(
         name=f"{manifest['name']}:{manifest['quantisation']}:onnx:{digest}",
         dimension=int(str(manifest["dimension"])),
@@ -316,24 +308,24 @@ def _foreign_card(folder: Path) -> _Card:
     sentence = _optional_json(folder / "sentence_bert_config.json")
     pooling = _optional_json(folder / "1_Pooling" / "config.json")
     prompts = _optional_json(folder / "config_sentence_transformers.json").get("prompts")
+    prompts = prompts if isinstance(prompts, dict) else {}
+    weights = _weights_file(folder)
     longest = int(config.get("max_position_embeddings", 512))
     # RoBERTa's positions start after the padding's: the table has two more than texts may have tokens.
     longest -= 2 if str(config.get("model_type", "")).endswith("roberta") else 0
     return _Card(
-        name=f"{folder.name}:onnx:{_digest(_weights_file(folder))[:12]}",
+        name=f"{folder.name}:onnx:{fingerprint([weights, *sorted(weights.parent.glob(f'{weights.name}?data*'))])}",
         dimension=int(config["hidden_size"]),
         max_tokens=min(longest, int(str(sentence.get("max_seq_length") or longest))),
         latin_only=int(config.get("vocab_size", 0)) < MANY_SCRIPTS,
         fused=False,
         sha256={},
         pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
-        prompts=_prompts(prompts if isinstance(prompts, dict) else {}),
+        prompts={
+            "query": str(prompts.get("query") or ""),
+            "passage": str(prompts.get("passage") or prompts.get("document") or ""),
+        },
     )
-
-
-def _prompts(prompts: dict[str, object]) -> tuple[tuple[TextKind, str], ...]:
-    passage = prompts.get("passage") or prompts.get("document") or ""
-    return ("query", str(prompts.get("query") or "")), ("passage", str(passage))
 
 
 def _optional_json(path: Path) -> dict[str, object]:
@@ -341,22 +333,3 @@ def _optional_json(path: Path) -> dict[str, object]:
         return {}
     found = json.loads(_read(path))
     return found if isinstance(found, dict) else {}
-
-
-def _digest(path: Path) -> str:
-    """Return the sha256 of the weights, the second file of a large model included."""
-    digest = hashlib.sha256()
-    for part in (
-        path,
-        *sorted(path.parent.glob(f"{path.name}_data*")),
-        *sorted(path.parent.glob(f"{path.name}.data*")),
-    ):
-        try:
-            with part.open("rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
-        except OSError as error:
-            raise ModelError(
-                f"Cannot read {part}, a file of the embedding model: {error.strerror}.", hint=_HINT
-            ) from error
-    return digest.hexdigest()

@@ -1,8 +1,7 @@
 """Serving over stdio and Streamable HTTP without a stray byte on stdout.
 
 File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr, and both Python's and C's
-buffers are flushed before the wire is given back; at the end they are dropped (notes/mcp §4.1). Not for: what is
-served.
+buffers are flushed before the wire is given back; at the end they are dropped. Not for: what is served.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from errors import UsageError
-from server.log import drop_what_nobody_reads
+from server.process import drop_what_nobody_reads
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def serve_stdio(settings: Settings) -> None:
     """Serve one client until its end of stdin, then leave the process."""
     with _stdout_kept_clean():
         from server.app import build_server  # noqa: PLC0415  heavy imports may print; stdout is diverted here
-        from server.memory import give_back_large_blocks  # noqa: PLC0415  as the line above
+        from server.process import give_back_large_blocks  # noqa: PLC0415  as the line above
 
         server = build_server(settings, own_signals=True)
     drop_what_nobody_reads()
@@ -65,7 +64,7 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
     import uvicorn  # noqa: PLC0415  only this transport needs it
 
     from server.http import build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
-    from server.memory import give_back_large_blocks  # noqa: PLC0415  as the line above
+    from server.process import give_back_large_blocks  # noqa: PLC0415  as the line above
 
     guarded = settings.http_tokens or settings.http_issuer
     if host not in LOOPBACK and not guarded and not open_to_all:

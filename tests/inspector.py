@@ -19,9 +19,9 @@ WITHIN: Final = 90
 PAGE: Final = str(LIBRARY / "ferry-timetable.html")
 QUESTION: Final = "When does the first ferry leave on Sundays?"
 CALLS: Final[dict[str, dict[str, object]]] = {
-    "search_web": {"query": "ferry timetable", "max_results": 3},
-    "fetch_and_prune_html": {"urls": [PAGE], "query": QUESTION, "max_tokens": 400},
-    "extract_relevant": {"request": QUESTION, "sources": [PAGE]},
+    "search_web": {"question": "ferry timetable", "max_results": 3},
+    "fetch_and_prune_html": {"sources": [PAGE], "question": QUESTION, "max_tokens": 400},
+    "extract_relevant": {"question": QUESTION, "sources": [PAGE]},
     "raptor_query": {"question": QUESTION, "sources": [PAGE]},
     "research": {"question": QUESTION, "max_tokens": 600},
 }

@@ -31,8 +31,8 @@ GOOD = "<title>Good</title><h1>Harbour</h1><p>The harbour light was built in 187
 )
 async def test_an_address_that_may_not_be_asked_is_named_and_refused(connect: Connect, url: str, says: str) -> None:
     async with connect() as client:
-        result = await client.call_tool("fetch_and_prune_html", {"urls": [url]})
-        after = await client.call_tool("search_web", {"query": "ferry", "rank": "engine"})
+        result = await client.call_tool("fetch_and_prune_html", {"sources": [url]})
+        after = await client.call_tool("search_web", {"question": "ferry", "rank": "engine"})
     assert result.is_error
     assert says in text_of(result)
     assert "Traceback" not in text_of(result)
@@ -42,9 +42,9 @@ async def test_an_address_that_may_not_be_asked_is_named_and_refused(connect: Co
 async def test_loopback_is_refused_unless_the_setting_allows_it(connect: Connect, site: Site) -> None:
     url = site.put("/good", GOOD)
     async with connect() as client:
-        refused = await client.call_tool("fetch_and_prune_html", {"urls": [url]})
+        refused = await client.call_tool("fetch_and_prune_html", {"sources": [url]})
     async with connect(allow_loopback="true") as client:
-        allowed = await client.call_tool("fetch_and_prune_html", {"urls": [url]})
+        allowed = await client.call_tool("fetch_and_prune_html", {"sources": [url]})
     assert refused.is_error
     assert "/good" not in site.asked[:-1]
     assert "1871" in text_of(allowed)
@@ -53,8 +53,8 @@ async def test_loopback_is_refused_unless_the_setting_allows_it(connect: Connect
 async def test_one_missing_page_among_good_ones_is_said_and_the_rest_is_answered(connect: Connect, site: Site) -> None:
     urls = [site.put("/good", GOOD), site.url("/missing")]
     async with connect(allow_loopback="true") as client:
-        result = await client.call_tool("fetch_and_prune_html", {"urls": urls, "query": "harbour light"})
-        alone = await client.call_tool("fetch_and_prune_html", {"urls": urls[1:]})
+        result = await client.call_tool("fetch_and_prune_html", {"sources": urls, "question": "harbour light"})
+        alone = await client.call_tool("fetch_and_prune_html", {"sources": urls[1:]})
     assert not result.is_error
     assert "1871" in text_of(result)
     assert "404" in text_of(result)
@@ -66,7 +66,7 @@ async def test_a_page_that_never_comes_ends_within_the_time_set_and_is_named(con
     urls = [site.put("/good", GOOD), site.url("/slow")]
     async with connect(allow_loopback="true", seconds="3") as client:
         with anyio.fail_after(8):
-            result = await client.call_tool("fetch_and_prune_html", {"urls": urls, "query": "harbour light"})
+            result = await client.call_tool("fetch_and_prune_html", {"sources": urls, "question": "harbour light"})
     assert "1871" in text_of(result)
     assert "/slow" in text_of(result)
 
@@ -85,7 +85,7 @@ async def test_a_page_that_never_comes_ends_within_the_time_set_and_is_named(con
 async def test_a_source_without_text_says_so(connect: Connect, site: Site, body: bytes, kind: str) -> None:
     url = site.put("/thing", body, kind=kind)
     async with connect(allow_loopback="true") as client:
-        result = await client.call_tool("extract_relevant", {"request": "harbour", "sources": [url]})
+        result = await client.call_tool("extract_relevant", {"question": "harbour", "sources": [url]})
     assert result.is_error
     assert "/thing" in text_of(result)
 
@@ -94,7 +94,7 @@ async def test_a_page_of_thirty_megabytes_is_refused_or_read_in_time(connect: Co
     url = site.put("/huge", "<p>" + "the harbour is deep. " * 1_500_000 + "</p>")
     async with connect(allow_loopback="true") as client:
         with anyio.fail_after(28):
-            result = await client.call_tool("fetch_and_prune_html", {"urls": [url], "query": "harbour"})
+            result = await client.call_tool("fetch_and_prune_html", {"sources": [url], "question": "harbour"})
     assert result.is_error
     assert "over the cap" in text_of(result)
 
@@ -104,7 +104,7 @@ async def test_two_hundred_thousand_nested_tags_are_read_in_seconds(connect: Con
     async with connect(allow_loopback="true") as client:
         with anyio.fail_after(15):
             result = await client.call_tool(
-                "extract_relevant", {"request": "How heavy is the anchor?", "sources": [url]}
+                "extract_relevant", {"question": "How heavy is the anchor?", "sources": [url]}
             )
     assert "312 kilograms" in text_of(result)
 
@@ -113,9 +113,9 @@ async def test_a_cancelled_call_lets_the_connection_go_and_the_next_call_answer(
     good = site.put("/good", GOOD)
     async with connect(allow_loopback="true") as client:
         with anyio.move_on_after(0.5):
-            await client.call_tool("fetch_and_prune_html", {"urls": [site.url("/slow")]})
+            await client.call_tool("fetch_and_prune_html", {"sources": [site.url("/slow")]})
         with anyio.fail_after(5):
-            after = await client.call_tool("fetch_and_prune_html", {"urls": [good]})
+            after = await client.call_tool("fetch_and_prune_html", {"sources": [good]})
     assert "1871" in text_of(after)
 
 
@@ -126,6 +126,6 @@ async def test_a_folder_with_files_that_cannot_be_read_answers_from_the_others(
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 nothing here")
     async with connect(folders=str(tmp_path)) as client:
         result = await client.call_tool("research", {"question": "When was the harbour light built?"})
-        named = await client.call_tool("extract_relevant", {"request": "harbour light", "sources": [str(tmp_path)]})
+        named = await client.call_tool("extract_relevant", {"question": "harbour light", "sources": [str(tmp_path)]})
     assert "1871" in text_of(result)
     assert "broken.pdf" in text_of(named)

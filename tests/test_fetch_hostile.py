@@ -14,8 +14,8 @@ import pytest
 
 from errors import SourceTimeout, SourceTooLarge, SourceUnavailable, SourceUnreadable
 from pipeline.fetch.limits import FetchLimits
-from pipeline.read.shell import NEEDS_BROWSER
-from tests.test_fetch_server import PAGE, Reply, failure_of, open_local, open_site
+from pipeline.html.document import FROM_SCRIPTS, read_document
+from tests.support.web_site import PAGE, Reply, failure_of, open_local, open_site
 
 zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it before Python 3.14")
 
@@ -229,10 +229,9 @@ async def test_a_page_that_only_a_browser_fills_says_so() -> None:
 @pytest.mark.anyio
 async def test_such_a_page_gives_the_text_of_its_json_ld_and_says_from_where() -> None:
     async with open_site({"/p": Reply(body=SHELL % LD)}) as site, open_local(LONG) as fetcher:
-        page = await fetcher.fetch(site.url("/p"))
-    assert "rebuilt in 1287" in page.html
-    assert "<h2>Harbour rebuilt</h2>" in page.html
-    assert NEEDS_BROWSER in page.notes
+        document = read_document(await fetcher.fetch(site.url("/p")))
+    assert document.text.startswith("Harbour rebuilt\nThe harbour of Piran was rebuilt in 1287")
+    assert FROM_SCRIPTS in document.page.notes
 
 
 @pytest.mark.anyio

@@ -15,10 +15,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support import ROOT, text_of
-from tests.test_fetch_documents import make_pdf
-from tests.test_fetch_server import Reply, Site, open_site
+from tests.support.pdf import make_pdf
+from tests.support.web_site import Reply, Site, open_site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 ANSWER_SECONDS = 15.0
 NEXT_SECONDS = 0.5
@@ -127,7 +127,7 @@ def memory(process: int, field: str) -> float:
 
 async def ask(client: Client, site: Site, path: str) -> tuple[str, bool]:
     """Have one page fetched; return what the model reads, and whether it is an error."""
-    result = await client.call_tool("fetch_and_prune_html", {"urls": [site.url(path)], "query": "anchor weighs"})
+    result = await client.call_tool("fetch_and_prune_html", {"sources": [site.url(path)], "question": "anchor weighs"})
     return text_of(result), bool(result.is_error)
 
 
@@ -179,7 +179,7 @@ LOOPBACK = [
 async def test_no_spelling_of_loopback_reaches_it_through_the_server(tmp_path: Path) -> None:
     async with open_site({"/secret": Reply()}) as site, open_server(tmp_path) as (client, _):
         for host in LOOPBACK:
-            result = await client.call_tool("fetch_and_prune_html", {"urls": [site.url("/secret", host=host)]})
+            result = await client.call_tool("fetch_and_prune_html", {"sources": [site.url("/secret", host=host)]})
             assert result.is_error, host
             assert "fetched" in text_of(result), host
     assert site.asked == []

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import NeedsBrowser, SourceUnreadable
-from pipeline.documents import Page
+from pipeline.documents import Document, Page
+from pipeline.html.document import FROM_SCRIPTS, read_document
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.script_data import ScriptData
-from pipeline.read.shell import MAY_NEED_BROWSER, NEEDS_BROWSER
+from pipeline.read.script_data import linked_data, script_texts
+from pipeline.read.shell import MAY_NEED_BROWSER
 
 STORY = "The harbour light of Pell was built in 1871 by Orvane, and it still burns every night of the year."
 MORE = "Ferries to the island leave the north pier at nine every morning, and at noon on Sundays as well."
@@ -19,8 +20,12 @@ STATE = {"buildId": "x9", "props": {"pageProps": {"post": POST}}}
 LINKED = {"headline": "The light of Pell", "articleBody": STORY + MORE}
 
 
-def read(body: str) -> Page:
+def fetched(body: str) -> Page:
     return to_page(Raw(body.encode(), "u", "u", content_type="text/html; charset=utf-8"))
+
+
+def read(body: str) -> Document:
+    return read_document(fetched(body))
 
 
 def shell(inside: str) -> str:
@@ -39,13 +44,37 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_an_empty_page_is_read_from_the_data_that_it_carries(name: str) -> None:
-    page = read(shell(SCRIPTS[name] + "<script src=/app.js></script>"))
-    assert "<h2>The light of Pell</h2>" in page.html
-    assert STORY in page.html
-    assert MORE in page.html
-    assert "the-light" not in page.html
-    assert NEEDS_BROWSER in page.notes
-    assert (page.title, page.language) == ("Pell", "en")
+    document = read(shell(SCRIPTS[name] + "<script src=/app.js></script>"))
+    assert "<h2>The light of Pell</h2>" in document.html
+    assert STORY in document.text
+    assert MORE in document.text
+    assert "the-light" not in document.text
+    assert document.page.notes == (MAY_NEED_BROWSER, FROM_SCRIPTS)
+    assert (document.page.title, document.page.language) == ("Pell", "en")
+
+
+def test_what_a_loading_page_does_show_stays_beside_its_data() -> None:
+    text = read(shell(f"<p>Pell harbour. Loading…</p>{SCRIPTS['__NEXT_DATA__']}")).text
+    assert text.startswith("Pell harbour. Loading…")
+    assert STORY in text
+
+
+def test_a_teaser_is_completed_by_the_data_that_holds_it() -> None:
+    page = f"<h1>The light of Pell</h1><p>{STORY}</p>{SCRIPTS['JSON-LD']}"
+    assert MORE in read(page).text
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_data_of_a_short_page_never_stands_for_what_it_shows(script: str) -> None:
+    fact = "The ferry of Skellmouth costs four pounds on Sundays, and three on every other day of the week."
+    assert read(f"<h1>Ferries</h1><p>{fact}</p>{SCRIPTS[script]}").text == f"Ferries\n{fact}"
+    assert read(f"<p>The boat costs four pounds.</p>{SCRIPTS[script]}").text == "The boat costs four pounds."
+
+
+def test_a_page_that_shows_its_text_only_without_scripts_is_read() -> None:
+    message = "<noscript>You need to enable JavaScript to run this app.</noscript>"
+    document = read(shell(f"{message}<script src=/app.js></script><noscript><p>{STORY}</p><p>{MORE}</p></noscript>"))
+    assert document.text.endswith(f"{STORY}\n{MORE}")
 
 
 @pytest.mark.parametrize(
@@ -60,21 +89,21 @@ def test_an_empty_page_is_read_from_the_data_that_it_carries(name: str) -> None:
 )
 def test_a_shell_without_such_data_says_that_it_needs_a_browser_and_what_it_shows(script: str) -> None:
     with pytest.raises(NeedsBrowser, match=r'needs JavaScript.*it is called "Pell" and shows nothing') as caught:
-        read(shell(script))
+        fetched(shell(script))
     assert "WINNOW_BROWSER" in caught.value.hint
 
 
 def test_a_header_and_a_footer_around_an_empty_place_are_noted() -> None:
     frame = "Home Boats Harbour Contact Imprint Privacy Cookies Newsletter " * 6
-    page = read(shell(f"<footer>{frame}</footer><script src=/app.js></script>"))
+    page = fetched(shell(f"<footer>{frame}</footer><script src=/app.js></script>"))
     assert MAY_NEED_BROWSER in page.notes
-    long = read(shell(f"<main><p>{STORY * 30}</p></main><script src=/app.js></script>"))
+    long = fetched(shell(f"<main><p>{STORY * 30}</p></main><script src=/app.js></script>"))
     assert MAY_NEED_BROWSER not in long.notes
 
 
 def test_a_page_without_scripts_and_text_is_no_matter_for_a_browser() -> None:
     with pytest.raises(SourceUnreadable) as caught:
-        read("<!doctype html><title>x</title><body><div></div></body>")
+        fetched("<!doctype html><title>x</title><body><div></div></body>")
     assert type(caught.value) is SourceUnreadable
 
 
@@ -87,7 +116,6 @@ json_values = st.recursive(
 
 @given(json_values, st.sampled_from(["", "type=application/json", 'type="application/ld+json"']), st.text(max_size=20))
 def test_any_data_in_any_script_is_read_without_a_crash(value: object, kind: str, before: str) -> None:
-    data = ScriptData()
-    data.add(f"<script {kind}>", before + json.dumps(value))
-    data.add("<script>", f"window.x = {json.dumps(value)}{before}")
-    assert isinstance(data.as_html(), str)
+    page = f"<script {kind}>{before}{json.dumps(value)}</script><script>window.x = {json.dumps(value)}{before}</script>"
+    assert all(text for _, text in script_texts(page))
+    assert all(isinstance(item, dict) for item in linked_data(page))

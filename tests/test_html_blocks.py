@@ -245,7 +245,7 @@ def test_a_client_side_page_is_read_from_its_data() -> None:
     state = '{"props":{"page":{"title":"Flood","body":"' + body + '","id":"a-b"}}}'
     html = f'<div id=app></div><script id=__NEXT_DATA__ type="application/json">{state}</script>'
     document = read_document(Page("u", "u", "", html, "text/html"))
-    assert document.blocks[0].text == story.strip()
+    assert [block.text for block in document.blocks] == ["Flood", story.strip(), "Second part of it all."]
     assert document.page.notes
     linked = (
         '<script type="application/ld+json">{"@type":"Article","headline":"H","articleBody":"' + story + '"}</script>'

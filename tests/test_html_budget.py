@@ -9,18 +9,13 @@ from hypothesis import strategies as st
 
 from bench.html_budgets import mutated, nests, one_case
 from bench.html_questions import pages
-from pipeline.documents import Document, Page
-from pipeline.html.document import read_document
 from pipeline.prune.budget import LEAST, UNASKED
 from pipeline.prune.prune import PruneOptions, prune
 from tests.support import Connect, Site, text_of
+from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
 CASES = 120
-
-
-def document(html: str) -> Document:
-    return read_document(Page("http://a/", "http://a/", "", html, "text/html"))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -81,7 +76,7 @@ async def test_without_query_and_budget_the_page_is_read_up_to_a_fixed_length() 
 
 async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(connect: Connect, site: Site) -> None:
     url = site.put("/diary", f"<title>Diary</title><h1>Diary</h1>{FILLER}<p>The zeppelin landed in <b>1931</b>.</p>")
-    arguments = {"urls": [url], "query": "When did the zeppelin land?"}
+    arguments = {"sources": [url], "question": "When did the zeppelin land?"}
     async with connect(allow_loopback="true", embedder="none") as client:
         chosen = await client.call_tool("fetch_and_prune_html", arguments)
         named = await client.call_tool("fetch_and_prune_html", {**arguments, "max_tokens": 150})
@@ -95,7 +90,7 @@ async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(connect: Conne
 
 async def test_the_tool_lists_links_and_cites_each_kept_block_on_request(connect: Connect, site: Site) -> None:
     url = site.put("/p", "<h1>Orvane</h1><p>The keeper wrote <a href='/logs'>the logs</a> in 1871.</p><p>It rains.</p>")
-    arguments = {"urls": [url], "query": "Who wrote the logs?", "format": "markdown"}
+    arguments = {"sources": [url], "question": "Who wrote the logs?", "format": "markdown"}
     async with connect(allow_loopback="true", embedder="none") as client:
         plain = await client.call_tool("fetch_and_prune_html", arguments)
         cited = await client.call_tool("fetch_and_prune_html", {**arguments, "references": True})

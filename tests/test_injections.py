@@ -60,11 +60,11 @@ def put(site: Site, trick: str) -> str:
 async def answers(client: Client, url: str) -> dict[str, str]:
     """What each tool says of a page, by tool; each holds the true sentence."""
     calls: dict[str, dict[str, object]] = {
-        "search_web": {"query": ASKED},
+        "search_web": {"question": ASKED},
         "research": {"question": ASKED},
-        "extract_relevant": {"request": ASKED, "sources": [url], "max_tokens": 2000},
+        "extract_relevant": {"question": ASKED, "sources": [url], "max_tokens": 2000},
         "raptor_query": {"question": ASKED, "sources": [url]},
-        "fetch_and_prune_html": {"urls": [url], "query": ASKED, "format": "text"},
+        "fetch_and_prune_html": {"sources": [url], "question": ASKED, "format": "text"},
     }
     return {name: text_of(await client.call_tool(name, arguments)) for name, arguments in calls.items()}
 
@@ -118,7 +118,7 @@ async def test_a_forged_mark_is_never_the_answers_own(connect: Connect, site: Si
 @pytest.mark.parametrize("tool", ["extract_relevant", "research"])
 async def test_fake_citations_never_reach_the_structured_part(connect: Connect, site: Site, tool: str) -> None:
     url = put(site, "a fake citation")
-    given: dict[str, object] = {"question": ASKED} if tool == "research" else {"request": ASKED, "sources": [url]}
+    given: dict[str, object] = {"question": ASKED} if tool == "research" else {"question": ASKED, "sources": [url]}
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
         result = await client.call_tool(tool, {**given, "max_tokens": 2000})
     assert result.structured_content is not None

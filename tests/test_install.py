@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from cli.checkup import check_wheels
+from cli.doctor import check_wheels
 from tests.support import LIBRARY, ROOT, text_of
+
+pytestmark = pytest.mark.slow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 FILES = {
@@ -80,7 +82,7 @@ async def test_the_entry_starts_a_server_that_answers_from_any_folder(install: R
     entry = read(home / FILES["cursor"])["mcpServers"]["winnow"]
     parameters = StdioServerParameters(command=entry["command"], args=entry["args"], env=entry["env"], cwd=tmp_path)
     async with Client(parameters) as client:
-        result = await client.call_tool("search_web", {"query": "ferry timetable"})
+        result = await client.call_tool("search_web", {"question": "ferry timetable"})
     assert "erry" in text_of(result)
 
 

@@ -12,12 +12,11 @@ import pytest
 from errors import MissingExtra, UsageError
 from models.catalogue import MODELS
 from models.choose import FORMS, Place, choose_embedder, choose_generator, choose_reranker
-from models.embedded.texts import varied_texts
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.pull import Hub
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from train.embedder.texts import varied_texts
 
 ROLES: list[tuple[str, Callable[..., object]]] = [
     ("embedder", choose_embedder),

@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import anyio
 import httpx2
@@ -11,10 +11,10 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from errors import ModelError
-from models.remote.client import Endpoint
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
-from tests.model_server import Remote, Said, model_server
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from pipeline.messages import Said
+from tests.support.model_server import Remote
 
 KEY = "sk-0123456789abcdef"
 SCHEMA: dict[str, object] = {
@@ -23,13 +23,6 @@ SCHEMA: dict[str, object] = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
 
 
 def _vector(text: str) -> list[float]:

@@ -1,7 +1,7 @@
 """What servers tell of themselves, the forms of reranking, and choosing: protocol by protocol, over loopback."""
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import anyio
 import httpx2
@@ -11,17 +11,10 @@ from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
 from models.protocols import abilities_of, chooser
-from models.remote.client import Endpoint
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
-from tests.model_server import Remote, Said, model_server
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from pipeline.messages import Said
+from tests.support.model_server import Remote
 
 
 def _says(answer: object) -> Callable[[dict[str, object]], Response]:
@@ -213,21 +206,6 @@ async def test_options_that_a_chat_cannot_tell_apart_are_refused(
     async with httpx2.AsyncClient() as http:
         with pytest.raises(ModelError, match=fault):
             await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose([Said("user", "?")], options)
-
-
-@pytest.mark.anyio
-async def test_after_a_plain_text_options_of_several_tokens_are_followed_to_their_end(remote: Remote) -> None:
-    follow = {"P": {"re": 0.5, "on": 0.3, "x": 0.2}, "Pre": {"fer": 0.9, "set": 0.1}, "Pon": {"d": 0.4, "y": 0.6}}
-
-    def answer(body: dict[str, object]) -> Response:
-        listed = {token: float(np.log(share)) for token, share in follow[str(body["prompt"])].items()}
-        return JSONResponse({"choices": [{"text": "?", "logprobs": {"top_logprobs": [listed]}}]})
-
-    remote.will("/completions", answer)
-    async with httpx2.AsyncClient() as http:
-        found = await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose("P", ["refer", "reset", "ony"])
-    assert np.allclose(found, np.array([0.45, 0.05, 0.18]) / 0.68)
-    assert len(remote.asked) == 3
 
 
 @pytest.mark.anyio

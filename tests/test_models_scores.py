@@ -15,12 +15,10 @@ from starlette.responses import JSONResponse, Response
 from cache.stores import Stores, open_stores
 from models.fingerprint import WHOLE, fingerprint
 from models.llama.model import LlamaEmbedder, LlamaGenerator
-from models.remote.client import Endpoint
-from models.remote.openai import OpenAIEmbedder
-from models.remote.rerank import OpenAIReranker
-from pipeline.embedding import CachedEmbedder
-from pipeline.scoring import CachedReranker
-from tests.model_server import Remote, model_server
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIReranker
+from pipeline.cached_models import CachedEmbedder, CachedReranker
+from tests.support.model_server import Remote, model_server
 
 
 class FileReranker:

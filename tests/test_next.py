@@ -15,15 +15,15 @@ TIMETABLE = str(LIBRARY / "ferry-timetable.html")
 QUESTION = "When does the first ferry leave on Sundays?"
 FOREIGN = "Which enzyme unwinds the DNA double helix during replication?"
 CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("search_web", {"query": "ferry timetable Sunday", "max_results": 3}, ["fetch_and_prune_html", "search_web"]),
-    ("search_web", {"query": "ferry timetable", "max_tokens": 200}, ["fetch_and_prune_html", "search_web"]),
+    ("search_web", {"question": "ferry timetable Sunday", "max_results": 3}, ["fetch_and_prune_html", "search_web"]),
+    ("search_web", {"question": "ferry timetable", "max_tokens": 200}, ["fetch_and_prune_html", "search_web"]),
     (
         "fetch_and_prune_html",
-        {"urls": [TIMETABLE], "query": "Sunday", "max_tokens": 300},
+        {"sources": [TIMETABLE], "question": "Sunday", "max_tokens": 300},
         ["fetch_and_prune_html", "resources/read"],
     ),
-    ("extract_relevant", {"request": QUESTION, "sources": [TIMETABLE], "max_tokens": 200}, ["extract_relevant"]),
-    ("extract_relevant", {"request": FOREIGN, "sources": [TIMETABLE]}, ["research"]),
+    ("extract_relevant", {"question": QUESTION, "sources": [TIMETABLE], "max_tokens": 200}, ["extract_relevant"]),
+    ("extract_relevant", {"question": FOREIGN, "sources": [TIMETABLE]}, ["research"]),
     ("raptor_query", {"question": QUESTION, "sources": [TIMETABLE]}, ["raptor_query"]),
     ("research", {"question": QUESTION, "max_tokens": 1000}, ["research"]),
     ("research", {"question": FOREIGN, "max_pages": 2}, ["research"]),
@@ -71,18 +71,18 @@ async def test_the_text_names_the_first_of_them_with_its_arguments_on_one_line(
 
 
 async def test_where_a_whole_call_is_too_long_the_text_names_what_changes(connect: Connect) -> None:
-    arguments = {"urls": [TIMETABLE], "query": "Sunday " * 100, "max_tokens": 300}
+    arguments = {"sources": [TIMETABLE], "question": "Sunday " * 100, "max_tokens": 300}
     async with connect() as client:
         result = await client.call_tool("fetch_and_prune_html", arguments)
     first = following(result)[0]
-    assert first["arguments"]["query"] == arguments["query"]
+    assert first["arguments"]["question"] == arguments["question"]
     assert f'Next: the same call with cursor="{first["arguments"]["cursor"]}"' in text_of(result)
 
 
 async def test_where_everything_is_said_nothing_is_named(connect: Connect, site: Site) -> None:
     url = site.put("/short", "<h1>Boats</h1><p>The boat to Pell Island is red and leaves at noon.</p>")
     async with connect(allow_loopback="true") as client:
-        result = await client.call_tool("fetch_and_prune_html", {"urls": [url], "max_tokens": 1000})
+        result = await client.call_tool("fetch_and_prune_html", {"sources": [url], "max_tokens": 1000})
     assert following(result) == []
     assert "Next:" not in text_of(result)
 
@@ -90,8 +90,8 @@ async def test_where_everything_is_said_nothing_is_named(connect: Connect, site:
 @pytest.mark.parametrize(
     ("tool", "asked", "named"),
     [
-        ("fetch_and_prune_html", {"query": "boat"}, "urls"),
-        ("extract_relevant", {"request": "Which colour has the boat to Pell Island?"}, "sources"),
+        ("fetch_and_prune_html", {"question": "boat"}, "sources"),
+        ("extract_relevant", {"question": "Which colour has the boat to Pell Island?"}, "sources"),
         ("raptor_query", {"question": "Which colour has the boat to Pell Island?"}, "sources"),
     ],
 )

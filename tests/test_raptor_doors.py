@@ -19,8 +19,9 @@ from pipeline.raptor.outline import outline
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
-from tests.raptor_pages import Author, chapters, page_of, prose
+from pipeline.raptor.write import write_shown
 from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
+from tests.support.raptor_pages import Author, chapters, page_of, prose
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:

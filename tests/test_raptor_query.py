@@ -30,11 +30,6 @@ FILLER = (
 )
 
 
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder()
-
-
 def page_of(sentences: Sequence[str], name: str) -> Document:
     groups = [sentences[i : i + 4] for i in range(0, len(sentences), 4)]
     body = "".join(f"<p>{html.escape(' '.join(group))}</p>" for group in groups)

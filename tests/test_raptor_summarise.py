@@ -9,7 +9,7 @@ from pipeline.raptor.summarise import Candidate, Writer, extract_summary, suppor
 from pipeline.raptor.tree import Quote
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
-from tests.raptor_pages import Author
+from tests.support.raptor_pages import Author
 
 
 def candidates(*leaves: str) -> tuple[list[Candidate], np.ndarray[tuple[int], np.dtype[np.float64]]]:

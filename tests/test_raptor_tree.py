@@ -10,9 +10,10 @@ import pytest
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from pipeline.cached_models import CachedEmbedder
 from pipeline.documents import Document
 from pipeline.embedding import CachedEmbedder
-from pipeline.raptor.build import build_tree
+from pipeline.raptor.build import BATCH, build_tree
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
@@ -20,12 +21,7 @@ from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
 from pipeline.segment.partition import BATCH
 from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
-from tests.raptor_pages import SUBJECTS, Author, Counting, assert_sound, chapters, page_of, prose, quoted
-
-
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder()
+from tests.support.raptor_pages import SUBJECTS, Author, Counting, assert_sound, chapters, page_of, prose
 
 
 async def built(
@@ -239,7 +235,7 @@ async def test_an_unknown_handle_or_a_torn_tree_is_none(tmp_path: Path) -> None:
     assert find_tree(stores.trees, "winnow://tree/000000000000000000000000") is None
     tree = await built([chapters(3)])
     keep_tree(stores.trees, tree)
-    stores.trees.delete(f"{tree.id}:vectors")
+    stores.trees.set_bytes(f"{tree.id}:vectors", b"", expire=0)
     assert find_tree(stores.trees, tree.id) is None
     stores.close()
 
@@ -323,7 +319,7 @@ async def test_written_summaries_are_checked_and_written_once(tmp_path: Path) ->
     assert {node.unsupported for node in inner if not node.quotes} == {("1873", "Johanna", "Krall")}
     asked = len(author.asked)
     assert asked == sum(node.is_summary for node in tree.nodes)
-    stores.trees.delete(tree.id)
+    stores.trees.set_json(tree.id, None, expire=0)
     await build_tree([chapters(20)], embedder=None, options=options, store=stores.trees, writer=writer)
     assert len(author.asked) == asked
     stores.close()

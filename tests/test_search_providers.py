@@ -20,7 +20,7 @@ from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.chain import Chain
 from pipeline.search.providers.exchange import retry_after
 from pipeline.search.providers.metasearch import Metasearch
-from pipeline.search.providers.wikipedia import Wikipedia
+from pipeline.search.providers.services import Wikipedia
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, text_of
 
@@ -473,11 +473,11 @@ async def test_a_page_found_is_opened_by_its_handle_without_another_request(conn
     rows = [{"title": "Light", "url": page, "content": "A lighthouse.", "engine": "mojeek", "engines": ["mojeek"]}]
     site.put("/search", json.dumps({"results": rows, "unresponsive_engines": []}), kind="application/json")
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
-        found = await client.call_tool("search_web", {"query": "light handle test", "site": "127.0.0.1", "page": 2})
+        found = await client.call_tool("search_web", {"question": "light handle test", "site": "127.0.0.1", "page": 2})
         assert found.structured_content is not None
         (hit,) = found.structured_content["hits"]
         before = len(site.asked)
-        opened = await client.call_tool("fetch_and_prune_html", {"urls": [hit["handle"]], "query": "first lit"})
+        opened = await client.call_tool("fetch_and_prune_html", {"sources": [hit["handle"]], "question": "first lit"})
     assert (hit["url"], hit["language"]) == (page, "en")
     assert hit["engine"].endswith("mojeek")
     assert hit["handle"] in text_of(found)
@@ -490,7 +490,7 @@ async def test_a_page_found_is_opened_by_its_handle_without_another_request(conn
 @pytest.mark.parametrize(("name", "value"), [("after", "2024-02-31"), ("site", "e.org/path"), ("region", "austria")])
 async def test_a_filter_that_cannot_be_is_refused_by_name(connect: Connect, name: str, value: str) -> None:
     async with connect() as client:
-        result = await client.call_tool("search_web", {"query": "x", name: value})
+        result = await client.call_tool("search_web", {"question": "x", name: value})
     assert result.is_error
     assert value in text_of(result) or name in text_of(result)
 

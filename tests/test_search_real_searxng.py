@@ -18,8 +18,10 @@ import pytest
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.providers.searxng import Searxng
-from tests.real_servers import searxng
 from tests.support import ROOT, Connect, text_of
+from tests.support.real_servers import searxng
+
+pytestmark = pytest.mark.slow
 
 PAGE = "<title>Orvane Light</title><h1>Orvane Light</h1><p>The light on Orvane Head was first lit on 4 May 1871.</p>"
 QUESTION = "When was the light on Orvane Head first lit?"
@@ -162,9 +164,9 @@ def test_the_command_line_searches_and_researches_through_it(instance: str, tmp_
 @pytest.mark.anyio
 async def test_the_tools_search_and_answer_through_it(connect: Connect, instance: str, engines: Engines) -> None:
     async with connect(folders=" ", searxng=instance, allow_loopback="true") as client:
-        found = await client.call_tool("search_web", {"query": QUESTION})
+        found = await client.call_tool("search_web", {"question": QUESTION})
         answer = await client.call_tool("research", {"question": QUESTION})
-        failed = await client.call_tool("search_web", {"query": "nothing 429"})
+        failed = await client.call_tool("search_web", {"question": "nothing 429"})
     assert "Orvane Light" in text_of(found)
     assert answer.structured_content is not None
     assert answer.structured_content["answered"]

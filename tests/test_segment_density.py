@@ -20,11 +20,6 @@ CHUNKS = (
 )
 
 
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder()
-
-
 class Writer:
     """Rates by length and writes what it is told to."""
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +19,13 @@ from pipeline.raptor.tree import TreeOptions
 from pipeline.segment.idms import Idms, IdmsOptions
 from pipeline.text.tokens import count_tokens
 from server.settings import read_settings
-from tests.model_server import Remote, model_server
 from tests.support import LIBRARY, Connect, text_of
-from tests.test_segment_remote import listed
+from tests.support.model_server import Remote, listed
 
 pytestmark = pytest.mark.anyio
 REPORT = str(LIBRARY / "orvane-flood-report.html")
 FILLER = "as everybody who lives there will gladly tell you, "
 SUBJECTS = ("harbour", "mill", "chapel", "bakery", "school", "bridge")
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
 
 
 def village(folder: Path) -> str:

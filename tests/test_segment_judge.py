@@ -1,7 +1,6 @@
 """Margins by a generator: a kept prefix, the lean taken off, every rule usable, embeddings where it fails."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from itertools import combinations, pairwise, product
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cache.store import Store
-from errors import ModelError
+from errors import ContextExceeded, ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt
 from pipeline.documents import Sentence
@@ -20,9 +19,10 @@ from pipeline.segment.idms import Idms, IdmsOptions
 from pipeline.segment.judge import ORDERS, Judge, judge_of, split_prompt
 from pipeline.segment.partition import Rule, cut_by_margins
 from tests.support import LIBRARY, Connect, text_of
+from tests.support.doubles import Dead
+from tests.support.marks import needs_llama
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
 TEXTS += [f"Our tax form {verb} the office." for verb in ("reaches", "leaves", "bores")]
 
@@ -104,7 +104,7 @@ class Short(Reader):
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
         """Refuse what is over 600 characters."""
         if len(prefix) + max(map(len, paths)) > 600:
-            raise ModelError("That is too long.", hint="Its context is 100 tokens: shorten the input.")
+            raise ContextExceeded("That is too long.", hint="Shorten it.")
         return await super().score_tree(prefix, paths, among_siblings=among_siblings)
 
 
@@ -151,12 +151,8 @@ async def test_what_was_judged_before_a_failure_is_not_asked_again(tmp_path: Pat
     assert np.array_equal(judged, alone)
 
 
-class Broken(Reader):
+class Broken(Dead, Reader):
     """A model that died."""
-
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
-        """Fail."""
-        raise ModelError("It died of signal 9.", hint="Try again.")
 
 
 async def test_a_model_that_fails_leaves_it_to_the_rest_and_the_reason_is_kept() -> None:

@@ -34,11 +34,6 @@ TOPICS = (
 )
 
 
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder()
-
-
 def sentences(texts: list[str]) -> list[Sentence]:
     return [Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(texts)]
 

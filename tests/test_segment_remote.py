@@ -1,7 +1,6 @@
 """IDMS boundaries by a model behind an OpenAI-compatible server: probabilities from the tokens that it lists."""
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import httpx2
 import pytest
@@ -9,39 +8,19 @@ from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
 from models.protocols import abilities_of
-from models.remote.client import Endpoint
+from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIGenerator
 from pipeline.documents import Sentence
 from pipeline.segment.idms import Idms
 from pipeline.segment.judge import Judge
-from tests.model_server import Remote, model_server
 from tests.support import LIBRARY, Connect, text_of
+from tests.support.model_server import Remote, listed
 
 pytestmark = pytest.mark.anyio
 TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
 TEXTS += [f"Our tax form {verb} the office." for verb in ("reaches", "leaves", "bores")]
 SENTENCES = [Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(TEXTS)]
 Listing = Mapping[str, float]
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
-
-
-def listed(probabilities: Listing) -> Response:
-    """Return an answer of one token with the likeliest ones listed, as OpenAI's API documents it."""
-    rows = sorted(probabilities.items(), key=lambda item: -item[1])
-    top = [{"token": token, "logprob": math.log(value), "bytes": list(token.encode())} for token, value in rows]
-    choice = {
-        "index": 0,
-        "finish_reason": "length",
-        "message": {"role": "assistant", "content": rows[0][0]},
-        "logprobs": {"content": [{**top[0], "top_logprobs": top}]},
-    }
-    return JSONResponse({"object": "chat.completion", "choices": [choice]})
 
 
 def judging(likely: Listing, unlikely: Listing) -> Callable[[dict[str, object]], Response]:

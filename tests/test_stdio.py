@@ -9,27 +9,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support import LIBRARY, ROOT, text_of
-
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}},
-}
-READY: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-EXIT_SECONDS = 3.0
-"""The issue's bar is one second; CI's two cores are shared with other work."""
-
-
-def call(number: int, tool: str, **arguments: object) -> dict[str, object]:
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+from tests.support.marks import needs_llama
+from tests.support.processes import EXIT_SECONDS, HELLO, READY, answer_to, call, line, say
 
 
 def environment(cache: Path, **settings: str) -> dict[str, str]:
@@ -52,37 +39,6 @@ def server(cache: Path, *started: str, **settings: str) -> Iterator[subprocess.P
             yield process
         finally:
             process.kill()
-
-
-def say(process: subprocess.Popen[bytes], *messages: dict[str, object]) -> None:
-    assert process.stdin is not None
-    for message in messages:
-        process.stdin.write(json.dumps(message).encode() + b"\n")
-    process.stdin.flush()
-
-
-def line(process: subprocess.Popen[bytes], seconds: float = 40) -> dict[str, object]:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], seconds)
-    assert ready, "the server said nothing"
-    told = process.stdout.readline()
-    if not told:
-        raise AssertionError(f"the server ended with {process.wait(EXIT_SECONDS)}: {last_words(process)}")
-    answer: dict[str, object] = json.loads(told)
-    return answer
-
-
-def last_words(process: subprocess.Popen[bytes]) -> str:
-    assert process.stderr is not None
-    return process.stderr.read()[-3000:].decode("utf-8", "replace")
-
-
-def answer_to(process: subprocess.Popen[bytes], number: int) -> dict[str, object]:
-    for _ in range(100):
-        message = line(process)
-        if message.get("id") == number:
-            return message
-    raise AssertionError(f"no answer to {number}")
 
 
 def test_every_byte_on_stdout_is_protocol_until_the_process_ends_and_eof_ends_it(cache_folder: Path) -> None:
@@ -115,6 +71,8 @@ def noise():
         time.sleep(0.005)
 threading.Thread(target=noise, daemon=True).start()
 from cli.command import main
+
+pytestmark = pytest.mark.slow
 main(["serve"])
 """
 
@@ -134,7 +92,7 @@ def test_what_libraries_print_while_it_serves_never_reaches_the_wire(cache_folde
         json.loads(left)
 
 
-@pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+@needs_llama
 def test_models_in_processes_of_their_own_leave_the_wire_clean_and_end_with_the_server(
     tmp_path: Path, shared: Path
 ) -> None:
@@ -228,9 +186,9 @@ def test_a_signal_ends_the_server_at_once_even_in_the_middle_of_a_call(
 async def test_the_sdks_client_calls_every_tool_over_stdio(cache_folder: Path, mode: str) -> None:
     page = str(LIBRARY / "ferry-timetable.html")
     calls: dict[str, dict[str, object]] = {
-        "search_web": {"query": "ferry timetable"},
-        "fetch_and_prune_html": {"urls": [page], "query": "Sunday"},
-        "extract_relevant": {"request": "When is the first ferry on Sundays?", "sources": [page]},
+        "search_web": {"question": "ferry timetable"},
+        "fetch_and_prune_html": {"sources": [page], "question": "Sunday"},
+        "extract_relevant": {"question": "When is the first ferry on Sundays?", "sources": [page]},
         "raptor_query": {"question": "When is the first ferry on Sundays?", "sources": [page]},
         "research": {"question": "When is the first ferry on Sundays?"},
     }

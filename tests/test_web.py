@@ -50,7 +50,7 @@ async def test_blocked_engines_are_an_error_with_their_reasons_not_an_empty_answ
     blocked = json.dumps({"query": QUESTION, "results": [], "unresponsive_engines": [["brave", "too many requests"]]})
     site.put("/search", blocked, kind="application/json")
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
-        result = await client.call_tool("search_web", {"query": "lights that are blocked"})
+        result = await client.call_tool("search_web", {"question": "lights that are blocked"})
     assert result.is_error
     assert "too many requests" in text_of(result)
     assert "searxng" in text_of(result)
@@ -60,7 +60,7 @@ async def test_the_users_folders_are_searched_beside_the_web(connect: Connect, s
     page = site.put("/light", LIGHT)
     site.put("/search", hits((page, "A lighthouse.")), kind="application/json")
     async with connect(searxng=site.url(""), allow_loopback="true") as client:
-        result = await client.call_tool("search_web", {"query": "lighthouse lit again lens"})
+        result = await client.call_tool("search_web", {"question": "lighthouse lit again lens"})
     assert result.structured_content is not None
     urls = [hit["url"] for hit in result.structured_content["hits"]]
     assert any(url.startswith("file:") for url in urls)

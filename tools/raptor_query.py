@@ -12,7 +12,6 @@ from pydantic import BaseModel, Field
 from errors import SourceNotFound, UsageError
 from pipeline.documents import Document, Evidence, Failure, Page
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import LINKS_FROM
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
@@ -25,7 +24,19 @@ from pipeline.services import Services
 from pipeline.sources import load_sources
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.work import Report, in_thread
-from tools.context import Next, ToolContext, answer, behind, larger, repeated, reporter, services_of, write_next
+from tools.context import (
+    Next,
+    ToolContext,
+    answer,
+    behind,
+    failures_of,
+    larger,
+    repeated,
+    reporter,
+    services_of,
+    tell_failures,
+    write_next,
+)
 
 TOOL: Final = "raptor_query"
 FETCH_SHARE = 0.5
@@ -113,14 +124,13 @@ async def raptor_query(
         documents,
         max_tokens=sheet.room,
         mark=mark,
-        links=max_tokens >= LINKS_FROM,
     )
     sheet.add(shown.text)
     sheet.release()
-    following = [Next(tool=TOOL, arguments={"sources": [tree.id]}, fill=["question"]), *repeated(ctx, TOOL, failures)]
+    following = [Next(tool=TOOL, arguments={"sources": [tree.id]}), *repeated(TOOL, failures)]
     unshown = len(passages) - kept
-    following.extend(larger(ctx, TOOL, max_tokens) if unshown else [])
-    write_next(sheet, following, ctx)
+    following.extend(larger(TOOL, max_tokens) if unshown else [])
+    write_next(sheet, following, TOOL)
     _add_notes(sheet, tree, unshown, idms, failures)
     data = _data(tree, mode, evidence, shown.labels, failures, following, sheet.tokens)
     return answer(sheet.text, data, pages=behind(evidence, documents.values()))
@@ -132,8 +142,7 @@ def _add_notes(sheet: Sheet, tree: Tree, unshown: int, idms: Idms | None, failur
         sheet.add_cut(f"{unshown} passages did not fit.")
     for line in idms.notes if idms is not None else ():
         sheet.add_cut(one_line(line))
-    for failure in failures[:5]:
-        sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
+    tell_failures(sheet, failures)
 
 
 def _idms(services: Services) -> Idms:
@@ -202,7 +211,7 @@ async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[
         named = Page(source.url, source.url, source.title, "", "", content_hash=source.content_hash)
         page = await in_thread(find_page, services.stores.pages, page_handle(named))
         if page is not None:
-            documents[place] = await services.reader.read(page)
+            documents[place] = await services.documents.read(page)
     return documents
 
 
@@ -233,7 +242,7 @@ def _data(
             )
             for label, one in zip(labels, evidence, strict=True)
         ],
-        failures=[f"{f.source}: {f.reason}" for f in failures],
+        failures=failures_of(failures),
         next=following,
         tokens=tokens,
     )

@@ -7,7 +7,6 @@ different blocks are never glued. Not for: choosing what matters (`prune.py`), c
 
 import re
 from collections.abc import Set
-from functools import lru_cache
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
@@ -118,12 +117,6 @@ class _Tag:
         self.attributes = _ATTRIBUTES.get(name, ())
 
 
-_TAGS: Final[dict[int, _Tag]] = {}
-"""By Lexbor's numbers for the names of HTML; others' numbers are addresses, which mean something in one page only."""
-_NUMBERED: Final = 1000
-"""Bound of those numbers."""
-
-
 def clean(html: str) -> Node:
     """Return the cleaned tree of `html`; the root is always an `html` node, empty where there is nothing to see.
 
@@ -175,6 +168,7 @@ class _Cleaner:
         """Return the tree below `top`; `above` holds, for each element being read, where to go on after it."""
         root = self._begun(top)
         verdicts, ids = self._verdicts, self._ids
+        tags_met: dict[int, _Tag] = {}
         above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
         item, node, pre, behind, steps, made = top.first_child, root, False, "", 0, 0
         while True:
@@ -200,7 +194,9 @@ class _Cleaner:
             steps += 1
             if not steps & 0x3FFF:
                 check_cancelled()
-            tag = _TAGS.get(number) or _tag(current, number)
+            tag = tags_met.get(number)
+            if tag is None:
+                tag = tags_met[number] = _Tag(current.tag or "-")
             kind = tag.kind
             if kind <= _SHUT and self._is_left_out(current, kind, node):
                 continue
@@ -215,6 +211,7 @@ class _Cleaner:
                 if verdict or not _WATCHED.isdisjoint(attributes) or (ids and attributes.get("id") in ids):
                     hides, shade = self._hides(current, attributes, behind, verdict)
                     if hides:
+                        self.hid = True
                         continue
             made += kind == _NODE
             if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES):
@@ -271,17 +268,10 @@ class _Cleaner:
         self._telling = _TELLING_CLASSES | classes
         return root
 
-    def _hides(
+    def _hides(  # noqa: PLR0911  one return a reason
         self, current: LexborNode, attributes: dict[str, str | None], behind: str, verdict: _Verdict
     ) -> tuple[bool, str]:
         """Return whether an element is hidden, and the background behind its text."""
-        hides, behind = self._judge(current, attributes, behind, verdict)
-        self.hid = self.hid or hides
-        return hides, behind
-
-    def _judge(  # noqa: PLR0911  one return a reason
-        self, current: LexborNode, attributes: dict[str, str | None], behind: str, verdict: _Verdict
-    ) -> tuple[bool, str]:
         if verdict == "dropped":
             return True, behind
         if self._show == "all":
@@ -328,8 +318,7 @@ class _Cleaner:
                 verdict = "reader"
             else:
                 verdict = self._styles.judge_names([f".{name}" for name in names])
-        if len(self._verdicts) < MAX_NODES:
-            self._verdicts[classes] = verdict
+        self._verdicts[classes] = verdict
         return verdict
 
     def _make(self, tag: _Tag, attributes: dict[str, str | None]) -> Node:
@@ -367,24 +356,8 @@ class _Cleaner:
         """Whether a class attribute or id names navigation, a banner or the like."""
         known = self._boilerplate.get(label)
         if known is None:
-            known = any(map(_says_furniture, label.lower().split()))
-            if len(self._boilerplate) < MAX_NODES:
-                self._boilerplate[label] = known
+            known = self._boilerplate[label] = says_furniture(label.lower())
         return known
-
-
-@lru_cache(maxsize=20_000)
-def _says_furniture(name: str) -> bool:
-    """Whether one class or id does; pages use the same few names over and over."""
-    return says_furniture(name)
-
-
-def _tag(current: LexborNode, number: int) -> _Tag:
-    """Return what is to be done with an element whose name is met for the first time."""
-    tag = _Tag(current.tag or "-")
-    if number < _NUMBERED:
-        _TAGS[number] = tag
-    return tag
 
 
 def _add_image(node: Node, image: LexborNode) -> None:

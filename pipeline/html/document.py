@@ -3,51 +3,46 @@
 Not for: fetching (`pipeline/fetch`), choosing what to keep (`prune.py`).
 """
 
+import re
 from dataclasses import replace
 from typing import Final
 
-from pipeline.documents import Document, Page
+from pipeline.documents import Block, Document, Page
 from pipeline.html.blocks import content_blocks
-from pipeline.html.clean import clean_parsed
-from pipeline.html.embedded import recover
-from pipeline.html.guard import MOST, bounded, parse
-from pipeline.html.metadata import Metadata, read_metadata
-from pipeline.html.opinion import find_metadata
-from pipeline.html.tree import Node, count_words, to_html
+from pipeline.html.clean import clean, clean_parsed
+from pipeline.html.guard import MAX_TAGS, parse
+from pipeline.html.metadata import Metadata, find_metadata, read_metadata
+from pipeline.html.tree import Node, text_of, to_html
+from pipeline.read.script_data import script_texts
+from pipeline.read.shell import may_stand_for, shows_little
 
-EMPTY_WORDS: Final = 60
-"""Content words below which a page may be waiting for its scripts."""
-GAIN: Final = 3
-"""How many times more words its data must hold to be read instead."""
+FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
+_TAGGED: Final = re.compile(
+    r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b", re.IGNORECASE
+)
 
 
 def read_document(page: Page) -> Document:
     """Return `page` cleaned and cut into content units, its empty metadata filled from what it says of itself.
 
-    A client-side page whose markup holds next to nothing is read from its JSON-LD or framework data, and says so in
-    `page.notes`. Never fails on markup: a page without visible text gives a document without blocks.
+    A client-side page whose markup holds next to nothing is read from its JSON-LD or framework data, too, and says so
+    in `page.notes`. Never fails on markup: a page without visible text gives a document without blocks.
     """
     # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours grows into units.
-    source, is_cut = bounded(page.html)
-    top = parse(source)
+    top = parse(page.html)
     known = None if top is None else read_metadata(page.html, top)
     root = Node("html") if top is None else clean_parsed(top)
     del top
-    # 2. Cut into content units. Next to nothing to see: what would its scripts have drawn?
     text, blocks = content_blocks(root)
-    words = 0
-    for block in blocks:
-        words += count_words(block.text) if block.main else 0
-        if words >= EMPTY_WORDS:
-            break
-    notes: tuple[str, ...] = ()
-    if words < EMPTY_WORDS and (drawn := recover(page.html)) is not None:
-        drawn_text, drawn_blocks = content_blocks(drawn)
-        if count_words(drawn_text) > GAIN * words:
-            root, text, blocks = drawn, drawn_text, drawn_blocks
-            notes = ("the text was read from the page's embedded data, since its markup is empty without scripts",)
-    if is_cut:
-        notes = (*notes, f"the page has more than {MOST:,} tags, and what stands behind them was not read")
+    # 2. Next to nothing to see: what would its scripts have drawn?
+    notes = page.notes
+    drawn = _drawn(page.html, blocks)
+    if drawn is not None:
+        root.children.append(drawn)
+        text, blocks = content_blocks(root)
+        notes = (*notes, FROM_SCRIPTS)
+    if page.html.count("<") > MAX_TAGS:
+        notes = (*notes, f"the page has more than {MAX_TAGS:,} tags, and what stands behind them was not read")
     # 3. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
     if known is not None:
         silent = not (page.published or known.published)
@@ -60,5 +55,33 @@ def read_document(page: Page) -> Document:
             published=page.published or known.published or other.published,
             language=page.language or known.language or other.language,
         )
-    page = replace(page, notes=(*page.notes, *notes))
+    page = replace(page, notes=notes)
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
+
+
+def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
+    """Return the texts in a page's scripts as a body, or None where what the page shows must stand alone."""
+    shown = [block.text for block in blocks if block.main]
+    if not shows_little(shown):
+        return None
+    body = Node("body")
+    for tag, text in script_texts(html):
+        if tag == "noscript" or _TAGGED.search(text):
+            body.children += _fragment(text)
+        else:
+            body.children += [_leaf(tag, line) for line in text.split("\n") if line.strip()]
+    return body if body.children and may_stand_for(html, shown, text_of(body)) else None
+
+
+def _fragment(html: str) -> list[Node]:
+    """Return the body of HTML that came inside something else, as a block of another page."""
+    nodes = [node for node in clean(html).children if isinstance(node, Node) and node.tag == "body"]
+    for node in nodes:
+        node.tag = "div"
+    return nodes
+
+
+def _leaf(tag: str, text: str) -> Node:
+    node = Node(tag)
+    node.children.append(" ".join(text.split()))
+    return node

@@ -1,18 +1,19 @@
 """What a page says of itself: title, author, date, language, from its meta elements, JSON-LD and bylines.
 
-Own code because it reads the tree that cleaning has parsed anyway, at next to no cost; the figures against trafilatura
-on the development pages are in docs/log.md. Not for: the text of the page.
+Own code first: it reads the tree that cleaning has parsed anyway, at next to no cost. trafilatura is asked where that
+finds no date; the figures of both are in docs/log.md. Not for: the text of the page.
 """
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.embedded import Json, read_linked_data
+from pipeline.read.script_data import Json, linked_data
 
 _TITLES: Final = ("og:title", "twitter:title", "dc.title", "parsely-title", "sailthru.title")
 _AUTHORS: Final = (
@@ -56,6 +57,15 @@ _BY: Final = re.compile(r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", r
 _NO_NAME: Final = re.compile(r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE)
 _LONGEST_NAME: Final = 80
 _LONGEST_TITLE: Final = 300
+_LARGEST: Final = 400_000
+"""Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more than its opinion is worth."""
+_YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
+_SHORT_DATE: Final = re.compile(r"\d[./-]\d{1,2}[./-]\d\d(?!\d)")
+"""A page without either has no date to find, and asking takes as long as reading it. Two patterns, each of which begins
+with a digit, so that the text is scanned for digits: as one they take five times as long."""
+_FAILURES: Final = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
+"""What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments such as an svg root."""
+_log: Final = logging.getLogger("winnow.html")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +88,7 @@ def read_metadata(html: str, top: LexborNode) -> Metadata:
         top: Its parsed root (`guard.parse`).
     """
     said = _meta(top)
-    linked = [item for item in read_linked_data(html) if not _is_about_the_site(item)]
+    linked = linked_data(html)
     return Metadata(
         title=_title(top, said, linked),
         author=_author(top, said, linked),
@@ -100,20 +110,7 @@ def _meta(top: LexborNode) -> dict[str, str]:
     return said
 
 
-def _is_about_the_site(item: Mapping[str, Json]) -> bool:
-    kinds = item.get("@type")
-    names = {kinds} if isinstance(kinds, str) else set(map(str, kinds)) if isinstance(kinds, list) else set()
-    return bool(names) and names <= {
-        "Organization",
-        "WebSite",
-        "BreadcrumbList",
-        "Person",
-        "ImageObject",
-        "SiteNavigationElement",
-    }
-
-
-def _first(said: Mapping[str, str], names: tuple[str, ...]) -> str:
+def _first(said: Mapping[str, str], names: Sequence[str]) -> str:
     return next((said[name] for name in names if name in said), "")
 
 
@@ -186,3 +183,26 @@ def _language(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, J
         if len(code) == 2 and code.isalpha() and code.isascii():
             return code
     return ""
+
+
+def find_metadata(html: str, url: str) -> Metadata:
+    """Return the metadata that trafilatura finds; empty where it fails, or the page is undated or over `_LARGEST`."""
+    if len(html) > _LARGEST or not (_YEAR.search(html) or _SHORT_DATE.search(html)):
+        return Metadata()
+    # Half a second of imports that pages which say their own date never need.
+    from trafilatura.metadata import extract_metadata  # noqa: PLC0415
+
+    try:
+        found = extract_metadata(html, default_url=url, extensive=False)
+    except _FAILURES as error:
+        _log.info("trafilatura could not read the metadata of %s: %r", url, error)
+        return Metadata()
+    if found is None:
+        return Metadata()
+    author = str(found.author or "")
+    return Metadata(
+        title=str(found.title or ""),
+        author=author.replace("; ", ", ") if len(author) <= _LONGEST_NAME else "",
+        published=_iso_date(str(found.date or "")),
+        language=str(found.language or "")[:2],
+    )

@@ -60,7 +60,6 @@ def fit_evidence(
     *,
     max_tokens: int,
     mark: str,
-    links: bool,
 ) -> tuple[tuple[Evidence, ...], int, Shown]:
     """Return the evidence that fits `max_tokens` when shown, how many passages it has, and its text.
 
@@ -72,12 +71,11 @@ def fit_evidence(
         documents: As for `to_evidence`.
         max_tokens: Bound on the tokens of the text, kept exactly.
         mark: The answer's own mark for untrusted text.
-        links: Whether the text shows the link of every passage.
     """
     kept = list(passages)
     while True:
         evidence = to_evidence(tree, kept, documents)
-        shown = show_evidence(evidence, mark, links=links)
+        shown = show_evidence(evidence, mark, max_tokens=max_tokens)
         over = shown.tokens - max_tokens
         if over <= 0 or not kept:
             return evidence, len(kept), shown

@@ -1,164 +1,155 @@
-"""The texts in data that a page carries in its scripts: JSON-LD, and the state that a framework draws in the browser.
+"""Text that a page carries beside its markup: JSON-LD, the state that a framework draws in the browser, `noscript`.
 
-Read only where the page shows nothing by itself (`pipeline/read/shell.py`). Not for: running scripts; what is no JSON
-is left alone.
+`linked_data` serves the metadata of every page; `script_texts` is for pages that show nothing by themselves. Nothing
+here takes longer than the page is long. Not for: running scripts; what is no JSON is left alone.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Final
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
 
-from pipeline.read.converted import escape
 from pipeline.work import check_cancelled
 
-_TYPE: Final = re.compile(r"""\btype\s{0,3}=\s{0,3}["']?\s{0,3}([\w.+/-]{1,60})""", re.IGNORECASE)
-_ASSIGNED: Final = re.compile(
-    r"\s{0,200}(?:(?:window|self|globalThis|var|let|const)[\s.]\s{0,5})?[\w$.\[\]\"']{1,80}\s{0,5}=\s{0,5}(JSON\.parse\(\s{0,5})?(?=[{\[\"])"
-)
-"""`window.__INITIAL_STATE__ = {` and its kin, where data stands first in a script."""
-_LD_TEXTS: Final = ("articleBody", "text", "description", "reviewBody", "recipeInstructions", "step", "acceptedAnswer")
-_LD_LISTS: Final = (
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+MAX_SCRIPT: Final = 4_000_000
+"""Characters of a script that are read; JSON of this size takes 50 ms."""
+MAX_VALUES: Final = 20_000
+"""Values of a page's data that are looked at; a shop's state of 2 MB holds about so many."""
+SENTENCE_WORDS: Final = 6
+"""A string of a framework's state with fewer words is a label, a path or a class name."""
+WORTH_LETTERS: Final = 120
+"""Data with less text says what the page is about, not what it says."""
+
+_LINKED_TEXTS: Final = (
+    "articleBody",
+    "text",
+    "description",
+    "abstract",
+    "reviewBody",
     "recipeIngredient",
     "recipeInstructions",
     "step",
     "mainEntity",
-    "@graph",
+    "acceptedAnswer",
     "itemListElement",
     "review",
 )
 _NAMES: Final = ("headline", "name", "title")
-_LD_MAX: Final = 400
-_STATE_MAX: Final = 20_000
-"""Values looked at in one script; a shop's state of 2 MB holds about so many."""
-_TEXTS_MAX: Final = 1000
-_LONGEST: Final = 5_000_000
-"""Characters of a script that are read; JSON of this size takes 50 ms."""
-_SCRIPTS: Final = 20
-_WORTH_LETTERS: Final = 120
-"""Data with less text than this says what the page is about, not what it says."""
-_SENTENCE_WORDS: Final = 6
-"""A string with fewer words is a label, a path or a class name; counted in letters where words are not divided."""
-_SENTENCE_LETTERS: Final = 12
-_LETTER_SHARE: Final = 0.6
-_MARKUP: Final = re.compile(
-    r"<(?:p|div|h[1-6]|ul|ol|li|table|br|strong|em|a|span|section)\b[^<>]{0,2000}>", re.IGNORECASE
+_ABOUT_THE_SITE: Final = frozenset(
+    ["BreadcrumbList", "ImageObject", "Organization", "Person", "SiteNavigationElement", "WebSite"]
 )
+_MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
+_ASSIGNED: Final = re.compile(
+    r"\s{0,200}(?:(?:window|self|globalThis|var|let|const)[\s.]\s{0,5})?[\w$.\[\]\"']{1,80}\s{0,5}=\s{0,5}(JSON\.parse\(\s{0,5})?(?=[{\[\"])"
+)
+"""`window.__INITIAL_STATE__ = {` and its kin, where data stands first in a script."""
 
 
-@dataclass(slots=True)
-class ScriptData:
-    """Collects what a page's scripts carry."""
-
-    linked: list[str] = field(default_factory=list)
-    """JSON-LD."""
-    state: list[str] = field(default_factory=list)
-    """JSON, or a script that assigns it."""
-
-    def add(self, tag: str, script: str) -> None:
-        """Take one script, if it can be data; `tag` is its opening tag."""
-        said = _TYPE.search(tag)
-        kind = said.group(1).lower() if said else ""
-        if len(script) > _LONGEST:
-            return
-        if kind == "application/ld+json" and len(self.linked) < _SCRIPTS:
-            self.linked.append(script)
-        elif len(self.state) < _SCRIPTS and (
-            kind.endswith("json") or (kind in {"", "text/javascript", "module"} and _ASSIGNED.match(script))
-        ):
-            self.state.append(script)
-
-    def as_html(self) -> str:
-        """Return the texts as HTML, JSON-LD before all else; empty when they are too few to stand for the page."""
-        return _written(self.linked, _ld_texts) or _written(self.state, _state_texts)
+def linked_data(html: str) -> list[dict[str, Json]]:
+    """Return the JSON-LD objects of a page, graphs opened, in order; without broken ones and those about its site."""
+    found: list[dict[str, Json]] = []
+    for tag, script in _elements(html, "script"):
+        waiting = deque([_value(script)] if "application/ld+json" in tag else [])
+        while waiting and len(found) < MAX_VALUES:
+            item = waiting.popleft()
+            if isinstance(item, list):
+                waiting.extend(item)
+            elif isinstance(item, dict):
+                found.append(item)
+                waiting.append(item.get("@graph"))
+    return [item for item in found if not _is_about_the_site(item)]
 
 
-def _written(scripts: list[str], texts: Callable[[object], Iterator[tuple[str, str]]]) -> str:
-    parts: dict[str, None] = {}
-    letters = 0
-    for script in scripts:
+def script_texts(html: str) -> list[tuple[str, str]]:
+    """Return tag and text of what a page's data says, in reading order.
+
+    From the first of JSON-LD, state (`h2` and `p`; a text may be HTML) and `noscript` (HTML) that holds more than
+    names; empty where none does.
+    """
+    state: list[Json] = [_value(script) for tag, script in _elements(html, "script") if "ld+json" not in tag]
+    for texts in (
+        _texts([*linked_data(html)], _LINKED_TEXTS),
+        _texts(state),
+        (("noscript", inner) for _, inner in _elements(html, "noscript")),
+    ):
         check_cancelled()
-        for tag, text in texts(_value(script)):
-            from pipeline.read.fragment import fragment_to_html  # noqa: PLC0415  lxml, which other pages do without
-
-            part = fragment_to_html(text) if tag == "p" and _MARKUP.search(text) else f"<{tag}>{escape(text)}</{tag}>"
-            if part not in parts and len(parts) < _TEXTS_MAX:
-                parts[part] = None
-                letters += len(text)
-    return "\n".join(parts) if letters >= _WORTH_LETTERS else ""
+        found = list(dict.fromkeys(texts))
+        if sum(letters_in(_MARKUP.sub(" ", text)) for _, text in found) >= WORTH_LETTERS:
+            return found
+    return []
 
 
-def _value(script: str) -> object:
+def letters_in(text: str) -> int:
+    """Return how many letters and digits a text holds."""
+    return sum(map(str.isalnum, text))
+
+
+def _elements(html: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield opening tag and content of a page's elements that hold raw text."""
+    position = 0
+    while (start := html.find(f"<{name}", position)) >= 0:
+        begin = html.find(">", start) + 1
+        end = html.find(f"</{name}", begin)
+        if not begin or end < 0:
+            return
+        if end - begin <= MAX_SCRIPT:
+            yield html[start:begin], html[begin:end]
+        position = end
+
+
+def _is_about_the_site(item: dict[str, Json]) -> bool:
+    kinds = item.get("@type")
+    names = {kinds} if isinstance(kinds, str) else set(map(str, kinds)) if isinstance(kinds, list) else set()
+    return bool(names) and names <= _ABOUT_THE_SITE
+
+
+def _value(script: str) -> Json:
     """Return the JSON that a script is or assigns, None when it is neither."""
-    source = script.strip().removeprefix("<!--").removeprefix("//<![CDATA[").removesuffix("-->").removesuffix("//]]>")
+    source = script.strip().removeprefix("<!--").removeprefix("//<![CDATA[").lstrip()
     assigned = _ASSIGNED.match(source) if source[:1] not in "{[" else None
+    if assigned is None and source[:1] not in {"{", "["}:
+        return None
     try:
-        value: object = json.JSONDecoder(strict=False).raw_decode(source.lstrip(), 0)[0] if assigned is None else None
-        if assigned is not None:
-            value = json.JSONDecoder(strict=False).raw_decode(source, assigned.end())[0]
-            if assigned.group(1) and isinstance(value, str):
-                value = json.loads(value, strict=False)
+        value: Json = json.JSONDecoder(strict=False).raw_decode(source, assigned.end() if assigned else 0)[0]
+        if assigned and assigned[1] and isinstance(value, str):
+            value = json.loads(value, strict=False)
     except (ValueError, RecursionError):
         return None
     return value
 
 
-def _ld_texts(value: object) -> Iterator[tuple[str, str]]:
-    """Yield tag and text of names and texts in reading order; bounded, without recursion."""
-    waiting: list[object] = [value]
-    for _ in range(_LD_MAX):
+def _texts(data: list[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield tag and text of names and of what they name, without recursion.
+
+    With `keys`, of the values below them; without, of all strings that read like sentences.
+    """
+    waiting: list[Json] = data[::-1]
+    for _ in range(MAX_VALUES):
         if not waiting:
             return
         item = waiting.pop()
         if isinstance(item, str):
-            if item.strip():
+            if item.strip() and (keys or _reads_like_text(item)):
                 yield "p", item.strip()
         elif isinstance(item, list):
-            waiting.extend(reversed(item[:_LD_MAX]))
+            waiting.extend(reversed(item))
         elif isinstance(item, dict):
-            name = _name(item)
-            if name:
-                yield "h2", name
-            inner = [item[key] for key in (*_LD_TEXTS, *_LD_LISTS) if key in item and item[key] != name]
-            seen: list[object] = []
-            for part in inner:
-                if part not in seen:
-                    seen.append(part)
-            waiting.extend(reversed(seen))
-
-
-def _state_texts(value: object) -> Iterator[tuple[str, str]]:
-    """Yield tag and text of strings that read like sentences, each after the name of what it belongs to."""
-    waiting: list[object] = [value]
-    for _ in range(_STATE_MAX):
-        if not waiting:
-            return
-        item = waiting.pop()
-        if isinstance(item, str):
-            if _reads_like_text(item):
-                yield "p", item.strip()
-        elif isinstance(item, list):
-            waiting.extend(reversed(item[:_STATE_MAX]))
-        elif isinstance(item, dict):
-            name = _name(item)
-            if name and any(
-                isinstance(inner, str) and inner != name and _reads_like_text(inner) for inner in item.values()
-            ):
-                yield "h2", name
-            waiting.extend(reversed([inner for inner in item.values() if inner != name]))
-
-
-def _name(item: dict[object, object]) -> str:
-    found = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), "")
-    return " ".join(str(found).split())[:300]
+            name = next((value for key in _NAMES if isinstance(value := item.get(key), str)), "")
+            inner = [value for key in keys or item if (value := item.get(key)) and value != name]
+            if name.strip() and (keys or any(isinstance(value, str) and _reads_like_text(value) for value in inner)):
+                yield "h2", " ".join(name.split())
+            waiting.extend(reversed(inner))
 
 
 def _reads_like_text(text: str) -> bool:
-    start = text[:400]
+    """Whether the beginning of a string is words; letters are counted where a script does not divide words."""
+    start = text[:400].strip()
     letters = sum(map(str.isalpha, start))
-    if letters < _LETTER_SHARE * len(start.strip()) or "://" in start[:12]:
+    if 2 * letters < len(start) or "://" in start[:12]:
         return False
-    if len(text.split(maxsplit=_SENTENCE_WORDS)) >= _SENTENCE_WORDS:
+    if len(text.split(maxsplit=SENTENCE_WORDS)) >= SENTENCE_WORDS:
         return True
-    return letters >= _SENTENCE_LETTERS and not start.isascii() and start.count(" ") * 20 < len(start)
+    return letters >= 2 * SENTENCE_WORDS and not start.isascii() and start.count(" ") * 20 < len(start)

@@ -1,21 +1,21 @@
 """Pages that hold no text of their own: empty ones, and shells that a browser fills by running scripts.
 
-A shell often carries its text as JSON-LD for search engines; that is used where it is there, and said. Also what a page
-says about itself in `<title>` and `<html lang>`. One linear scan over the tags, no tree: parsing is quadratic in depth
-(200,000 nested `div` take Lexbor minutes), and most pages show enough text right after their head. Not for: running
-scripts, or what is main text (`pipeline/html`).
+A shell often carries its text in its scripts; `may_stand_for` says when that is read (by `pipeline/html/document.py`).
+Also what a page says about itself in `<title>` and `<html lang>`. One linear scan over the tags, no tree: parsing is
+quadratic in depth (200,000 nested `div` take Lexbor minutes), and most pages show enough text right after their head.
+Not for: running scripts, or what is main text (`pipeline/html`).
 """
 
 import html as entities
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pipeline.read.converted import Unreadable, whole_page
-from pipeline.read.script_data import ScriptData
+from pipeline.read.converted import Converted, Unreadable
+from pipeline.read.script_data import letters_in, script_texts
 from pipeline.work import check_cancelled
 
-NEEDS_BROWSER: Final = "the page is built by scripts in a browser; its text was taken from its JSON-LD or script data"
 MAY_NEED_BROWSER: Final = "the page shows little text; a browser that runs its scripts may show more"
 _FEW_LETTERS: Final = 200
 """Visible letters below which a page with scripts may be a shell."""
@@ -37,27 +37,18 @@ _SILENT: Final = {"script", "style", "template", "noscript", "svg", "iframe", "o
 _CLOSING: Final = {name: re.compile(rf"</{name}\b", re.IGNORECASE) for name in _SILENT}
 _LANG: Final = re.compile(r"""\b(?:xml:)?lang\s{0,3}=\s{0,3}["']?\s{0,3}([A-Za-z]{2})(?![A-Za-z])""", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:-]{0,40}")
-_TAG_LOOK: Final = 2000
-"""Characters of a tag in which its attributes are looked for."""
 
 
 class NeedsScripts(Unreadable):
     """There is no text to read before scripts have run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What a look at an HTML page found."""
+def look_at(html: str, *, rendered: bool = False) -> Converted:
+    """Return an HTML page with its title and language, and a note where it may be a shell.
 
-    html: str
-    """The page, or what JSON-LD gave instead."""
-    title: str = ""
-    language: str = ""
-    notes: tuple[str, ...] = ()
-
-
-def look_at(html: str) -> Looked:
-    """Return an HTML page with its title and language, or its JSON-LD where the page itself is a shell.
+    Args:
+        html: The page.
+        rendered: Whether its scripts have run in a browser, so that there is nothing to be had beyond what it shows.
 
     Raises:
         NeedsScripts: It is empty until its scripts run, and carries no data that could stand for it.
@@ -65,32 +56,37 @@ def look_at(html: str) -> Looked:
     """
     scan = _Scan(html)
     scan.run()
-    shell = scan.letters < _FEW_LETTERS and scan.has_scripts and (scan.is_shell_form or scan.letters == 0)
-    if scan.letters > 0 and not shell:
-        notes = (MAY_NEED_BROWSER,) if scan.has_empty_root() else ()
-        return Looked(html, scan.title, scan.language, notes)
-    recovered = scan.data.as_html()
-    if recovered:
-        page = whole_page(recovered, title=scan.title, language=scan.language)
-        return Looked(page, scan.title, scan.language, (NEEDS_BROWSER,))
-    if shell and scan.letters >= _NO_LETTERS:
-        return Looked(html, scan.title, scan.language, (MAY_NEED_BROWSER,))
-    if shell:
+    if rendered and scan.letters == 0:
+        raise Unreadable("it shows no text even after its scripts have run in a browser")
+    if scan.letters == 0 and not scan.has_scripts:
+        raise Unreadable("it is a page without visible text")
+    is_shell = not rendered and scan.is_shell()
+    if is_shell and scan.letters < _NO_LETTERS and not script_texts(html):
         raise NeedsScripts(f"it is an empty page that scripts fill in a browser (needs JavaScript); {scan.found()}")
-    raise Unreadable("it is a page without visible text")
+    notes = (MAY_NEED_BROWSER,) if is_shell or (not rendered and scan.has_empty_root()) else ()
+    return Converted(html, scan.title, scan.language, notes=notes)
 
 
-def look_at_rendered(html: str) -> Looked:
-    """Return a page as a browser left it, with its title and language.
+def shows_little(shown: Sequence[str]) -> bool:
+    """Return whether texts that a page shows are so few that its scripts may hold its text."""
+    return sum(map(letters_in, shown)) < _FEW_LETTERS
 
-    Raises:
-        Unreadable: There is no visible text, even now.
+
+def may_stand_for(html: str, shown: Sequence[str], drawn: str) -> bool:
+    """Return whether text in a page's scripts may be read as the page's: no reader of the page is sure to see it.
+
+    Args:
+        html: The page.
+        shown: The texts that it shows, its navigation left out, each with single blanks.
+        drawn: The text in its scripts, with single blanks.
     """
+    if not shows_little(shown):
+        return False
+    if all(text in drawn for text in shown):
+        return True
     scan = _Scan(html)
     scan.run()
-    if scan.letters == 0:
-        raise Unreadable("it shows no text even after its scripts have run in a browser")
-    return Looked(html, scan.title, scan.language)
+    return sum(map(letters_in, shown)) < _NO_LETTERS and scan.is_shell()
 
 
 @dataclass(slots=True)
@@ -106,7 +102,6 @@ class _Scan:
     has_scripts: bool = False
     is_shell_form: bool = False
     """A root element that scripts fill, or a `noscript` that asks for JavaScript."""
-    data: ScriptData = field(default_factory=ScriptData)
     _unclosed: set[str] = field(default_factory=set)
 
     def run(self) -> None:
@@ -128,6 +123,10 @@ class _Scan:
                 return
             at = self._enter(start, end)
 
+    def is_shell(self) -> bool:
+        """Return whether scripts are likely to fill the page."""
+        return self.letters < _FEW_LETTERS and self.has_scripts and (self.is_shell_form or self.letters == 0)
+
     def found(self) -> str:
         """Return what the page does show, in words."""
         named = f'it is called "{self.title[:80]}"' if self.title else "it has no title"
@@ -143,9 +142,7 @@ class _Scan:
 
     def _count(self, start: int, end: int) -> None:
         for position in range(start, end, 500):
-            piece = self.html[position : min(end, position + 500)]
-            if not piece.isspace():
-                self.letters += sum(map(str.isalnum, piece))
+            self.letters += letters_in(self.html[position : min(end, position + 500)])
             if self.letters >= self.enough:
                 return
 
@@ -155,7 +152,7 @@ class _Scan:
         if name_match is None:
             return end + 1
         name = name_match.group().lower()
-        tag = self.html[start : min(end + 1, start + _TAG_LOOK)]
+        tag = self.html[start : min(end + 1, start + 2000)]
         if name == "html" and not self.language:
             lang = _LANG.search(tag)
             self.language = lang.group(1).lower() if lang else ""
@@ -167,14 +164,13 @@ class _Scan:
         if closing is None:
             self._unclosed.add(name)  # so that a page of unclosed tags is still read once only
             return len(self.html) if name in {"script", "style"} else end + 1
-        self._silent(name, tag, end + 1, closing.start())
+        self._silent(name, end + 1, closing.start())
         return closing.start()
 
-    def _silent(self, name: str, tag: str, start: int, end: int) -> None:
+    def _silent(self, name: str, start: int, end: int) -> None:
         if name == "title" and not self.title:
             self.title = " ".join(entities.unescape(self.html[start : min(end, start + 1000)]).split())
         elif name == "noscript":
             self.is_shell_form = self.is_shell_form or "javascript" in self.html[start : min(end, start + 5000)].lower()
         elif name == "script":
             self.has_scripts = True
-            self.data.add(tag, self.html[start:end])

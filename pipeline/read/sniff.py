@@ -1,10 +1,11 @@
 """What a body is: its media type from the first bytes, the `Content-Type` header and the name, in that order.
 
-Binary data never passes as text, whatever the header says (peers hand images to the model as 100,000 tokens of noise,
-notes/peers.md §3). Not for: the encoding of text (`pipeline/read/charset.py`).
+Binary data never passes as text, whatever the header says: an image would be 100,000 tokens of noise. Not for: the
+encoding of text (`pipeline/read/charset.py`).
 """
 
 import io
+import posixpath
 import re
 import zipfile
 from typing import Final
@@ -71,18 +72,10 @@ _KNOWN: Final = {
     **dict.fromkeys((JSON_LINES, "application/jsonl", "application/json-seq"), JSON_LINES),
     **dict.fromkeys((MARKDOWN, "text/x-markdown"), MARKDOWN),
     **dict.fromkeys((CSV, "text/tab-separated-values"), CSV),
-    **dict.fromkeys(
-        ("application/javascript", "application/x-javascript", "application/x-sh", "application/sql"), PLAIN
-    ),
-    **dict.fromkeys(("application/x-yaml", "application/yaml", "application/toml", "application/x-tex"), PLAIN),
-    **dict.fromkeys(("message/rfc822", PLAIN), PLAIN),
+    **dict.fromkeys(("application/javascript", "application/x-javascript", "application/x-sh"), PLAIN),
+    **dict.fromkeys(("application/x-yaml", "application/yaml", "application/toml", "application/sql"), PLAIN),
+    **dict.fromkeys(("application/x-tex", "message/rfc822", PLAIN), PLAIN),
 }
-_START: Final = 1024
-
-
-def declared_type(content_type: str) -> str:
-    """Return the media type of a `Content-Type` header, in lower case, without parameters."""
-    return content_type.split(";", 1)[0].strip().lower()
 
 
 def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
@@ -93,12 +86,12 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
         content_type: The header, empty when there is none.
         name: File name or URL path; only its ending is read.
     """
-    start = body[:_START]
-    said = declared_type(content_type)
+    start = body[:1024]
+    said = content_type.partition(";")[0].strip().lower()
     binary = _binary_type(body, start, said)
     if binary:
         return binary
-    by_name = _BY_NAME.get(_ending(name), "")
+    by_name = _BY_NAME.get(posixpath.splitext(name)[1].lower(), "")
     if said in _UNSAID:
         said = by_name if by_name and by_name not in {PDF, DOCX} else _guessed(start)
     return _text_type(said, by_name, start)
@@ -107,11 +100,6 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
 def holds_text(kind: str) -> bool:
     """Return whether a media type from `media_type` is one that becomes HTML."""
     return kind in {HTML, PDF, DOCX, MARKDOWN, JSON, JSON_LINES, FEED, XML, CSV, PLAIN}
-
-
-def _ending(name: str) -> str:
-    last = name.rsplit("/", 1)[-1].lower()
-    return "." + last.rsplit(".", 1)[1] if "." in last else ""
 
 
 def _binary_type(body: bytes, start: bytes, said: str) -> str:
@@ -137,13 +125,9 @@ def _signed_type(body: bytes, start: bytes) -> str:
         return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(start[8:12], "video/x-msvideo")
     if start[4:8] == b"ftyp":
         return "video/mp4"
-    return next(
-        (kind for magic, kind in _MAGIC if start.startswith(magic) and not (len(magic) < 4 and _is_words(start))), ""
-    )
-
-
-def _is_words(start: bytes) -> bool:
-    return all(byte > 31 or byte in b"\t\n\f\r" for byte in start)
+    words = all(byte > 31 or byte in b"\t\n\f\r" for byte in start)
+    # Text may begin with the letters of a short signature.
+    return next((kind for magic, kind in _MAGIC if start.startswith(magic) and not (words and len(magic) < 4)), "")
 
 
 def _zip_type(body: bytes) -> str:

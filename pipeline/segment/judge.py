@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cache.store import Store
-from errors import ModelError
+from errors import ContextExceeded, ModelError
 from models.protocols import Generator, chooser, tree_scorer
-from pipeline.messages import KEPT_SECONDS, Said, over_context
+from pipeline.messages import KEPT_SECONDS, Said
 from pipeline.segment.partition import sentence_costs
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_tokens
@@ -93,11 +93,11 @@ class Judge:
             asked = [(at, order) for at in range(gap, end) for order in ORDERS[: 1 + (at in both)]]
             try:
                 answers = await self._answers(*stretch_prompts(texts, start, asked))
-            except ModelError as error:
+            except ContextExceeded:
                 # The model's tokenizer splits finer than ours: fewer gaps at once, then a smaller window.
-                if over_context(error) and end - gap > 1:
+                if end - gap > 1:
                     self._together //= 2
-                elif over_context(error) and gap > start:
+                elif gap > start:
                     self._window //= 2
                 else:
                     raise

@@ -10,8 +10,8 @@ A file is named by its ISO 639-1 code and has sections:
     today, right now
 
 Entries stand between commas or ends of lines and may be phrases; all are lower case where the text that they are looked
-for in is lowered. What one entry says of another stands behind a colon (`lightest: weight mass`) for its user to part. Every
-section is optional: a rule that asks for one that a file lacks finds no words there.
+for in is lowered. What an entry says of another word stands behind a colon (`lightest: weight mass`), for its user
+to part. Every section is optional: a rule that asks for one that a file lacks finds no words there.
 
 To add a language, write its file; nothing is registered. `[stop]` (function words only, never a noun) already gives it
 index terms, recognition by `guess_language` and names at the beginning of sentences; then `[abbreviations]` (before a
@@ -30,9 +30,10 @@ from pathlib import Path
 from typing import Final
 
 _FOLDER: Final = Path(__file__).with_name("words")
+_UNPARTED: Final = re.compile("[\u3040-\ud7ff]")
+"""Scripts that write words without blanks between them, or with endings that hang on them."""
 
 
-@cache
 def words(section: str, language: str = "") -> frozenset[str]:
     """Return the entries of `section` for `language`, without one those of all languages; empty where there are none.
 
@@ -40,9 +41,9 @@ def words(section: str, language: str = "") -> frozenset[str]:
         section: Its name without brackets.
         language: ISO 639-1 code.
     """
-    if language:
-        return _sections(language).get(section, frozenset()) if language in languages() else frozenset()
-    return frozenset().union(*(_sections(code).get(section, frozenset()) for code in languages()))
+    if not language:
+        return frozenset().union(*(words(section, code) for code in languages()))
+    return _sections(language).get(section, frozenset()) if language in languages() else frozenset()
 
 
 @cache
@@ -54,10 +55,17 @@ def languages() -> tuple[str, ...]:
 def any_of(entries: Iterable[str]) -> str:
     """Return a regular expression for any of `entries`, the longest first; one that never matches for none.
 
-    A phrase's blanks match any white space. Wrap it as the text asks: in `(?<!\\w)(?:…)(?!\\w)` for whole words.
+    A phrase's blanks match any white space.
     """
     ordered = sorted(entries, key=lambda entry: (-len(entry), entry))
     return "|".join(re.escape(entry).replace(r"\ ", r"\s+") for entry in ordered) or r"(?!)"
+
+
+def whole_words(entries: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that finds any of `entries` as whole words; Chinese, Japanese and Korean ones anywhere."""
+    entries = frozenset(entries)
+    unparted = frozenset(filter(_UNPARTED.match, entries))
+    return re.compile(rf"(?<!\w)(?:{any_of(entries - unparted)})(?!\w)|{any_of(unparted)}")
 
 
 @cache
