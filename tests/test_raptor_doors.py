@@ -19,7 +19,6 @@ from pipeline.raptor.outline import outline
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
-from pipeline.raptor.write import write_shown
 from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
 from tests.support.raptor_pages import Author, chapters, page_of, prose
 

@@ -8,7 +8,7 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions
-from tests.support.raptor_pages import Author, Counting, assert_sound, chapters
+from tests.support.raptor_pages import Author, Counting, assert_sound, chapters, page_of, prose, quoted
 
 
 def summaries(tree: Tree) -> set[str]:

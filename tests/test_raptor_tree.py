@@ -12,8 +12,7 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.documents import Document
-from pipeline.embedding import CachedEmbedder
-from pipeline.raptor.build import BATCH, build_tree
+from pipeline.raptor.build import build_tree
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
@@ -21,7 +20,7 @@ from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
 from pipeline.segment.partition import BATCH
 from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
-from tests.support.raptor_pages import SUBJECTS, Author, Counting, assert_sound, chapters, page_of, prose
+from tests.support.raptor_pages import SUBJECTS, Author, Counting, assert_sound, chapters, page_of, prose, quoted
 
 
 async def built(
