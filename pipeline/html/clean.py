@@ -17,6 +17,7 @@ from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, colour, is_
 from pipeline.html.tree import (
     BLOCK_TAGS,
     LINE_ENDS,
+    LONGEST_LABEL,
     MAX_DEPTH,
     NEUTRAL,
     STAYS_EMPTY,
@@ -78,7 +79,6 @@ _FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
 _DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey"})
 _TELLING_CLASSES: Final = _DROPPED_CLASSES | READER_CLASSES
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
-_LONGEST_ALT: Final = 300
 _NAMED: Final = tags("aside dialog div fieldset figure form header legend menu ol p section table ul")
 """Elements whose class and id are asked for boilerplate names."""
 
@@ -160,6 +160,8 @@ class _Cleaner:
         """Words that were hidden by opacity or visibility, which pages use before an animation."""
         self._boilerplate: dict[str, bool] = {}
         self._images = 0
+        self._met: dict[int, _Tag] = {}
+        """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
         self._telling: Set[str] = _TELLING_CLASSES
         self._ids: Set[str] = frozenset()
@@ -167,8 +169,7 @@ class _Cleaner:
     def run(self, top: LexborNode) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
         """Return the tree below `top`; `above` holds, for each element being read, where to go on after it."""
         root = self._begun(top)
-        verdicts, ids = self._verdicts, self._ids
-        tags_met: dict[int, _Tag] = {}
+        verdicts, ids, met = self._verdicts, self._ids, self._met
         above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
         item, node, pre, behind, steps, made = top.first_child, root, False, "", 0, 0
         while True:
@@ -185,18 +186,14 @@ class _Cleaner:
             current, item = item, item.next
             number = current.tag_id
             if number == _TEXT:
-                text = current.text_content or ""
-                if text.isspace() and not pre:
-                    add_space(node)
-                else:
-                    add_text(node, text, pre=pre)
+                add_text(node, current.text_content or "", pre=pre)
                 continue
             steps += 1
             if not steps & 0x3FFF:
                 check_cancelled()
-            tag = tags_met.get(number)
+            tag = met.get(number)
             if tag is None:
-                tag = tags_met[number] = _Tag(current.tag or "-")
+                tag = met[number] = _Tag(current.tag or "-")
             kind = tag.kind
             if kind <= _SHUT and self._is_left_out(current, kind, node):
                 continue
@@ -368,5 +365,5 @@ def _add_image(node: Node, image: LexborNode) -> None:
         return
     if _DRAWN_TEXT.search(attributes.get("class") or ""):
         node.children.append(alt)
-    elif len(alt) <= _LONGEST_ALT:
+    elif len(alt) <= LONGEST_LABEL:
         node.children.append(Node("img", {"alt": alt}))

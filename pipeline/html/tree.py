@@ -15,6 +15,9 @@ from pipeline.text.words import is_cjk
 MAX_DEPTH: Final = 256
 """Levels that are kept; deeper wrappers vanish and what they hold stays. The deepest of 495 real pages has 60."""
 
+LONGEST_LABEL: Final = 300
+"""Characters of a page's title and of an image's description."""
+
 
 def tags(names: str) -> frozenset[str]:
     """Return names written one after another as a set."""
