@@ -96,7 +96,9 @@ _Verdict = Literal["", "soft", "hard", "reader", "dropped"]
 class _Tag:
     """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
 
-    __slots__ = ("attributes", "block", "drawn", "furniture", "kind", "name", "named", "neutral", "shown", "stays")
+    __slots__ = (
+        "attributes", "block", "drawn", "furniture", "is_custom", "kind", "name", "named", "neutral", "shown", "stays",
+    )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         """Look a name up in all that is said of names above."""
@@ -106,6 +108,8 @@ class _Tag:
             self.kind = _NODE
         elif not name.startswith(("-", "!")) and name not in _DROPPED and self.kind == _DROP:
             self.kind = _BOX if name in _SPACED or "-" in name else _THROUGH
+        self.is_custom = self.kind == _BOX and "-" in name
+        """A custom element: drawn as a box, but in a listing it colours the code."""
         self.block = name in BLOCK_TAGS
         self.furniture = name in _FURNITURE
         self.named = name in _NAMED and not self.furniture
@@ -191,10 +195,8 @@ class _Cleaner:
             steps += 1
             if not steps & 0x3FFF:
                 check_cancelled()
-            tag = met.get(number)
-            if tag is None:
-                tag = met[number] = _Tag(current.tag or "-")
-            kind = tag.kind
+            tag = met.get(number) or self._meet(current, number)
+            kind = _THROUGH if pre and tag.is_custom else tag.kind
             if kind <= _SHUT and self._is_left_out(current, kind, node):
                 continue
             below = current.first_child
@@ -226,6 +228,11 @@ class _Cleaner:
         trim(root)
         return join_texts(root) if made > MAX_NODES else root
 
+    def _meet(self, current: LexborNode, number: int) -> _Tag:
+        """Return what is to be done with an element whose name is met for the first time."""
+        tag = self._met[number] = _Tag(current.tag or "-")
+        return tag
+
     def _is_left_out(self, current: LexborNode, kind: int, parent: Node) -> bool:
         """Whether nothing below an element is read: what shows no words, images, and dialogs that are shut."""
         if kind == _IMAGE and self._images < MAX_NODES:
@@ -237,8 +244,15 @@ class _Cleaner:
         self, parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, pre: bool
     ) -> None:
         """Add an element that holds one text and nothing else."""
-        if (kind == _THROUGH or tag.name == "time") and not pre and text[:1].isupper() and ends_a_line(parent):
-            add_space(parent)  # spans and dates drawn as lines of their own
+        if (
+            not pre
+            and text[:1].isupper()
+            and (
+                ((kind == _THROUGH or tag.name == "time") and ends_a_line(parent))
+                or (tag.name == "a" and _ends_in_link(parent))
+            )
+        ):
+            add_space(parent)  # spans, dates and links drawn as lines of their own
         if kind == _THROUGH:
             add_text(parent, text, pre=pre)
         elif kind == _BOX:
@@ -290,7 +304,7 @@ class _Cleaner:
             behind = own_background or behind
         if hiding:
             if hiding == "soft" and not self._show:
-                self.soft_words += len(current.text(deep=True).split())
+                self.soft_words += count_words(current.text(deep=True))
             return hiding == "hard" or self._show != "soft", behind
         ink = attributes.get("color")
         if ink and behind and current.tag == "font" and colour(ink) == behind:
@@ -299,7 +313,7 @@ class _Cleaner:
 
     def _cover(self, current: LexborNode) -> None:
         """Note an element that `aria-hidden` covers, if it is long."""
-        words = len(current.text(deep=True).split())
+        words = count_words(current.text(deep=True))
         if words > WAITING_WORDS:
             self.covered.add(current.mem_id)
             self.covered_words += words
@@ -355,6 +369,12 @@ class _Cleaner:
         if known is None:
             known = self._boilerplate[label] = says_furniture(label.lower())
         return known
+
+
+def _ends_in_link(node: Node) -> bool:
+    """Whether a link to whole words stands last, as no link goes on with a capital right behind it."""
+    last = node.children[-1] if node.children else ""
+    return isinstance(last, Node) and last.tag == "a" and ends_a_line(last)
 
 
 def _add_image(node: Node, image: LexborNode) -> None:
