@@ -1,13 +1,14 @@
 """How much every unit of some pages bears on a question: the one scorer behind all tools.
 
-`Reader` is its interface; `Blend` needs no trained model. A unit is judged by the windows of text that hold it, of
-three sizes: what answers seldom repeats the question's words itself, but stands near them. In each size
+`Reader` is its interface; `Blend` needs no trained model. A unit is judged by itself and by the windows of text that
+hold it, of three sizes: what answers seldom repeats the question's words, but stands near them. In each size
 
     window = standardised BM25 + MEANING × standardised cosine
-    unit   = mean over the sizes of the best window around it + BM25 of the unit alone + head of the page + expansion
+    unit   = mean over the sizes of the best window around it + its own BM25 and cosine + head of the page + expansion
 
-Chunks of about `CHUNK` tokens are embedded, larger windows are means of their vectors: one embedding a text, whatever
-the question. Not for: saying whether anything answers (`verdict.py`), or filling a budget (`pipeline/evidence`).
+Units are embedded under their headings, and the vector of a window is the mean of its units': one embedding a unit,
+whatever the question. Not for: saying whether anything answers (`verdict.py`), or filling a budget
+(`pipeline/evidence`).
 """
 
 from collections.abc import Sequence
@@ -40,6 +41,8 @@ LETTERS: Final = 0.5
 """Weight of shared letter groups for a question in another language than the page: .42 to .50 of 26 at 512 tokens."""
 OWN_WORDS: Final = 0.5
 """Weight of a unit's own words: HotpotQA R@256 .83 to .88, others within noise."""
+OWN_MEANING: Final = 1.0
+"""Weight of a unit's own cosine: sample library shown at 500 tokens .70 to .77, asked questions level."""
 EXPANSION: Final = 0.5
 """Weight of the best unit's rarest words (pseudo-relevance feedback): a bridge question names its second half only
 there. HotpotQA R@256 +.01, others level."""
@@ -50,9 +53,9 @@ HEAD_UNITS: Final = 12
 SMOOTHING: Final = 0.1
 """Part of each neighbour's score in a unit's own, so that stretches are chosen rather than crumbs."""
 EMBED_TOKENS: Final = 12_000
-"""Most tokens of chunks that one call embeds, best BM25 first: about 1.2 processor seconds of MiniLM."""
-EMBED_LONGEST: Final = 128
-"""Tokens of a chunk that the embedder sees; longer units are cut."""
+"""Most tokens that one call embeds, units in the best windows by BM25 first: about 1.2 processor seconds of MiniLM."""
+EMBED_LONGEST: Final = 96
+"""Tokens of a unit with its headings that the embedder sees; longer ones are cut."""
 MOST_TEXTS: Final = 200
 """Texts without structure that are embedded in one call, best BM25 first."""
 RERANKED: Final = 40
@@ -124,15 +127,15 @@ class Blend:
     async def _vectors(
         self, question: str, pages: Sequence[PageUnits], counted: "_Counted"
     ) -> tuple[Floats | None, Floats | None]:
-        """Return the vectors of all chunks [chunks, d], zeros where not embedded, and the question's [d]."""
-        if self.embedder is None or not len(counted.chunks) or not self.embedder.reads(question):
+        """Return the vectors of all units [units, d], zeros where not embedded, and the question's [d]."""
+        if self.embedder is None or not counted.index.size or not self.embedder.reads(question):
             return None, None
         rows, texts = await in_thread(_to_embed, pages, counted, self.embedder)
         if not rows:
             return None, None
         asked = (await self.embedder.embed([question], kind="query"))[0]
         found = await self.embedder.embed(texts, kind="passage")
-        vectors = np.zeros((len(counted.chunks), found.shape[1]), dtype=np.float32)
+        vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
         vectors[rows] = found
         return vectors, asked
 
@@ -143,7 +146,8 @@ class _Counted:
     def __init__(self, question: str, pages: Sequence[PageUnits]) -> None:
         self.index = TermIndex(pages)
         self.own, self.above = self.index.counts(self.index.terms(question))
-        self.chunks, self.page_of = _chunks(pages, self.index.page_starts)
+        self.tokens = np.array(count_each([text.strip() for page in pages for text in page.texts]), dtype=np.float32)
+        self.chunks, self.page_of = _chunks(self.tokens, self.index.page_starts)
         self.spans = {size: _spans(self.page_of, size) for size in SCALES}
         spoken = guess_language(question)
         self.foreign = bool(spoken) and spoken not in self.index.languages
@@ -166,21 +170,20 @@ class _Counted:
         return scores
 
 
-def _chunks(pages: Sequence[PageUnits], page_starts: NDArray[np.int64]) -> tuple[Chunks, NDArray[np.int64]]:
+def _chunks(tokens: Floats, page_starts: NDArray[np.int64]) -> tuple[Chunks, NDArray[np.int64]]:
     """Return stretches of units of about `CHUNK` tokens [chunks, 2], none over a page's end, and the page of each."""
     found: list[tuple[int, int]] = []
     owners: list[int] = []
-    for number, page in enumerate(pages):
-        start, used = 0, 0
-        for place, tokens in enumerate(count_each([text.strip() for text in page.texts])):
-            if place > start and used + tokens > CHUNK:
-                found.append((start + int(page_starts[number]), place + int(page_starts[number])))
-                owners.append(number)
-                start, used = place, 0
-            used += tokens + 1
-        if start < len(page.texts):
-            found.append((start + int(page_starts[number]), int(page_starts[number + 1])))
-            owners.append(number)
+    for number, (low, high) in enumerate(pairwise(page_starts.tolist())):
+        start, used = low, 0.0
+        for row in range(low, high):
+            if row > start and used + tokens[row] > CHUNK:
+                found.append((start, row))
+                start, used = row, 0.0
+            used += tokens[row] + 1
+        if start < high:
+            found.append((start, high))
+        owners += [number] * (len(found) - len(owners))
     return np.array(found, dtype=np.int64).reshape(-1, 2), np.array(owners, dtype=np.int64)
 
 
@@ -195,20 +198,23 @@ def _spans(page_of: NDArray[np.int64], size: int) -> Chunks:
 
 
 def _to_embed(pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder) -> tuple[list[int], list[str]]:
-    """Return the chunks to embed, best words first within `EMBED_TOKENS`, and their texts under their last heading."""
+    """Return the units to embed, those in the best windows first within `EMBED_TOKENS`, and their texts.
+
+    Above a unit stands its innermost heading; where several pages are read all of its headings, since the title tells
+    pages apart.
+    """
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
-    starts = counted.index.page_starts
-    own = _spread(counted.words(1), counted.windows(1), counted.index.size)
+    owners = [(number, place) for number, page in enumerate(pages) for place in range(len(page.texts))]
+    near = _spread(counted.words(1), counted.windows(1), counted.index.size)
     rows: list[int] = []
     texts: list[str] = []
     used = 0
-    for row in np.argsort(-own[counted.chunks[:, 0]], kind="stable").tolist() if len(own) else []:
-        number = int(counted.page_of[row])
+    for row in np.argsort(-near, kind="stable").tolist():
+        number, place = owners[row]
         if not readable[number]:
             continue
-        first, last = (int(edge - starts[number]) for edge in counted.chunks[row])
-        body = " ".join(pages[number].texts[first:last])
-        heading = pages[number].above[first].rpartition(JOINT)[2]
+        body, above = pages[number].texts[place], pages[number].above[place]
+        heading = above if len(pages) > 1 else above.rpartition(JOINT)[2]
         text = body if not heading or body.startswith(heading) else f"{heading}: {body}"
         cost = count_tokens(text)
         if cost > EMBED_LONGEST:
@@ -226,35 +232,45 @@ def _blend(
 ) -> Relevance:
     index = counted.index
     values = np.zeros(index.size, dtype=np.float32)
-    cosines: dict[int, Floats] = {}
+    cosines: Floats | None = None
     for size in SCALES if index.size else ():
+        windows = counted.windows(size)
         fused = counted.words(size)
         if vectors is not None and asked is not None:
-            cosines[size] = _cosines(vectors, asked, counted.spans[size])
-            lowest = np.nanmin(cosines[size])
-            fused = fused + np.float32(MEANING) * standardise(np.nan_to_num(cosines[size], nan=float(lowest)))
-        values += _spread(fused, counted.windows(size), index.size) / len(SCALES)
+            found = _cosines(vectors, asked, np.sqrt(counted.tokens), windows)
+            cosines = found if size == SCALES[1] else cosines
+            fused = fused + np.float32(MEANING) * _standing(found)
+        values += _spread(fused, windows, index.size) / len(SCALES)
     values += np.float32(OWN_WORDS) * standardise(index.unit_scores(counted.own + counted.above))
+    if vectors is not None and asked is not None:
+        likeness = (vectors * asked).sum(axis=1)
+        likeness[~vectors.any(axis=1)] = np.nan
+        values += np.float32(OWN_MEANING) * _standing(likeness)
     values += _head(index) + np.float32(EXPANSION) * _expanded(question, pages, values, index)
     return Relevance(
         unit_range(_smoothed(values, index.page_starts)),
         "bm25" if vectors is None else "blend",
         index,
         counted.windows(SCALES[1]),
-        cosines.get(SCALES[1]),
+        cosines,
         counted.foreign,
     )
 
 
-def _cosines(vectors: Floats, asked: Floats, spans: Chunks) -> Floats:
-    """Return the cosine of the question with the mean vector of each run of chunks [n], NaN where none is embedded."""
-    running = np.pad(np.cumsum(vectors, axis=0, dtype=np.float64), ((1, 0), (0, 0)))
-    sums = running[spans[:, 1]] - running[spans[:, 0]]
+def _cosines(vectors: Floats, asked: Floats, weights: Floats, windows: Windows) -> Floats:
+    """Return the cosine of the question with the weighted mean vector of each window [n], NaN where none is known."""
+    running = np.pad(np.cumsum(vectors * weights[:, None], axis=0, dtype=np.float64), ((1, 0), (0, 0)))
+    sums = running[windows[:, 1]] - running[windows[:, 0]]
     lengths = np.linalg.norm(sums, axis=1)
-    found: Floats = np.full(len(spans), np.nan, dtype=np.float32)
+    found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
     known = lengths > 1e-6
     found[known] = (sums[known] * asked).sum(axis=1) / lengths[known]
     return found
+
+
+def _standing(cosines: Floats) -> Floats:
+    """Return cosines standardised, unknown ones taken for the lowest."""
+    return standardise(np.nan_to_num(cosines, nan=float(np.nanmin(cosines))))
 
 
 def _spread(scores: Floats, windows: Windows, size: int) -> Floats:
