@@ -10,8 +10,8 @@ from typing import Final
 from errors import ModelError
 
 WIDEST_RANGE: Final = 256
-"""Whole numbers of a bounded integer that are listed one by one; llama.cpp's converter passes over the bounds
-themselves."""
+"""Whole numbers of a bounded integer that are listed one by one, for llama.cpp's converter ignores its
+minimum and maximum."""
 
 
 def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool) -> str:
