@@ -11,7 +11,7 @@ import numpy as np
 from bench.longdoc import Question, Spans, groups_of
 from models.protocols import Embedder
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import Mode, QueryOptions, TreeAnswer, fill, query_tree
+from pipeline.raptor.query import Mode, Passage, QueryOptions, fill, query_tree
 from pipeline.raptor.tree import Tree, TreeOptions
 
 METHODS: Final = (
@@ -64,10 +64,10 @@ async def picked(tree: Tree, question: str, method: str, embedder: Embedder, bud
     return [(tree.leaves[i].document, tree.leaves[i].start, tree.leaves[i].end) for i in chosen]
 
 
-def spans_of(tree: Tree, answer: TreeAnswer) -> Spans:
+def spans_of(tree: Tree, answer: tuple[Passage, ...]) -> Spans:
     """Return the places of an answer's passages in their documents."""
     spans: Spans = []
-    for passage in answer.passages:
+    for passage in answer:
         for quote in passage.node.quotes:
             leaf = tree.leaves[quote.leaf]
             spans.append((leaf.document, *leaf.sentences[quote.sentence]))

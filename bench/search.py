@@ -38,7 +38,7 @@ from pipeline.rank.fuse import blend, reciprocal_rank_fusion
 from pipeline.rank.mixed import RankForm, mixed_rank
 from pipeline.rank.passages import best_passages, cut_passages
 from pipeline.search.chain import Chain
-from pipeline.search.folder import FolderProvider, Limits
+from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.parse import parse_request
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -284,7 +284,7 @@ async def _latency(files: int) -> dict[str, float]:
         size = _generate(folder, files)
         for turn in range(3):
             stores = open_stores(Path(place) / f"cache{turn}", size_limit=1_000_000_000, clock=time.time)
-            provider = FolderProvider([folder], stores.searches, limits=Limits(seconds=120))
+            provider = FolderProvider([folder], stores.searches, limits=FolderLimits(seconds=120))
             turns.setdefault("cold", []).append(await _timed(provider, "harbour lantern 17"))
             for i in range(4):
                 turns.setdefault("warm, other words", []).append(await _timed(provider, f"boat winter {i} anchor"))

@@ -81,7 +81,7 @@ async def _tree(services: Services, sources: list[str], options: TreeOptions, re
         writer=Writer(services.generator) if services.generator else None,
         idms=idms,
     )
-    for line in idms.told if options.chunking == "idms" else ():
+    for line in idms.notes if options.chunking == "idms" else ():
         print(f"winnow: {line}", file=sys.stderr)
     return tree
 

@@ -46,7 +46,7 @@ Backends: TypeAlias = Mapping[str, Callable[[str], Model]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Resources:
     """What models need from outside: the HTTP client and key of remote ones, downloads, and the memory they share."""
 
     http: httpx2.AsyncClient
@@ -74,7 +74,7 @@ class Chosen(Generic[Model]):
             await self.model.aclose()
 
 
-def choose_embedder(spec: str, place: Place) -> Chosen[Embedder]:
+def choose_embedder(spec: str, resources: Resources) -> Chosen[Embedder]:
     """Return the embedder that `spec` names; `auto` is one that was pulled, or the embedded MiniLM.
 
     Raises:
@@ -84,17 +84,19 @@ def choose_embedder(spec: str, place: Place) -> Chosen[Embedder]:
     """
     backends: Backends[Embedder] = {
         "onnx": lambda rest: _embedded() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest)),
-        "llama": lambda rest: LlamaEmbedder(_gguf(rest, place.hub), limits=place.limits, budget=place.budget),
+        "llama": lambda rest: LlamaEmbedder(
+            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
+        ),
         "flag": lambda rest: FlagEmbedder(_flag(rest)),
-        "openai": lambda rest: OpenAIEmbedder(_endpoint(rest, place)),
+        "openai": lambda rest: OpenAIEmbedder(_endpoint(rest, resources)),
     }
-    found = _choose("embedder", spec, place, backends, without="steps rank by words alone")
+    found = _choose("embedder", spec, resources, backends, without="steps rank by words alone")
     if spec.strip() != "auto" or found.model is not None:
         return found
     return Chosen(_embedded(), "auto: the embedded all-MiniLM-L6-v2 (English, 8 bits) needs no download")
 
 
-def choose_reranker(spec: str, place: Place) -> Chosen[Reranker]:
+def choose_reranker(spec: str, resources: Resources) -> Chosen[Reranker]:
     """Return the reranker that `spec` names; `auto` is one that was pulled, or none, for no small one is carried.
 
     Raises:
@@ -102,14 +104,16 @@ def choose_reranker(spec: str, place: Place) -> Chosen[Reranker]:
         MissingExtra: The package of the backend is not installed.
     """
     backends: Backends[Reranker] = {
-        "llama": lambda rest: LlamaReranker(_gguf(rest, place.hub), limits=place.limits, budget=place.budget),
+        "llama": lambda rest: LlamaReranker(
+            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
+        ),
         "flag": lambda rest: FlagReranker(_flag(rest)),
-        "openai": lambda rest: OpenAIReranker(_endpoint(rest, place)),
+        "openai": lambda rest: OpenAIReranker(_endpoint(rest, resources)),
     }
-    return _choose("reranker", spec, place, backends, without="words and embeddings are fused instead")
+    return _choose("reranker", spec, resources, backends, without="words and embeddings are fused instead")
 
 
-def choose_generator(spec: str, place: Place) -> Chosen[Generator]:
+def choose_generator(spec: str, resources: Resources) -> Chosen[Generator]:
     """Return the generator that `spec` names; `auto` is one that was pulled, or none: every step has a form without.
 
     Raises:
@@ -117,19 +121,21 @@ def choose_generator(spec: str, place: Place) -> Chosen[Generator]:
         MissingExtra: The package of the backend is not installed.
     """
     backends: Backends[Generator] = {
-        "llama": lambda rest: LlamaGenerator(_gguf(rest, place.hub), limits=place.limits, budget=place.budget),
-        "openai": lambda rest: OpenAIGenerator(_endpoint(rest, place)),
+        "llama": lambda rest: LlamaGenerator(
+            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
+        ),
+        "openai": lambda rest: OpenAIGenerator(_endpoint(rest, resources)),
     }
-    return _choose("generator", spec, place, backends, without="steps work by rules and extracts")
+    return _choose("generator", spec, resources, backends, without="steps work by rules and extracts")
 
 
-def _choose(role: Role, spec: str, place: Place, backends: Backends[Model], *, without: str) -> Chosen[Model]:
+def _choose(role: Role, spec: str, resources: Resources, backends: Backends[Model], *, without: str) -> Chosen[Model]:
     """Return what `spec` names among the role's `backends`; `without` says what its steps do where it is none."""
     backend, colon, rest = (part.strip() for part in spec.partition(":"))
     if backend == "none" and not colon:
         return Chosen(None, f"none was set: {without}")
     if backend == "auto" and not colon:
-        pulled = _pulled(role, place)
+        pulled = _pulled(role, resources)
         if pulled is None:
             return Chosen(None, f"auto: no {role} is carried; {without}")
         reason = f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
@@ -139,7 +145,11 @@ def _choose(role: Role, spec: str, place: Place, backends: Backends[Model], *, w
     return Chosen(backends[backend](rest), f"{spec} was set{RUNS.get(backend, '')}")
 
 
-def _pulled(role: Role, place: Place) -> Offered | None:
+def _llama(kind: Callable[..., Model], resources: Resources, rest: str) -> Model:
+    return kind(_gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget)
+
+
+def _pulled(role: Role, resources: Resources) -> Offered | None:
     """Return the largest model that was pulled by name for a role.
 
     Only where llama-cpp-python is installed, and never a model that writes no answers.
@@ -149,7 +159,7 @@ def _pulled(role: Role, place: Place) -> Offered | None:
     fitting = [
         offered
         for offered in MODELS.values()
-        if offered.role == role and offered.writes and find_kept(place.hub, offered.repository, offered.file)
+        if offered.role == role and offered.writes and find_kept(resources.hub, offered.repository, offered.file)
     ]
     return max(fitting, key=lambda offered: offered.megabytes, default=None)
 
@@ -203,7 +213,7 @@ def _flag(rest: str) -> str:
     return str(folder.resolve()) if folder.is_dir() else rest
 
 
-def _endpoint(rest: str, place: Place) -> Endpoint:
+def _endpoint(rest: str, resources: Resources) -> Endpoint:
     url, _, model = rest.partition("#")
     try:
         parsed = httpx2.URL(url)
@@ -211,7 +221,7 @@ def _endpoint(rest: str, place: Place) -> Endpoint:
         raise UsageError(f"'openai:{rest}' has no valid address: {error}.", hint=_ENDPOINT_HINT) from error
     if parsed.scheme not in ("http", "https") or not parsed.host or not model or parsed.userinfo:
         raise UsageError(f"'openai:{rest}' does not name an http(s) address and a model.", hint=_ENDPOINT_HINT)
-    return Endpoint(http=place.http, url=url.rstrip("/"), model=model, key=place.key)
+    return Endpoint(http=resources.http, url=url.rstrip("/"), model=model, key=resources.key)
 
 
 _ENDPOINT_HINT: Final = "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."

@@ -88,7 +88,8 @@ class _Flag(Backend):
         """Return what `compute` makes of `texts` [n, …], in a thread, a part at a time; a cancelled call ends between.
 
         Raises:
-            ModelError: The package failed.
+            MissingExtra: FlagEmbedding or torch is not installed.
+            ModelError: The model cannot be loaded or failed.
         """
 
         def run(part: list[str]) -> NDArray[np.float32]:
@@ -125,12 +126,7 @@ class FlagEmbedder(_Flag):
         return True
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`.
-
-        Raises:
-            MissingExtra: FlagEmbedding or torch is not installed.
-            ModelError: The model cannot be loaded or failed.
-        """
+        """Return unit vectors [n, dimension]; see `Embedder.embed`."""
 
         def compute(part: list[str]) -> Any:
             # The class reads `passage_max_length` for passages and `max_length` here: both, or it cuts at 512.
@@ -148,12 +144,7 @@ class FlagReranker(_Flag):
     abilities: frozenset[Ability] = frozenset({"rerank"})
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one float32 score a text [n], between 0 and 1, higher is better.
-
-        Raises:
-            MissingExtra: FlagEmbedding or torch is not installed.
-            ModelError: The model cannot be loaded or failed.
-        """
+        """Return one score a text [n], between 0 and 1; see `Reranker.score`."""
 
         def compute(part: list[str]) -> Any:
             pairs = [(printable(query), text) for text in part]

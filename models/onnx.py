@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Protocol
+from typing import Any, Final
 
 import anyio
 import anyio.lowlevel
@@ -41,12 +41,6 @@ MOST_WORKERS: Final = 4
 """Batches computed at the same time, each on one thread; fewer where the process may use fewer cores."""
 
 
-class _Session(Protocol):
-    """What is used of `onnxruntime.InferenceSession`."""
-
-    def run(self, output_names: None, input_feed: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Card:
     """What a folder says of its model: facts that are known without loading it."""
@@ -55,8 +49,8 @@ class _Card:
     dimension: int
     max_tokens: int
     latin_only: bool
-    fused: bool
-    sha256: dict[str, str]
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of the files that Winnow carries, by name; empty for a folder that is not ours."""
     pooling: str = "mean"
     prompts: Mapping[TextKind, str] = field(default_factory=dict)
 
@@ -65,7 +59,8 @@ class _Card:
 class _Loaded:
     """The model in memory."""
 
-    session: _Session
+    session: Any
+    """`onnxruntime.InferenceSession`, which is published without types."""
     tokenizer: Tokenizer
     inputs: frozenset[str]
     failures: tuple[type[Exception], ...]
@@ -103,12 +98,9 @@ class OnnxEmbedder(Backend):
         return not self._card.latin_only or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`.
+        """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
         Work goes on in threads, a batch of equal lengths at a time; a cancelled call stops after the running batch.
-
-        Raises:
-            ModelError: A file of the model is missing or broken, or the runtime refused the input.
         """
         found = np.zeros((len(texts), self.dimension), dtype=np.float32)
         if not texts:
@@ -130,7 +122,7 @@ class OnnxEmbedder(Backend):
                     return
                 try:
                     rows = await anyio.to_thread.run_sync(
-                        self._run, model, [ids[place] for place in batch], limiter=_limiter()
+                        self._run, model, [ids[index] for index in batch], limiter=_limiter()
                     )
                 except ModelError as error:
                     failures.append(error)
@@ -193,7 +185,7 @@ def _pool(output: NDArray[np.float32], mask: NDArray[np.int64], pooling: str) ->
 
 
 def _batches(lengths: list[int]) -> Iterator[list[int]]:
-    """Yield places of texts, longest first, so that rows x longest row stays within BATCH_TOKENS."""
+    """Yield indices of texts, longest first, so that rows x longest row stays within BATCH_TOKENS."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     start = 0
     while start < len(order):
@@ -229,18 +221,15 @@ def _load(folder: Path, card: _Card) -> _Loaded:
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4  # errors come as exceptions; the log would go to stderr
-    if card.fused:
+    if card.sha256:
         # Our graph is already in fused operators; further fusion brings SkipLayerNormalization, 15 % slower.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     path = _weights_file(folder)
-    data = _read(path)
-    tokenizer_data = _read(folder / "tokenizer.json")
-    _check(path, data, card.sha256.get("model.onnx"))
-    _check(folder / "tokenizer.json", tokenizer_data, card.sha256.get("tokenizer.json"))
+    # By path, not by bytes, where the weights may be in a second file.
+    source = _read(path, sha256=card.sha256["model.onnx"]) if card.sha256 else str(path)
+    tokenizer_data = _read(folder / "tokenizer.json", sha256=card.sha256.get("tokenizer.json"))
     failures = _failures(onnxruntime.capi.onnxruntime_pybind11_state)
     try:
-        # By path, not by bytes, where the weights may lie in a second file.
-        source = data if card.sha256 else str(path)
         session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except failures as error:
         raise ModelError(f"{path} is not a model that onnxruntime can load: {error}", hint=_HINT) from error
@@ -262,16 +251,14 @@ def _failures(state: ModuleType) -> tuple[type[Exception], ...]:
 _HINT: Final = "Install Winnow again, or name another embedder in its settings ('none' works without one)."
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, *, sha256: str | None = None) -> bytes:
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise ModelError(f"Cannot read {path}, a file of the embedding model: {error.strerror}.", hint=_HINT) from error
-
-
-def _check(path: Path, data: bytes, sha256: str | None) -> None:
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise ModelError(f"{path} is damaged: it is not the file that its manifest.json names.", hint=_HINT)
+    return data
 
 
 def _weights_file(folder: Path) -> Path:
@@ -298,7 +285,6 @@ def _own_card(manifest: dict[str, object]) -> _Card:
         dimension=int(str(manifest["dimension"])),
         max_tokens=int(str(manifest["max_tokens"])),
         latin_only=manifest.get("scripts") == ["Latin"],
-        fused=True,
         sha256={str(name): str(value) for name, value in hashes.items()},
     )
 
@@ -318,8 +304,6 @@ def _foreign_card(folder: Path) -> _Card:
         dimension=int(config["hidden_size"]),
         max_tokens=min(longest, int(str(sentence.get("max_seq_length") or longest))),
         latin_only=int(config.get("vocab_size", 0)) < MANY_SCRIPTS,
-        fused=False,
-        sha256={},
         pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
         prompts={
             "query": str(prompts.get("query") or ""),

@@ -31,13 +31,21 @@ def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
 
 
 class Backend:
-    """A model of ours behind one of the protocols: what it needs before its first use and after its last."""
+    """A model of ours behind one of the protocols: what surrounds its use. Other models need none of it."""
 
     async def prepare(self) -> None:
         """Ask a server which model it serves, so that name, context and dimension are known; raises nothing."""
 
     async def aclose(self) -> None:
         """End the process of the model, if it has one; a later call starts it again."""
+
+    async def counters(self) -> Mapping[str, object]:
+        """Return what was computed since the model was loaded, such as `tokens`; empty where nothing is counted.
+
+        Raises:
+            ModelError: The backend failed.
+        """
+        return {}
 
 
 class Named(Protocol):
@@ -196,23 +204,6 @@ class TreeScorer(Able, Named, Protocol):
             ModelError: The backend failed, or a path is empty.
         """
         ...
-
-
-class Counting(Protocol):
-    """Tells what it has computed."""
-
-    async def counters(self) -> Mapping[str, object]:
-        """Return counts by name since the model was loaded; `tokens` are those that went through it.
-
-        Raises:
-            ModelError: The backend failed.
-        """
-        ...
-
-
-def counting(model: object) -> Counting | None:
-    """Return `model` as `Counting`, None when its backend counts nothing."""
-    return cast(Counting, model) if callable(getattr(model, "counters", None)) else None
 
 
 def chooser(model: object) -> Chooser | None:

@@ -88,9 +88,9 @@ def pull(hub: Hub, remote: Remote, *, progress: type[Any] | None = None) -> Path
                         hint="It was thrown away. Try again.",
                     )
                 part.replace(blob)
-        # The bytes are there: this only gives them their name and place among the package's own downloads.
-        place = {"revision": remote.revision, "cache_dir": folder, "endpoint": hub.address}
-        return Path(package.hf_hub_download(remote.repository, remote.file, **place))
+        # The bytes are there: this only gives them their name among the package's own downloads.
+        options = {"revision": remote.revision, "cache_dir": folder, "endpoint": hub.address}
+        return Path(package.hf_hub_download(remote.repository, remote.file, **options))
 
 
 def _transfer(hub: Hub, remote: Remote, part: Path, progress: type[Any] | None) -> None:
@@ -181,7 +181,7 @@ def _check_room(folder: Path, remote: Remote, *, came: int) -> None:
 def _package() -> Any:
     # Imported here because it takes longer than the rest of a start, and only downloads need it.
     package = importlib.import_module("huggingface_hub")
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries are told by the error that ends them
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries show in the error that ends them
     return package
 
 

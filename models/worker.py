@@ -175,13 +175,9 @@ class _Call:
 
     doing: str
     event: anyio.Event = field(default_factory=anyio.Event)
-    answer: Frame | None = None
-    error: ModelError | None = None
-    again: bool = False
-
-    @property
-    def done(self) -> bool:
-        return self.answer is not None or self.error is not None or self.again
+    done: bool = False
+    outcome: Frame | ModelError | None = None
+    """The answer, or why there is none; None while it is not `done`, and where it is to be asked again."""
 
 
 class Worker:
@@ -216,7 +212,7 @@ class Worker:
         }
         self.label = label
         """How messages name the model."""
-        self._budget = budget
+        self._budget = budget or MemoryBudget(sys.maxsize)
         self._needs = needs
         self._starting = anyio.Lock()
         self._child: Child | None = None
@@ -249,10 +245,9 @@ class Worker:
         self._check_loop()
         for _ in range(self._limits.starts):
             frame = await self._attempt(Frame(fields, blob))
-            if frame is None:
-                continue
-            self._crashes = 0
-            return accepted(frame)
+            if frame is not None:
+                self._crashes = 0
+                return accepted(frame)
         raise ModelError(
             f"The process of {self.label} was ended {self._limits.starts} times for others.", hint="Try again."
         )
@@ -260,11 +255,10 @@ class Worker:
     async def aclose(self) -> None:
         """End the process; calls in flight fail, a later call would start it again."""
         child, self._child = self._child, None
-        self._settle(error=ModelError(f"The process of {self.label} was closed.", hint="Ask again."))
+        self._settle(ModelError(f"The process of {self.label} was closed.", hint="Ask again."))
         if child is not None:
             await child.end(at_once=False)
-        if self._budget is not None:
-            self._budget.left(self)
+        self._budget.held.pop(self, None)
 
     def _check_loop(self) -> None:
         token = anyio.lowlevel.current_token()
@@ -280,7 +274,7 @@ class Worker:
         """Return the answer, or None when the child ended for a reason that is not this call's."""
         child = await self._started()
         self._last += 1
-        number, call = self._last, _Call(str(frame.fields.get("do", "call")))
+        number, call = self._last, _Call(str(frame.fields["do"]))
         self._calls[number] = call
         try:
             sent = False
@@ -295,9 +289,9 @@ class Worker:
                 await self._lost(child)
         finally:
             del self._calls[number]
-        if call.error is not None:
-            raise call.error
-        return call.answer
+        if isinstance(call.outcome, ModelError):
+            raise call.outcome
+        return call.outcome
 
     async def _started(self) -> Child:
         async with self._starting:
@@ -310,12 +304,10 @@ class Worker:
                         f"The process of {self.label} died {self._crashes} times in a row and rests.",
                         hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
                     )
-                if self._budget is not None:
-                    await self._budget.make_room(self, self._needs)
+                await self._budget.make_room(self, self._needs)
                 self._child = await Child.start(self._entry, self._arguments, limits=self._limits)
                 self._reader = None
-            if self._budget is not None:
-                self._budget.used(self)
+            self._budget.used(self)
             return self._child
 
     async def _answered(self, child: Child, call: _Call) -> None:
@@ -342,7 +334,7 @@ class Worker:
             return
         call = self._calls.get(number)
         if call is not None:
-            call.answer = frame
+            call.done, call.outcome = True, frame
             call.event.set()
 
     async def _stop_call(self, child: Child, number: int, call: _Call, *, sent: bool) -> None:
@@ -358,7 +350,7 @@ class Worker:
                 pass
             if self._child is child:
                 self._child = None
-                self._settle(again=True)
+                self._settle(None)
                 await child.end(at_once=True)
 
     async def _lost(self, child: Child) -> None:
@@ -370,13 +362,13 @@ class Worker:
             self._child = None
             await child.end(at_once=True)
             if code == EXIT_IDLE:
-                self._settle(again=True)
+                self._settle(None)
                 return
             self._crashes += 1
             if self._crashes > 1:
                 pause = min(self._limits.longest_pause, self._limits.first_pause * 2 ** (self._crashes - 2))
                 self._not_before = self._limits.clock() + pause
-            self._settle(error=self._death(code, words))
+            self._settle(self._death(code, words))
 
     def _death(self, code: int | None, words: str) -> ModelError:
         doing = " and ".join(sorted({call.doing for call in self._calls.values() if not call.done})) or "nothing"
@@ -392,10 +384,11 @@ class Worker:
         _log.warning("%s", error.what)
         return error
 
-    def _settle(self, *, error: ModelError | None = None, again: bool = False) -> None:
+    def _settle(self, error: ModelError | None) -> None:
+        """End all calls with `error`; None lets them be asked again."""
         for call in self._calls.values():
             if not call.done:
-                call.error, call.again = error, again
+                call.done, call.outcome = True, error
             call.event.set()
 
 
@@ -407,7 +400,7 @@ class MemoryBudget:
 
         `look_again` is the time in seconds after which a process that computes is looked at again.
         """
-        self.limit = limit if limit is not None else int(free_memory() * share)
+        self.limit = limit if limit is not None else int(_free_memory() * share)
         self._look_again = look_again
         self.held: dict[Worker, int] = {}
         """Bytes of each process that runs, least recently used first."""
@@ -435,24 +428,19 @@ class MemoryBudget:
         if worker in self.held:
             self.held[worker] = self.held.pop(worker)
 
-    def left(self, worker: "Worker") -> None:
-        """Note that the process of `worker` ended."""
-        self.held.pop(worker, None)
-
     async def _fits(self, needs: int) -> bool:
         for other in list(self.held):
             if other.pid is None and not other.busy:
-                self.left(other)  # it ended by itself
+                del self.held[other]  # it ended by itself
         for other in list(self.held):
             if sum(self.held.values()) + needs <= self.limit:
                 return True
             if not other.busy:
                 await other.aclose()
-                self.left(other)
         return sum(self.held.values()) + needs <= self.limit
 
 
-def free_memory() -> int:
+def _free_memory() -> int:
     """Return the bytes that programs may still take: what Linux calls available; elsewhere half of what is built in."""
     try:
         found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)

@@ -79,7 +79,7 @@ class Writing:
 
 
 async def write_answer(question: str, evidence: Sequence[Evidence], labels: Sequence[str], writing: Writing) -> Answer:
-    """Return what the generator writes from `evidence`, each sentence checked; a failure is told, not raised.
+    """Return what the generator writes from `evidence`, each sentence checked; a failure is returned as the reason.
 
     Args:
         question: What is asked.
@@ -135,7 +135,7 @@ def _lack(text: str, cited: str) -> str:
         return f"its passages lack {', '.join(figures)}"
     language = guess_language(cited)
     folded = cited.casefold()
-    # The first word has its capital from its place.
+    # The first word of a sentence is capitalised anyway.
     rest = text.partition(" ")[2] or text
     names = [name for name in find_entities(rest, language=language) if name.casefold() not in folded]
     if names:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from cache.stores import Stores, open_stores
-from models.choose import Chosen, Place, choose_embedder, choose_generator, choose_reranker
+from models.choose import Chosen, Resources, choose_embedder, choose_generator, choose_reranker
 from models.protocols import Embedder, Generator, Reranker
 from models.pull import Hub
 from models.worker import MemoryBudget
@@ -110,11 +110,11 @@ async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIter
         UsageError: A model specification cannot be understood.
         MissingExtra: A model needs a package that is not installed.
     """
-    place = Place(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
+    resources = Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
     models = Models(
-        choose_embedder(settings.embedder, place),
-        choose_reranker(settings.reranker, place),
-        choose_generator(settings.generator, place),
+        choose_embedder(settings.embedder, resources),
+        choose_reranker(settings.reranker, resources),
+        choose_generator(settings.generator, resources),
     )
     async with AsyncExitStack() as stack:
         for chosen in models:

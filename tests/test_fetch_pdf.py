@@ -175,6 +175,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_pdf_made_to_exhaust_us_is_read_in_part_or_refused_in_words(name: str) -> None:
     body = BOMBS[name]()

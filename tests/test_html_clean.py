@@ -162,6 +162,33 @@ def test_inline_markup_does_not_split_a_word() -> None:
     assert text_of(clean("<p>to<b>get</b>her H<sub>2</sub>O un<span>break</span>able")) == "together H2O unbreakable"
 
 
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>10<sup>6</sup> cells and 10<sup>-3</sup> s", "10^6 cells and 10^-3 s"),
+        ("<p>9 m<sup>2</sup> (a+b)<sup>2</sup>", "9 m^2 (a+b)^2"),
+        ("<p>a note<sup><a href='#fn3'>3</a></sup> here", "a note[3] here"),
+        ("<p>Maud Ferrier<sup>1</sup>", "Maud Ferrier[1]"),
+        ("<p>in 1932<sup><a href='#fn3'>3</a></sup>.<sup>4</sup>", "in 1932[3].[4]"),
+        ("<p>in 1932<sup><a href='#cite'>[2]</a></sup>", "in 1932[2]"),
+        ("<p>$<span>129</span><sup>00</sup> <b>€5</b><sup>99</sup>", "$129.00 €5.99"),
+        ("<p>the 1<sup>st</sup>, <sup>7</sup>Li", "the 1st, 7Li"),
+    ],
+)
+def test_raised_numbers_are_never_read_as_part_of_the_number_before_them(html: str, text: str) -> None:
+    assert text_of(clean(html)) == text
+
+
+def test_custom_elements_that_colour_a_listing_leave_its_blanks_alone() -> None:
+    page = "<pre><x-t>create</x-t>&lt;<x-t>Type</x-t>&gt;(<x-t><b>c</b></x-t>)</pre><p>a<x-t>b</x-t>"
+    assert text_of(clean(page)) == "create<Type>(c) a b"
+
+
+def test_links_side_by_side_are_words_of_their_own() -> None:
+    assert text_of(clean("<p><a>Create account</a><a>Sign in</a>")) == "Create account Sign in"
+    assert text_of(clean("<p><a>Mac</a><a>donald</a> <a>e</a><i>Bay</i>")) == "Macdonald eBay"
+
+
 def test_only_attributes_with_a_meaning_are_kept() -> None:
     html = '<p class=c id=i data-x=1>t</p><table><tr><td colspan=2 style="x:y">a</table><a href="/u" onclick=x>l</a>'
     assert body(html) == '<p>t</p><table><tr><td colspan="2">a</td></tr></table><a>l</a>'
@@ -250,6 +277,7 @@ def seconds(work: Callable[[str], object], html: str) -> float:
     return min(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_grows_no_faster_than_a_hostile_page(shape: str) -> None:
     short, long = SHAPES[shape](20_000), SHAPES[shape](80_000)
@@ -329,6 +357,7 @@ def test_further_elements_of_a_page_without_end_are_kept_as_words() -> None:
     assert sum(1 for _ in walk(root)) < 60_010
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PAGES.is_dir(), reason="../shared/data is not beside this checkout")
 def test_cleaning_takes_few_times_as_long_as_the_bare_parse() -> None:
     pages = [gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in sorted(PAGES.glob("*.gz"))[::16]]
@@ -362,6 +391,11 @@ def test_a_page_saved_with_a_dialog_open_is_read_and_small_covered_parts_still_g
     text = text_of(clean(page))
     assert text.count("word") == 150
     assert "icon" not in text
+
+
+def test_a_chinese_page_that_waits_for_its_scripts_is_read() -> None:
+    text = "天地玄黄宇宙洪荒" * 40
+    assert text in text_of(clean(f"<h1>千字文</h1><div style='visibility: hidden; opacity: 0'>{text}</div>"))
 
 
 def test_covered_text_that_is_less_than_what_is_shown_goes() -> None:

@@ -28,7 +28,7 @@ async def test_both_eras_get_an_answer_over_http_and_sigterm_ends_it(cache_folde
 async def test_a_foreign_host_header_is_refused(cache_folder: Path) -> None:
     with served(cache_folder) as (_, url):
         await healthy(url)
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             answer = await http.post(
                 f"{url}/mcp", headers={"Host": "evil.example", "Accept": "application/json"}, json={}
             )

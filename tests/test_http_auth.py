@@ -30,14 +30,14 @@ ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "appl
 
 
 async def status(url: str, **headers: str) -> int:
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         return (await http.post(f"{url}/mcp", headers={**ACCEPT, **headers}, json=LIST)).status_code
 
 
 @asynccontextmanager
 async def caller(url: str, bearer: str) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {bearer}"}, timeout=30) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {bearer}"}, timeout=60) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
     ):
         yield client
@@ -48,7 +48,7 @@ async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -
         assert (await healthy(url))["status"] == "ok"
         for wrong in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic second-secret"}):
             assert await status(url, **wrong) == 401
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             refused = await http.post(f"{url}/mcp", headers=ACCEPT, json=LIST)
         assert refused.headers["WWW-Authenticate"].startswith("Bearer")
         async with caller(url, "second-secret") as client:
@@ -65,7 +65,7 @@ async def test_a_caller_over_the_rate_is_told_how_long_to_wait_and_another_is_no
         assert await status(url, Authorization="Bearer two") != 429
         guesses = [await status(url, Authorization=f"Bearer guess{n}") for n in range(7)]
         assert guesses[5:] == [429, 429]
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             refused = await http.post(f"{url}/mcp", headers={**ACCEPT, "Authorization": "Bearer one"}, json=LIST)
         assert 1 <= int(refused.headers["Retry-After"]) <= 12
 
@@ -73,7 +73,7 @@ async def test_a_caller_over_the_rate_is_told_how_long_to_wait_and_another_is_no
 async def test_a_request_of_several_megabytes_is_refused(cache_folder: Path) -> None:
     with served(cache_folder) as (_, url):
         await healthy(url)
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             answer = await http.post(f"{url}/mcp", headers=ACCEPT, content=b'{"x": "' + b"a" * 2_000_000 + b'"}')
         assert answer.status_code == 413
 
@@ -142,7 +142,7 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
         assert await status(url, Authorization=f"Bearer {token(issuer, scope='other')}") == 403
         async with caller(url, good) as client:
             assert len((await client.list_tools()).tools) == 5
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             metadata = (await http.get(f"{url}/.well-known/oauth-protected-resource/mcp")).json()
         assert metadata["resource"] == RESOURCE
         assert metadata["authorization_servers"] == [issuer]

@@ -36,7 +36,8 @@ async def test_llama_server_tells_window_dimension_and_which_model_it_serves(rem
         assert generator.context_tokens == 8_192
         await generator.prepare()
         assert (generator.server, generator.context_tokens) == ("llama-server", 4_096)
-        assert await embedder.measure() == 576
+        await embedder.prepare()
+        assert embedder.dimension == 576
         other = OpenAIGenerator(endpoint)
         _llama_server(remote, parameters=361_000_000)
         await other.prepare()
@@ -66,7 +67,8 @@ async def test_ollama_tells_the_window_that_it_gives_the_model(remote: Remote, p
         generator, embedder = OpenAIGenerator(endpoint), OpenAIEmbedder(endpoint)
         await generator.prepare()
         assert (generator.server, generator.context_tokens) == ("Ollama", context)
-        assert await embedder.measure() == 1_024
+        await embedder.prepare()
+        assert embedder.dimension == 1_024
         before = embedder.name
         remote.told["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "aaaaaaaaaaaa"}]}
         pulled_anew = OpenAIEmbedder(endpoint)
@@ -125,8 +127,9 @@ async def test_a_server_that_tells_nothing_is_measured_by_one_vector_and_keeps_o
     remote.will("/embeddings", _says({"data": [{"index": 0, "embedding": [3.0, 4.0]}]}))
     async with httpx2.AsyncClient() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "two"))
-        assert await embedder.measure() == 2
-        assert await embedder.measure() == 2
+        assert embedder.dimension == 0
+        await embedder.embed(["text"], kind="passage")
+        assert embedder.dimension == 2
     assert embedder.name == f"two:openai:{remote.url}"
     assert len(remote.asked) == 1
 

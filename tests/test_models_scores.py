@@ -100,6 +100,7 @@ def test_a_large_file_written_anew_has_another_fingerprint_in_milliseconds(tmp_p
     assert fingerprint([path]) != before
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_gguf_file_swapped_under_a_running_model_never_reads_the_vectors_of_the_old_one(
     shared: Path, stores: Stores, tmp_path: Path

@@ -179,6 +179,7 @@ async def test_a_cancelled_clustering_leaves_its_thread_before_half_of_the_work(
     assert left < 0.5 * whole
 
 
+@pytest.mark.slow
 def test_umap_reduces_for_the_mixture_and_two_runs_agree() -> None:
     pytest.importorskip("umap", reason="the extra `umap` is not installed")
     vectors = themes(5, 24, noise=0.3)

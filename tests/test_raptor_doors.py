@@ -19,7 +19,6 @@ from pipeline.raptor.outline import outline
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
-from pipeline.raptor.write import write_shown
 from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
 from tests.support.raptor_pages import Author, chapters, page_of, prose
 
@@ -50,6 +49,20 @@ async def test_a_handle_with_a_further_page_gives_a_tree_over_both(connect: Conn
 
 
 @pytest.mark.anyio
+async def test_the_papers_clustering_is_a_setting_of_the_server(connect: Connect, tmp_path: Path) -> None:
+    call = {"question": "herons of station 7", "sources": [a_file(tmp_path, "a.html", "Herons", lines=160)]}
+    trees = {}
+    for clustering in ("kmeans", "gmm"):
+        async with connect(folders=str(tmp_path), clustering=clustering) as client:
+            for mode in ("guided", "collapsed", "traversal"):
+                result = await client.call_tool("raptor_query", {**call, "mode": mode})
+                assert result.structured_content is not None, text_of(result)
+                assert "Herons of station 7 " in text_of(result)
+                trees[clustering] = result.structured_content["tree"]
+    assert trees["gmm"] != trees["kmeans"]
+
+
+@pytest.mark.anyio
 async def test_a_page_that_is_named_again_stands_once(connect: Connect, tmp_path: Path) -> None:
     name = a_file(tmp_path, "a.html", "Herons")
     async with connect(folders=str(tmp_path)) as client:
@@ -69,13 +82,13 @@ async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_pa
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
     found = await query_tree(tree, "What is this about?", options=QueryOptions(max_tokens=900), embedder=None)
-    shown = await write_shown(tree, found.passages, Writer(author), store=stores.trees, seconds=60)
+    shown = await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60)
     written = [passage for passage in shown if passage.written]
     assert written
     assert {passage.text for passage in written} == {"The ferry leaves the harbour of Pell at dawn."}
-    assert sum(passage.tokens for passage in shown) <= found.tokens
+    assert sum(passage.tokens for passage in shown) <= sum(passage.tokens for passage in found)
     asked = len(author.asked)
-    assert await write_shown(tree, found.passages, Writer(author), store=stores.trees, seconds=60) == shown
+    assert await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60) == shown
     assert len(author.asked) == asked
     evidence = to_evidence(tree, shown, {0: document})
     summary = next(one for one in evidence if one.is_summary)
@@ -88,9 +101,9 @@ async def test_a_generator_that_is_gone_or_late_leaves_the_extracted_summaries(t
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
     tree = await build_tree([chapters(30)], embedder=None, options=TreeOptions(), store=None)
     found = await query_tree(tree, "What is this about?", options=QueryOptions(max_tokens=900), embedder=None)
-    gone = await write_shown(tree, found.passages, Writer(Author("")), store=stores.trees, seconds=60)
-    late = await write_shown(tree, found.passages, Writer(Author("Too late.")), store=stores.trees, seconds=0)
-    assert gone == late == found.passages
+    gone = await write_shown(tree, found, Writer(Author("")), store=stores.trees, seconds=60)
+    late = await write_shown(tree, found, Writer(Author("Too late.")), store=stores.trees, seconds=0)
+    assert gone == late == found
     stores.close()
 
 
@@ -163,11 +176,11 @@ async def test_neighbouring_leaves_are_one_passage_with_one_link() -> None:
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
     options = QueryOptions("flat", max_tokens=900)
     found = await query_tree(tree, "record ferry harbour of Pell", options=options, embedder=None)
-    evidence = to_evidence(tree, found.passages, {0: document})
-    assert len(evidence) < len(found.passages)
+    evidence = to_evidence(tree, found, {0: document})
+    assert len(evidence) < len(found)
     assert len({one.citation for one in evidence}) == len(evidence)
     assert sum(one.text.count("as record ferry") for one in evidence) == sum(
-        passage.text.count("as record ferry") for passage in found.passages
+        passage.text.count("as record ferry") for passage in found
     )
     assert not any(one.text.startswith(heading) for one in evidence for heading in one.heading_path)
 
@@ -181,10 +194,10 @@ async def test_summaries_outlast_leaves_where_an_answer_about_the_whole_is_too_l
         tree, "What is this document about?", options=QueryOptions(max_tokens=budget), embedder=None
     )
     given = {"max_tokens": budget, "mark": "m", "links": True}
-    evidence, kept, shown = fit_evidence(tree, found.passages, {0: document}, **given)  # type: ignore[arg-type]  # by name
+    evidence, kept, shown = fit_evidence(tree, found, {0: document}, **given)  # type: ignore[arg-type]  # by name
     assert shown.tokens <= budget
-    assert 0 < kept < len(found.passages) or budget < 300
-    chosen = sum(passage.node.is_summary for passage in found.passages)
+    assert 0 < kept < len(found) or budget < 300
+    chosen = sum(passage.node.is_summary for passage in found)
     summaries = sum(one.is_summary for one in evidence)
     assert summaries == chosen or len(evidence) == summaries
 
@@ -207,6 +220,7 @@ async def test_the_drawing_says_what_was_left_out_of_a_written_summary() -> None
     assert "It was bought" not in html
 
 
+@pytest.mark.slow
 def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
     target = tmp_path / "tree.html"
     command = [sys.executable, "-m", "server", "raptor", "tree", str(LIBRARY), "--html", str(target)]
@@ -221,6 +235,7 @@ def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
     assert "x.html" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clustering", ["gmm", "runs", "umap"])
 def test_the_command_clusters_as_it_is_told_or_names_the_extra_that_is_missing(clustering: str, tmp_path: Path) -> None:
     # Enough leaves for UMAP: a page of a few is laid out by components.

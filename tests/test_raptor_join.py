@@ -8,7 +8,7 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions
-from tests.support.raptor_pages import Author, Counting, assert_sound, chapters
+from tests.support.raptor_pages import Author, Counting, assert_sound, chapters, page_of, prose, quoted
 
 
 def summaries(tree: Tree) -> set[str]:
@@ -23,6 +23,7 @@ async def grown(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_one_more_page_redoes_only_the_summaries_above_it(embedder: OnnxEmbedder) -> None:
     options = TreeOptions()
@@ -94,7 +95,7 @@ async def test_extracted_summaries_that_were_taken_over_quote_the_right_sentence
     for node in after.nodes:
         assert not node.is_summary or quoted(after, documents, node) == node.text
     answer = await query_tree(after, "record bird 7", options=QueryOptions(max_tokens=300), embedder=embedder)
-    assert any("bird 7" in passage.text for passage in answer.passages)
+    assert any("bird 7" in passage.text for passage in answer)
 
 
 @pytest.mark.anyio

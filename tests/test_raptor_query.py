@@ -14,7 +14,7 @@ from models.protocols import Embedder
 from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import Mode, QueryOptions, TreeAnswer, fill, is_broad, lifted, query_tree, word_triples
+from pipeline.raptor.query import Mode, Passage, QueryOptions, fill, is_broad, lifted, query_tree, word_triples
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 
@@ -58,7 +58,7 @@ async def tree_of(documents: Sequence[Document], embedder: Embedder | None) -> T
     return await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None)
 
 
-async def ask(tree: Tree, question: str, embedder: Embedder | None, **options: object) -> TreeAnswer:
+async def ask(tree: Tree, question: str, embedder: Embedder | None, **options: object) -> tuple[Passage, ...]:
     chosen = QueryOptions(**options)  # type: ignore[arg-type]  # passed through by name
     return await query_tree(tree, question, options=chosen, embedder=embedder)
 
@@ -70,7 +70,7 @@ async def test_guided_finds_each_fact_in_a_long_chronicle(with_embedder: bool, e
     tree = await tree_of([chronicle()], using)
     for question, fact in FACTS.items():
         answer = await ask(tree, question, using, max_tokens=250)
-        assert any(fact in passage.text for passage in answer.passages), question
+        assert any(fact in passage.text for passage in answer), question
 
 
 @pytest.mark.anyio
@@ -79,8 +79,8 @@ async def test_guided_finds_each_fact_in_a_long_chronicle(with_embedder: bool, e
 async def test_every_mode_keeps_its_budget_to_the_token(mode: Mode, budget: int) -> None:
     tree = await tree_of([chronicle(), chronicle("b", 30)], None)
     answer = await ask(tree, "Who paid for the school?", None, mode=mode, max_tokens=budget)
-    assert answer.tokens == sum(count_tokens(passage.text) for passage in answer.passages) <= budget
-    assert all(passage.tokens == count_tokens(passage.text) for passage in answer.passages)
+    assert sum(passage.tokens for passage in answer) == sum(count_tokens(passage.text) for passage in answer) <= budget
+    assert all(passage.tokens == count_tokens(passage.text) for passage in answer)
 
 
 @pytest.mark.anyio
@@ -88,8 +88,8 @@ async def test_a_passage_is_what_stands_at_its_place(embedder: OnnxEmbedder) -> 
     documents = [chronicle(), chronicle("b", 60)]
     tree = await tree_of(documents, embedder)
     answer = await ask(tree, "How deep is the well?", embedder, max_tokens=900)
-    leaves = [tree.leaves[passage.node.leaves[0]] for passage in answer.passages]
-    for leaf, passage in zip(leaves, answer.passages, strict=True):
+    leaves = [tree.leaves[passage.node.leaves[0]] for passage in answer]
+    for leaf, passage in zip(leaves, answer, strict=True):
         assert documents[leaf.document].text[leaf.start : leaf.end] == passage.text
         assert tree.sources[leaf.document].url == documents[leaf.document].page.final_url
         assert tree.sources[leaf.document].title == f"Chronicle {'ab'[leaf.document]}"
@@ -109,24 +109,24 @@ async def test_what_does_not_fit_is_skipped_for_what_does() -> None:
         [page_of([long, *[f"Plain line {i} says nothing of note here." for i in range(30)], short], "c")], None
     )
     answer = await ask(tree, "secret treasure map", None, max_tokens=120, mode="flat")
-    assert any(short in passage.text for passage in answer.passages)
-    assert answer.tokens <= 120
+    assert any(short in passage.text for passage in answer)
+    assert sum(passage.tokens for passage in answer) <= 120
 
 
 @pytest.mark.anyio
 async def test_a_budget_below_every_passage_gives_a_marked_beginning() -> None:
     tree = await tree_of([chronicle()], None)
     answer = await ask(tree, "How deep is the well?", None, max_tokens=20)
-    assert len(answer.passages) == 1
-    assert answer.passages[0].cut
-    assert tree.leaves[answer.passages[0].node.leaves[0]].text.startswith(answer.passages[0].text)
+    assert len(answer) == 1
+    assert answer[0].cut
+    assert tree.leaves[answer[0].node.leaves[0]].text.startswith(answer[0].text)
 
 
 @pytest.mark.anyio
 async def test_a_copy_of_a_page_does_not_fill_the_answer_twice(embedder: OnnxEmbedder) -> None:
     tree = await tree_of([chronicle("a", 30), chronicle("b", 30)], embedder)
     answer = await ask(tree, "How deep is the well below the castle?", embedder, max_tokens=600)
-    assert sum("112 metres" in passage.text for passage in answer.passages) == 1
+    assert sum("112 metres" in passage.text for passage in answer) == 1
 
 
 @pytest.mark.anyio
@@ -134,11 +134,9 @@ async def test_a_question_about_the_whole_gets_summaries_and_one_about_a_fact_ge
     tree = await tree_of([chronicle()], embedder)
     whole = await ask(tree, "What is this about?", embedder, max_tokens=800)
     fact = await ask(tree, "How deep is the well?", embedder, max_tokens=800)
-    assert whole.broad
-    assert any(passage.node.is_summary for passage in whole.passages)
-    assert any(not passage.node.is_summary for passage in whole.passages)
-    assert not fact.broad
-    assert not any(passage.node.is_summary for passage in fact.passages)
+    assert any(passage.node.is_summary for passage in whole)
+    assert any(not passage.node.is_summary for passage in whole)
+    assert not any(passage.node.is_summary for passage in fact)
 
 
 @pytest.mark.anyio
@@ -151,8 +149,8 @@ async def test_collapsed_and_traversal_return_nodes_of_several_layers(
     tree = await build_tree(documents, embedder=embedder, options=options, store=None)
     for mode in ("collapsed", "traversal"):
         answer = await ask(tree, "Give me an overview", embedder, max_tokens=1500, mode=mode)
-        assert len({passage.node.layer for passage in answer.passages}) > 1
-        ranked = [passage.score for passage in sorted(answer.passages, key=lambda one: -one.score)]
+        assert len({passage.node.layer for passage in answer}) > 1
+        ranked = [passage.score for passage in sorted(answer, key=lambda one: -one.score)]
         # The paper's trees are asked as in the paper, by cosine; others by a blend.
         assert (max(ranked) <= 1.0001) or clustering == "kmeans"
 
@@ -163,13 +161,13 @@ async def test_the_papers_collapsed_tree_takes_the_nearest_nodes_repeats_and_all
     question = "How deep is the well below the castle?"
     paper = await ask(tree, question, embedder, mode="collapsed", by_cosine=True, max_tokens=600)
     ours = await ask(tree, question, embedder, mode="collapsed", max_tokens=600)
-    assert sum("112 metres" in passage.text for passage in paper.passages) > 1
-    assert sum("112 metres" in passage.text for passage in ours.passages) < sum(
-        "112 metres" in passage.text for passage in paper.passages
+    assert sum("112 metres" in passage.text for passage in paper) > 1
+    assert sum("112 metres" in passage.text for passage in ours) < sum(
+        "112 metres" in passage.text for passage in paper
     )
     vector = (await embedder.embed([question], kind="query"))[0]
     cosines = np.sort(tree.vectors.astype(np.float32) @ vector)[::-1]
-    assert max(passage.score for passage in paper.passages) == pytest.approx(cosines[0], abs=1e-3)
+    assert max(passage.score for passage in paper) == pytest.approx(cosines[0], abs=1e-3)
 
 
 @pytest.mark.anyio
@@ -177,7 +175,7 @@ async def test_an_embedder_that_did_not_build_the_tree_is_not_asked(embedder: On
     tree = await tree_of([chronicle()], None)
     answer = await ask(tree, "How deep is the well?", embedder)
     words_only = await ask(tree, "How deep is the well?", None)
-    assert answer.passages == words_only.passages
+    assert answer == words_only
 
 
 @pytest.mark.anyio
@@ -193,8 +191,8 @@ async def test_empty_questions_and_absurd_budgets_are_refused() -> None:
 async def test_a_question_of_unknown_words_still_gets_passages() -> None:
     tree = await tree_of([chronicle("a", 30)], None)
     answer = await ask(tree, "zyxw qwert", None, max_tokens=300)
-    assert answer.passages
-    assert all(np.isfinite(passage.score) for passage in answer.passages)
+    assert answer
+    assert all(np.isfinite(passage.score) for passage in answer)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cache.store import Store
 from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.folder import FolderProvider, Limits, list_files, snippet_around
+from pipeline.search.folder import FolderLimits, FolderProvider, list_files, snippet_around
 from pipeline.search.word_index import FileStamp, IndexedFile, WordIndex, title_and_text
 
 
@@ -172,7 +172,7 @@ def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> N
     (folder / "loop").symlink_to(folder, target_is_directory=True)
     (folder / "large.txt").write_text("orvane " * 200)
     (folder / "good.txt").write_text("orvane")
-    outcome = ask(FolderProvider([folder], None, limits=Limits(file_bytes=1_000)), "orvane")
+    outcome = ask(FolderProvider([folder], None, limits=FolderLimits(file_bytes=1_000)), "orvane")
     assert names(outcome) == ["good.txt"]
     assert "1 files were left out for their size" in outcome.reason
 
@@ -180,7 +180,7 @@ def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> N
 def test_a_listing_is_bounded_and_says_so(tmp_path: Path) -> None:
     for i in range(5):
         (tmp_path / f"{i}.txt").write_text("x")
-    listing = list_files([tmp_path], Limits(files=3))
+    listing = list_files([tmp_path], FolderLimits(files=3))
     assert [Path(stamp.path).name for stamp in listing.files] == ["0.txt", "1.txt", "2.txt"]
     assert listing.cut
 
@@ -255,7 +255,7 @@ def test_five_thousand_files_answer_cold_and_warm_in_processor_time(tmp_path: Pa
         page = f"<title>{i}</title><main><p>{text}</p></main>"
         (tmp_path / f"{i}.{'html' if i % 2 else 'md'}").write_text(page if i % 2 else text)
     (tmp_path / "wanted.md").write_text("The zeppelin landed at Brindle Quay.")
-    provider = FolderProvider([tmp_path], None, limits=Limits(seconds=60))
+    provider = FolderProvider([tmp_path], None, limits=FolderLimits(seconds=60))
     times = []
     for question in ("zeppelin", "quays zeppelin", "zeppelins landing", "landed zeppelin"):
         began = time.process_time()
@@ -282,7 +282,7 @@ def test_a_damaged_store_entry_is_read_anew(library: Path, store: Store) -> None
 
 
 def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: Path) -> None:
-    provider = FolderProvider([library], None, limits=Limits(seconds=-1))
+    provider = FolderProvider([library], None, limits=FolderLimits(seconds=-1))
     outcome = ask(provider, "lighthouse")
     assert outcome.status == "empty"
     assert "7 of 7 files are not read yet" in outcome.reason

@@ -61,6 +61,7 @@ def write(body: dict[str, object]) -> Response:
     return JSONResponse({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["partition", "deviation", "running", "valleys", "fixed"])
 async def test_each_rule_cuts_a_document_into_leaves_that_hold_all_of_it(connect: Connect, rule: str) -> None:
     call = {"question": "What was the highest level?", "sources": [REPORT], "chunking": "idms", "mode": "flat"}

@@ -71,7 +71,7 @@ async def test_the_lean_to_the_first_option_is_measured_and_taken_off() -> None:
 async def test_every_rule_finds_the_one_boundary_that_the_model_sees(rule: Rule) -> None:
     idms = Idms(IdmsOptions(rule), generator=Reader(), boundary_seconds=30)
     found = await idms.ranges(sentences(TEXTS), embedder=None, minimum=0, maximum=500)
-    assert idms.told == ["Boundaries by reader."]
+    assert idms.notes == ["Boundaries by reader."]
     starts = {start for start, _ in found}
     # The paper's running mean also cuts behind every margin that is no better than those before.
     assert starts == {0, 3} or (rule == "running" and 3 in starts)
@@ -158,7 +158,7 @@ class Broken(Dead, Reader):
 async def test_a_model_that_fails_leaves_it_to_the_rest_and_the_reason_is_kept() -> None:
     idms = Idms(generator=Broken(), boundary_seconds=9)
     found = await idms.ranges(sentences(TEXTS), embedder=None, minimum=0, maximum=500)
-    assert "Boundaries by embeddings" in idms.told[0] and "signal 9" in idms.told[0]
+    assert "Boundaries by embeddings" in idms.notes[0] and "signal 9" in idms.notes[0]
     assert found[-1][1] == len(TEXTS)
 
 

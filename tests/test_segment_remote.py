@@ -74,7 +74,7 @@ async def test_where_neither_answer_is_listed_embeddings_cut_and_the_reason_name
             await Judge(model, store=None, seconds=30).margins(TEXTS)
         idms = Idms(generator=model, boundary_seconds=30)
         found = await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
-    assert "Boundaries by embeddings: None of ['Yes', 'No'] is among the 2 tokens listed" in idms.told[0]
+    assert "Boundaries by embeddings: None of ['Yes', 'No'] is among the 2 tokens listed" in idms.notes[0]
     assert found[-1][1] == len(TEXTS)
 
 
@@ -87,10 +87,10 @@ async def test_a_server_that_lists_nothing_is_asked_once_and_named_from_then_on(
         await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
         asked = len(remote.asked)
         later = Idms(generator=model, boundary_seconds=5)
-    assert "lists no log-probabilities" in idms.told[0]
+    assert "lists no log-probabilities" in idms.notes[0]
     assert "choose" not in abilities_of(model)
     assert asked == 1
-    assert any("lists no probabilities" in line for line in later.told)
+    assert any("lists no probabilities" in line for line in later.notes)
 
 
 async def test_the_tool_cuts_by_a_servers_probabilities_and_says_so(connect: Connect, remote: Remote) -> None:

@@ -18,6 +18,8 @@ from tests.support import LIBRARY, ROOT, text_of
 from tests.support.marks import needs_llama
 from tests.support.processes import EXIT_SECONDS, HELLO, READY, answer_to, call, line, say
 
+pytestmark = pytest.mark.slow
+
 
 def environment(cache: Path, **settings: str) -> dict[str, str]:
     # PYTHONUNBUFFERED would hide text that is left in a buffer and drained onto the wire at the end.
@@ -71,8 +73,6 @@ def noise():
         time.sleep(0.005)
 threading.Thread(target=noise, daemon=True).start()
 from cli.command import main
-
-pytestmark = pytest.mark.slow
 main(["serve"])
 """
 

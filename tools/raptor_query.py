@@ -112,8 +112,7 @@ async def raptor_query(
     if mode in ("collapsed", "traversal"):
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
     options = QueryOptions(mode=mode, max_tokens=max(1, sheet.room))
-    found = await query_tree(tree, question, options=options, embedder=services.embedder)
-    passages = found.passages
+    passages = await query_tree(tree, question, options=options, embedder=services.embedder)
     if services.generator is not None:
         writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
         passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)
@@ -141,7 +140,7 @@ def _add_notes(sheet: Sheet, tree: Tree, unshown: int, idms: Idms | None, failur
     sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
     if unshown:
         sheet.add_cut(f"{unshown} passages did not fit.")
-    for line in idms.told if idms is not None else ():
+    for line in idms.notes if idms is not None else ():
         sheet.add_cut(one_line(line))
     tell_failures(sheet, failures)
 

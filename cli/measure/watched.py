@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from errors import ModelError
 from models.protocols import (
     Ability,
+    Backend,
     Generator,
     GrammarWriter,
     Message,
@@ -22,7 +23,6 @@ from models.protocols import (
     Prompt,
     abilities_of,
     chooser,
-    counting,
     tree_scorer,
 )
 
@@ -111,10 +111,9 @@ class Watched:
         return Spent(self._calls, self._failed, self._seconds, tokens, self._fault)
 
     async def _counted(self) -> int | None:
-        model = counting(self._generator)
-        if model is None:
+        if not isinstance(self._generator, Backend):
             return None
-        tokens = (await model.counters()).get("tokens")
+        tokens = (await self._generator.counters()).get("tokens")
         return tokens if isinstance(tokens, int) else None
 
     @asynccontextmanager

@@ -98,13 +98,13 @@ def place(weights: Weights, devices: Sequence[Device], *, backends: Sequence[str
     room = device.free * (1 - KEPT_FREE) - BUFFERS
     block = (weights.file_bytes - weights.output_bytes + weights.context_bytes) / max(1, weights.layers - 1)
     fitting = 1 + int((room - weights.output_bytes) / block) if room > weights.output_bytes else 0
-    told = f"{device.backend} ({device.name}) has {device.free / 1e9:.1f} GB free"
+    free = f"{device.backend} ({device.name}) has {device.free / 1e9:.1f} GB free"
     needed = f"the model needs {(weights.file_bytes + weights.context_bytes + BUFFERS) / 1e9:.1f} GB"
     if fitting >= weights.layers:
-        return Placement(device.backend, device.name, -1, threads, f"{told}, {needed}: all {weights.layers} layers")
+        return Placement(device.backend, device.name, -1, threads, f"{free}, {needed}: all {weights.layers} layers")
     if fitting == 0:
-        return Placement("CPU", "CPU", 0, threads, f"{told}, {needed}: no layer fits; {cpu}")
-    reason = f"{told}, {needed}: {fitting} of {weights.layers} layers; the rest on {cpu}"
+        return Placement("CPU", "CPU", 0, threads, f"{free}, {needed}: no layer fits; {cpu}")
+    reason = f"{free}, {needed}: {fitting} of {weights.layers} layers; the rest on {cpu}"
     return Placement(device.backend, device.name, fitting, threads, reason)
 
 

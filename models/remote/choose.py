@@ -56,14 +56,14 @@ def weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.flo
 
 
 def listed_tokens(choice: Mapping[str, object]) -> dict[str, float]:
-    """Return token to log-probability for the first place of an answer, in the form of chats or of completions.
+    """Return token to log-probability for the first position of an answer, in the form of chats or of completions.
 
     Raises:
         ModelError: The server lists none.
     """
-    told = choice.get("logprobs")
-    told = told if isinstance(told, Mapping) else {}
-    content, older = told.get("content"), told.get("top_logprobs")
+    found_in = choice.get("logprobs")
+    found_in = found_in if isinstance(found_in, Mapping) else {}
+    content, older = found_in.get("content"), found_in.get("top_logprobs")
     found: dict[str, float] = {}
     if isinstance(content, list) and content and isinstance(content[0], Mapping):
         for item in content[0].get("top_logprobs") or ():

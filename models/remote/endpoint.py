@@ -27,7 +27,7 @@ class Waits(NamedTuple):
     facts: float = 3.0
     """For asking what the server serves: this stands before the start of our server and before calls."""
     fresh: float = 60.0
-    """What a server told is believed: so long may a model that was swapped behind its name go unnoticed."""
+    """Until a server is asked anew: so long may a model that was swapped behind its name go unnoticed."""
 
 
 WAITS: Final = Waits()
@@ -131,9 +131,9 @@ class Endpoint:
 
     def nonsense(self, address: str, answer: object) -> ModelError:
         """Return the error for an answer that has not the documented form; `address` may be a path below the base."""
-        place = self.url + address if address.startswith("/") else address
+        where = self.url + address if address.startswith("/") else address
         return ModelError(
-            f"{place} answered in no form that is known for model {self.model!r}: {self._quote(str(answer))}",
+            f"{where} answered in no form that is known for model {self.model!r}: {self._quote(str(answer))}",
             hint="Check that the URL is an OpenAI-compatible API, with its /v1 where it has one.",
         )
 

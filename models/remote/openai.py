@@ -21,8 +21,6 @@ from models.remote.server import RemoteModel, by_index, shortened
 from models.schema import checked_json
 from models.text import instructions_for, printable
 
-PROBE: Final = "a"
-"""Text whose vector tells the dimension."""
 _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", re.DOTALL)
 
 
@@ -34,40 +32,25 @@ class OpenAIEmbedder(RemoteModel):
 
     @property
     def dimension(self) -> int:
-        """Length of a vector; 0 until the server was asked (`measure`, or a first text)."""
+        """Length of a vector; 0 until the server said it, or gave a first vector."""
         return self._dimension or self._facts.dimension
 
     def reads(self, text: str) -> bool:
-        """Return True: which scripts a remote model knows is not told, and whoever set it knows."""
+        """Return True: a server does not say which scripts its model knows; whoever set it does."""
         return True
 
-    async def measure(self) -> int:
-        """Return the length of a vector, as the server tells it or from the vector of one letter.
-
-        Raises:
-            ModelError: The server refused, was silent, or answered something else.
-        """
-        await self.prepare()
-        if not self.dimension:
-            await self.embed([PROBE], kind="passage")
-        return self.dimension
-
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`.
+        """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
-        The words that the model was trained to see before a query or a passage are put in front, where its name is
-        known (`models/instructions.py`).
-
-        Raises:
-            ModelError: The server refused, was silent, or answered something else.
+        The words that the model was trained to see before a query or a passage are put in front (`models/text.py`).
         """
-        if not texts:
-            return np.zeros((0, await self.measure()), dtype=np.float32)
         await self.prepare()
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
         size = self.texts_a_request()
         words = instructions_for(self._endpoint.model)
-        told = [words.prepend(text, kind=kind) for text in texts]
-        rows = [await self._part(told[start : start + size]) for start in range(0, len(texts), size)]
+        prepared = [words.prepend(text, kind=kind) for text in texts]
+        rows = [await self._part(prepared[start : start + size]) for start in range(0, len(texts), size)]
         if len({part.shape[1] for part in rows}) != 1 or self._dimension not in (0, rows[0].shape[1]):
             raise self._endpoint.nonsense("/embeddings", "vectors of different lengths")
         self._dimension = rows[0].shape[1]

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was told; 0 and "" where it was not."""
+    """What a server says of itself and its model; 0 and "" where it does not."""
 
     server: str = ""
     context_tokens: int = 0
@@ -52,7 +52,7 @@ class Facts:
 
 
 class RemoteModel(Backend):
-    """What embedder, reranker and generator behind a server share: the endpoint and what it told."""
+    """What embedder, reranker and generator behind a server share: the endpoint and its facts."""
 
     _other_form: bool | None = None
     """Whether the server takes the other form of a call instead of the usual one; None before its first answer."""
@@ -87,7 +87,7 @@ class RemoteModel(Backend):
         self._asked_at = self._clock()
 
     def texts_a_request(self) -> int:
-        """Return how many texts the server takes at once, as far as it told."""
+        """Return how many texts the server takes at once, as far as it says."""
         return min(self._facts.batch or TEXTS_A_REQUEST, TEXTS_A_REQUEST)
 
     async def in_known_form(self, ask: Callable[[bool], Awaitable[T]], *, other_first: bool = False) -> T:
@@ -145,7 +145,7 @@ def by_index(items: object, value: str, count: int) -> list[object]:
     if not isinstance(items, list) or len(items) != count:
         raise ValueError(f"not a list of {count}")
     found = {int(item["index"]): item[value] for item in items}
-    return [found[place] for place in range(count)]
+    return [found[index] for index in range(count)]
 
 
 async def _ask_facts(endpoint: Endpoint) -> Facts:
@@ -208,12 +208,12 @@ async def _lm_studio(endpoint: Endpoint) -> Facts:
     return Facts("LM Studio", context_tokens=context, identity=_digest(*known) if any(known) else "")
 
 
-def _tei(told: Mapping[str, object]) -> Facts:
+def _tei(info: Mapping[str, object]) -> Facts:
     return Facts(
         "TEI",
-        context_tokens=_whole(told.get("max_input_length")),
-        batch=_whole(told.get("max_client_batch_size")),
-        identity=_digest(told["model_id"], told.get("model_sha"), told.get("model_dtype")),
+        context_tokens=_whole(info.get("max_input_length")),
+        batch=_whole(info.get("max_client_batch_size")),
+        identity=_digest(info["model_id"], info.get("model_sha"), info.get("model_dtype")),
     )
 
 

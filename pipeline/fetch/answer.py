@@ -16,6 +16,7 @@ DAY: Final = 86_400.0
 """A page is asked for again after a day, whatever its server promises: an `immutable` year is meant for assets."""
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
+"""Sent by services that check for robots, with any status."""
 _LOGIN: Final = (SourceBlocked, "The page needs a login; use another source.")
 _NOT_FOR_US: Final = (SourceBlocked, "The site does not serve this page to us; use another source.")
 _GONE: Final = (SourceNotFound, "Check the address, or search for where the page is now.")
@@ -44,16 +45,11 @@ class Answer:
         """Where a redirect leads, empty for any other answer."""
         return self.headers.get("location", "") if self.status in _REDIRECTS else ""
 
-    @property
-    def is_challenge(self) -> bool:
-        """Whether this is a check against robots, whatever its status: such services send headers of their own."""
-        return any(name in self.headers for name in _CHALLENGE_HEADERS)
-
 
 def error_for(answer: Answer, *, url: str, now: float) -> SourceError | None:
     """Return what an answer that is no page means for `url`: not 2xx, or a check against robots; None for a page."""
     status = answer.status
-    if answer.is_challenge:
+    if any(name in answer.headers for name in _CHALLENGE_HEADERS):
         return SourceBlocked(
             f"{url} shows a check against robots ({status}).", source=url, hint="Use another source for this."
         )

@@ -146,8 +146,6 @@ class OriginPools(httpcore2.AsyncConnectionPool):
     ) -> None:
         """Open nothing yet; `clock` counts seconds and only moves forward."""
         super().__init__(ssl_context=ssl_context, network_backend=network_backend)
-        self._context = ssl_context
-        self._backend = network_backend
         self._limits = limits
         self._clock = clock
         self._pools: dict[str, tuple[httpcore2.AsyncConnectionPool, float]] = {}
@@ -180,12 +178,12 @@ class OriginPools(httpcore2.AsyncConnectionPool):
 
     def _new(self) -> httpcore2.AsyncConnectionPool:
         return httpcore2.AsyncConnectionPool(
-            ssl_context=self._context,
+            ssl_context=self._ssl_context,
             max_connections=self._limits.overall,
             max_keepalive_connections=self._limits.per_host,
             keepalive_expiry=_IDLE_SECONDS,
             http2=True,
-            network_backend=self._backend,
+            network_backend=self._network_backend,
         )
 
     async def _close_old(self) -> None:

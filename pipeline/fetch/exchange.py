@@ -51,7 +51,7 @@ class Exchange:
         self._client = client
         self._limits = limits
         self._clock = clock
-        self._sites = Sites(overall=limits.overall, per_site=limits.per_host)
+        self._sites = Sites(overall=limits.overall, per_host=limits.per_host)
 
     async def ask(self, url: str, *, validators: Mapping[str, str]) -> Answer:
         """Return the answer for `url` after redirects, each hop checked as the first.
@@ -135,7 +135,7 @@ class Exchange:
         limits = self._limits
         try:
             async with (
-                self._sites.place(target.origin),
+                self._sites.place(target.host),
                 self._client.stream("GET", target.url, headers=dict(headers)) as response,
             ):
                 body = b""

@@ -14,11 +14,12 @@ from typing import Final
 
 from cache.store import JsonValue, Store
 from pipeline.documents import Page
+from pipeline.fetch.answer import DAY
 
 PREFIX: Final = "winnow://page/"
 NO_COPY: Final = "not kept in the cache: its site allows no copy"
 """Note of a page that came with `no-store`; its handle works in this process, from memory."""
-KEEP_SECONDS: Final = 7 * 86_400.0
+KEEP_SECONDS: Final = DAY * 7
 """How long a handle is good for, unless the page is evicted before."""
 _HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
 _TEXTS: Final = tuple(field.name for field in fields(Page) if field.name not in {"html", "notes", "raw_tokens"})

@@ -23,7 +23,7 @@ class FetchLimits:
     """For one connection, for robots.txt, and for a wait that a busy server asks for."""
     max_redirects: int = 5
     per_host: int = 6
-    """Requests to one host and port at a time, and connections kept to it; browsers use six."""
+    """Requests to one host at a time, and idle connections kept to one site; browsers use six."""
     overall: int = 16
     """Requests at a time."""
     allow_loopback: bool = False

@@ -45,7 +45,6 @@ class Rules:
 class Site:
     """One scheme, host and port. Times are those of the fetcher's clock."""
 
-    places: anyio.Semaphore
     asking: anyio.Lock = field(default_factory=anyio.Lock)
     """Held while its robots.txt is fetched, so that this happens once."""
     rules: Rules = field(default_factory=Rules)
@@ -53,36 +52,37 @@ class Site:
     quiet_until: float = 0.0
     """Until when it asked to be left alone."""
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nobody asks it, or waits to."""
-        return self.places.value == self.places.max_value and not self.asking.locked()
-
 
 class Sites:
-    """The sites of one fetcher; of those that are idle, the one asked longest ago is forgotten first."""
+    """The sites of one fetcher, the one asked longest ago forgotten first, and who may ask them at once."""
 
-    def __init__(self, *, overall: int, per_site: int) -> None:
+    def __init__(self, *, overall: int, per_host: int) -> None:
         self._overall = anyio.Semaphore(overall)
-        self._per_site = per_site
+        self._per_host = per_host
+        self._places: dict[str, anyio.Semaphore] = {}
+        """By host; hosts that nobody asks are forgotten."""
         self._sites: dict[str, Site] = {}
 
     def of(self, origin: str) -> Site:
         """Return what is known of a site such as `https://example.org:443`."""
-        known = self._sites.pop(origin, None)
-        site = known or Site(anyio.Semaphore(self._per_site, max_value=self._per_site))
+        site = self._sites.pop(origin, None) or Site()
         self._sites[origin] = site
         if len(self._sites) > _MOST_SITES:
-            idle = (name for name, other in self._sites.items() if other.is_idle and other is not site)
-            self._sites.pop(next(idle, ""), None)
+            oldest = (name for name, other in self._sites.items() if not other.asking.locked())
+            self._sites.pop(next(oldest, ""), None)
         return site
 
     @asynccontextmanager
-    async def place(self, origin: str) -> AsyncIterator[None]:
+    async def place(self, host: str) -> AsyncIterator[None]:
         """Hold a place for one request."""
-        # The site's place first: a slow site's queue must not hold places that others could use.
-        async with self.of(origin).places, self._overall:
-            yield
+        places = self._places.setdefault(host, anyio.Semaphore(self._per_host, max_value=self._per_host))
+        try:
+            # The host's place first: a slow host's queue must not hold places that others could use.
+            async with places, self._overall:
+                yield
+        finally:
+            if places.value == self._per_host:
+                self._places.pop(host, None)
 
 
 def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
@@ -92,21 +92,21 @@ def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
     in_rules = False
     count = 0
     for line in text.splitlines():
-        field, colon, value = line.partition("#")[0].partition(":")
-        field, value = field.strip().lower(), value.strip()
+        key, colon, value = line.partition("#")[0].partition(":")
+        key, value = key.strip().lower(), value.strip()
         if not colon:
             continue
-        if field == "user-agent":
+        if key == "user-agent":
             named = [] if in_rules else named
             in_rules = False
             named.append(value.lower().split("/", 1)[0])
             groups.setdefault(named[-1], [])
-        elif field in {"allow", "disallow"}:
+        elif key in {"allow", "disallow"}:
             in_rules = True
             count += 1
             if value and count <= MAX_RULES:
                 for name in named:
-                    groups[name].append((field == "allow", _normal(value)))
+                    groups[name].append((key == "allow", _normal(value)))
     return Rules(tuple(groups.get(agent.partition("/")[0].lower(), groups.get("*", []))))
 
 

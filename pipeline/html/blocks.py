@@ -7,6 +7,7 @@ every visible word in exactly one block and are linear in the page. Not for: cho
 
 import re
 from collections import deque
+from itertools import accumulate
 from typing import Final
 
 from pipeline.documents import Block
@@ -94,26 +95,22 @@ def content_blocks(root: Node) -> tuple[str, tuple[Block, ...]]:
     row under known headers reads `header: value; header: value` instead.
     """
     units = read_units(root)
+    starts = list(accumulate((len(unit.shown) + 1 for unit in units), initial=0))
     tokens = count_each([unit.text for unit in units])
-    main = judge(units)
-    blocks: list[Block] = []
-    position = 0
-    for number, unit in enumerate(units):
-        end = position + len(unit.shown)
-        blocks.append(
-            Block(
-                path=unit.path,
-                heading_path=unit.headings,
-                text=unit.text,
-                html=unit.html,
-                tokens=tokens[number],
-                kind=unit.kind,
-                start=position,
-                end=end,
-                main=main[number],
-                cells=unit.cells,
-                lead=unit.lead,
-            )
+    blocks = tuple(
+        Block(
+            path=unit.path,
+            heading_path=unit.headings,
+            text=unit.text,
+            html=unit.html,
+            tokens=count,
+            kind=unit.kind,
+            start=start,
+            end=start + len(unit.shown),
+            main=main,
+            cells=unit.cells,
+            lead=unit.lead,
         )
-        position = end + 1
-    return "\n".join(unit.shown for unit in units), tuple(blocks)
+        for unit, start, count, main in zip(units, starts[:-1], tokens, judge(units), strict=True)
+    )
+    return "\n".join(unit.shown for unit in units), blocks

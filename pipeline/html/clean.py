@@ -17,6 +17,7 @@ from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, colour, is_
 from pipeline.html.tree import (
     BLOCK_TAGS,
     LINE_ENDS,
+    LONGEST_LABEL,
     MAX_DEPTH,
     NEUTRAL,
     STAYS_EMPTY,
@@ -78,7 +79,6 @@ _FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
 _DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey"})
 _TELLING_CLASSES: Final = _DROPPED_CLASSES | READER_CLASSES
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
-_LONGEST_ALT: Final = 300
 _NAMED: Final = tags("aside dialog div fieldset figure form header legend menu ol p section table ul")
 """Elements whose class and id are asked for boilerplate names."""
 
@@ -96,7 +96,9 @@ _Verdict = Literal["", "soft", "hard", "reader", "dropped"]
 class _Tag:
     """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
 
-    __slots__ = ("attributes", "block", "drawn", "furniture", "kind", "name", "named", "neutral", "shown", "stays")
+    __slots__ = (
+        "attributes", "block", "drawn", "furniture", "is_custom", "kind", "name", "named", "neutral", "shown", "stays",
+    )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         """Look a name up in all that is said of names above."""
@@ -106,6 +108,8 @@ class _Tag:
             self.kind = _NODE
         elif not name.startswith(("-", "!")) and name not in _DROPPED and self.kind == _DROP:
             self.kind = _BOX if name in _SPACED or "-" in name else _THROUGH
+        self.is_custom = self.kind == _BOX and "-" in name
+        """A custom element: drawn as a box, but in a listing it colours the code."""
         self.block = name in BLOCK_TAGS
         self.furniture = name in _FURNITURE
         self.named = name in _NAMED and not self.furniture
@@ -160,6 +164,8 @@ class _Cleaner:
         """Words that were hidden by opacity or visibility, which pages use before an animation."""
         self._boilerplate: dict[str, bool] = {}
         self._images = 0
+        self._met: dict[int, _Tag] = {}
+        """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
         self._telling: Set[str] = _TELLING_CLASSES
         self._ids: Set[str] = frozenset()
@@ -167,8 +173,7 @@ class _Cleaner:
     def run(self, top: LexborNode) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
         """Return the tree below `top`; `above` holds, for each element being read, where to go on after it."""
         root = self._begun(top)
-        verdicts, ids = self._verdicts, self._ids
-        tags_met: dict[int, _Tag] = {}
+        verdicts, ids, met = self._verdicts, self._ids, self._met
         above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
         item, node, pre, behind, steps, made = top.first_child, root, False, "", 0, 0
         while True:
@@ -185,19 +190,13 @@ class _Cleaner:
             current, item = item, item.next
             number = current.tag_id
             if number == _TEXT:
-                text = current.text_content or ""
-                if text.isspace() and not pre:
-                    add_space(node)
-                else:
-                    add_text(node, text, pre=pre)
+                add_text(node, current.text_content or "", pre=pre)
                 continue
             steps += 1
             if not steps & 0x3FFF:
                 check_cancelled()
-            tag = tags_met.get(number)
-            if tag is None:
-                tag = tags_met[number] = _Tag(current.tag or "-")
-            kind = tag.kind
+            tag = met.get(number) or self._meet(current, number)
+            kind = _THROUGH if pre and tag.is_custom else tag.kind
             if kind <= _SHUT and self._is_left_out(current, kind, node):
                 continue
             below = current.first_child
@@ -229,6 +228,11 @@ class _Cleaner:
         trim(root)
         return join_texts(root) if made > MAX_NODES else root
 
+    def _meet(self, current: LexborNode, number: int) -> _Tag:
+        """Return what is to be done with an element whose name is met for the first time."""
+        tag = self._met[number] = _Tag(current.tag or "-")
+        return tag
+
     def _is_left_out(self, current: LexborNode, kind: int, parent: Node) -> bool:
         """Whether nothing below an element is read: what shows no words, images, and dialogs that are shut."""
         if kind == _IMAGE and self._images < MAX_NODES:
@@ -240,8 +244,15 @@ class _Cleaner:
         self, parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, pre: bool
     ) -> None:
         """Add an element that holds one text and nothing else."""
-        if (kind == _THROUGH or tag.name == "time") and not pre and text[:1].isupper() and ends_a_line(parent):
-            add_space(parent)  # spans and dates drawn as lines of their own
+        if (
+            not pre
+            and text[:1].isupper()
+            and (
+                ((kind == _THROUGH or tag.name == "time") and ends_a_line(parent))
+                or (tag.name == "a" and _ends_in_link(parent))
+            )
+        ):
+            add_space(parent)  # spans, dates and links drawn as lines of their own
         if kind == _THROUGH:
             add_text(parent, text, pre=pre)
         elif kind == _BOX:
@@ -293,7 +304,7 @@ class _Cleaner:
             behind = own_background or behind
         if hiding:
             if hiding == "soft" and not self._show:
-                self.soft_words += len(current.text(deep=True).split())
+                self.soft_words += count_words(current.text(deep=True))
             return hiding == "hard" or self._show != "soft", behind
         ink = attributes.get("color")
         if ink and behind and current.tag == "font" and colour(ink) == behind:
@@ -302,7 +313,7 @@ class _Cleaner:
 
     def _cover(self, current: LexborNode) -> None:
         """Note an element that `aria-hidden` covers, if it is long."""
-        words = len(current.text(deep=True).split())
+        words = count_words(current.text(deep=True))
         if words > WAITING_WORDS:
             self.covered.add(current.mem_id)
             self.covered_words += words
@@ -360,6 +371,12 @@ class _Cleaner:
         return known
 
 
+def _ends_in_link(node: Node) -> bool:
+    """Whether a link to whole words stands last, as no link goes on with a capital right behind it."""
+    last = node.children[-1] if node.children else ""
+    return isinstance(last, Node) and last.tag == "a" and ends_a_line(last)
+
+
 def _add_image(node: Node, image: LexborNode) -> None:
     """Keep an image that says what it shows; formulas and emoji drawn as images become the text they stand for."""
     attributes = image.attributes
@@ -368,5 +385,5 @@ def _add_image(node: Node, image: LexborNode) -> None:
         return
     if _DRAWN_TEXT.search(attributes.get("class") or ""):
         node.children.append(alt)
-    elif len(alt) <= _LONGEST_ALT:
+    elif len(alt) <= LONGEST_LABEL:
         node.children.append(Node("img", {"alt": alt}))

@@ -4,6 +4,7 @@ Two signs: what the page says of itself (elements, roles, class names; `clean.py
 neighbouring units. Not for: removing anything; a unit that is furniture is only weighed less.
 """
 
+import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,8 +22,6 @@ _BOILERPLATE: Final = tags(
 tuned on they held as much main text as furniture (prose kept .965 with them, .974 without)."""
 _STYLE_SIGNS: Final = "[(:"
 """A name with one of them is a style in short (`top-[var(--nav-height)]`) and says nothing about its element."""
-_TITLE_PARTS: Final = 6
-"""Parts from which a name is a title turned into an anchor."""
 _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 _CUT_NAMES: Final = str.maketrans("-_", "  ")
 LINKED: Final = 0.6
@@ -34,7 +33,7 @@ NEIGHBOURS: Final = 3
 WHOLE: Final = 0.75
 """An element with more of the page's words than this is no furniture, whatever it says; those inside it may be.
 On 77 development pages furniture left in fell from .039 to .014 against one bound on all marks; prose alike."""
-LEAST: Final = 0.25
+LEAST: Final = 1 - WHOLE
 """If what no mark covers holds less of the page's words than this, the elements nav and footer alone are believed."""
 MAIN_PROSE: Final = 0.4
 """An element in the main part with more of the page's running text than this, and little else, is no furniture."""
@@ -45,7 +44,8 @@ TOLD: Final = 0.85
 FEW_LINKS: Final = 0.2
 """Share of characters in links below which a unit or an element has few."""
 ALONE: Final = 5
-"""Words up to which a heading is furniture with what follows it; a longer one is a headline and says something."""
+"""Words up to which a heading is furniture with what follows it; a longer one is a headline and says something. A class
+or id of more parts is a title turned into an anchor, and says nothing about its element."""
 _IN_MAIN: Final = re.compile(r"/(?:main|article)\d*(?=/)")
 _IN_ITEM: Final = re.compile(r".*?/(?:main|article)\d*/(?:.*?/)?li\d*/")
 _AROUND: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
@@ -105,7 +105,7 @@ def says_furniture(label: str) -> bool:
     if not _names_it(label):  # as nearly all do not
         return False
     names = [name for name in label.split() if not any(sign in name for sign in _STYLE_SIGNS)]
-    return any(_names_it(name) and len(name.translate(_CUT_NAMES).split()) < _TITLE_PARTS for name in names)
+    return any(_names_it(name) and len(name.translate(_CUT_NAMES).split()) <= ALONE for name in names)
 
 
 def _names_it(label: str) -> bool:
@@ -202,10 +202,10 @@ def _add(mark: Mark, part: Mark) -> None:
 def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
     """Whether an element in the main part is content in spite of its name.
 
-    So is one that holds much of the page's `running` words and little else, an aside of running text, and a part of a
+    So is one that holds much of the page's `running` words and little else, an aside of running text, and the end of a
     list's item, such as the byline under a headline.
     """
-    path = _shared(units[mark.first].path, units[mark.last].path)
+    path = posixpath.commonpath((units[mark.first].path, units[mark.last].path))
     if not _IN_MAIN.search(path):
         return False
     told = mark.prose >= TOLD * mark.words and mark.linked < FEW_LINKS * mark.shown
@@ -214,18 +214,4 @@ def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
     item = _IN_ITEM.match(path)
     if item is None or _NAMED_SO.search(path):
         return False
-    before = mark.first > 0 and units[mark.first - 1].path.startswith(item[0])
-    return before or (mark.last + 1 < len(units) and units[mark.last + 1].path.startswith(item[0]))
-
-
-def _shared(left: str, right: str) -> str:
-    """Return the path of the element around two."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[:middle] == right[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    ends = left[low : low + 1] + right[low : low + 1]
-    return left[:low] if ends.strip("/") == "" else left[:low].rpartition("/")[0]
+    return mark.first > 0 and units[mark.first - 1].path.startswith(item[0])

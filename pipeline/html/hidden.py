@@ -18,9 +18,7 @@ from selectolax.lexbor import LexborNode
 from pipeline.html.tree import tags
 
 READER_WORDS: Final = 12
-_READER_NODES: Final = 200
-_READER_LENGTH: Final = 20_000
-"""Nodes and characters of an element for screen readers beyond which it is taken for long."""
+"""Longer text in an element for screen readers is left out."""
 READER_CLASSES: Final = tags(
     "sr-only visually-hidden visuallyhidden screen-reader-text screenreader a-offscreen show-for-sr u-hidden-visually "
     "element-invisible assistive-text cdk-visually-hidden"
@@ -38,7 +36,7 @@ _TELLING: Final = re.compile(
 """What a rule's body, in lower case, must hold to be worth reading; the class of first letters only makes it fast."""
 _NUMBER: Final = re.compile(r"(-?\d*\.?\d+)\s*([a-z%]*)")
 _SHIFT: Final = re.compile(
-    r"translate(?:3d|x|y)?\(\s*(-?[\d.]+)(px|em|rem|vw|vh|%)?(?:\s*,\s*(-?[\d.]+)(px|em|rem|vw|vh|%)?)?"
+    r"translate(?:3d|x|y)?\(\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?)(?:\s*,\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?))?"
 )
 _CLIPPED: Final = re.compile(r"rect\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0")
 _SIMPLE: Final = re.compile(r"[.#]-?[A-Za-z_][\w-]*")
@@ -47,7 +45,7 @@ Hiding = Literal["", "soft", "hard"]
 _SHOWN: Final[Hiding] = ""
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 """One that never ends swallows the rest, which also keeps the search linear."""
-_PIXELS: Final = {"px": 1.0, "": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "%": 10.0, "ch": 8.0}
+_PIXELS: Final = {"px": 1.0, "": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "ch": 8.0}
 _FAR: Final = -480.0
 """Pixels to the left or above beyond which nothing of a paragraph reaches the screen."""
 _COLOURS: Final = {
@@ -129,42 +127,36 @@ def _is_inkless(found: dict[str, str], behind: str) -> bool:
 
 
 def _is_clear(opacity: str) -> bool:
-    match = _NUMBER.match(opacity)
-    return match is not None and float(match[1]) / (100 if match[2] == "%" else 1) < 0.05
+    value = _length(opacity, percent=0.01)
+    return value is not None and value < 0.05
 
 
 def _is_tiny(size: str) -> bool:
-    """Whether a font size is at most a pixel; relative sizes count against 16 pixels."""
-    match = _NUMBER.match(size)
-    if match is None:
-        return False
-    return (
-        float(match[1]) * {"%": 0.16, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "pt": 1.3}.get(match[2], 1.0) <= 1
-    )
+    """Whether a font size is at most a pixel; percentages count against 16 pixels."""
+    value = _length(size, percent=0.16)
+    return value is not None and value <= 1
 
 
-def _length(value: str) -> float | None:
+def _length(value: str, *, percent: float = 10.0) -> float | None:
+    """Return the pixels of a length, None where it is none."""
     match = _NUMBER.match(value)
-    return float(match[1]) * _PIXELS.get(match[2], 1.0) if match else None
+    if match is None:
+        return None
+    return float(match[1]) * (percent if match[2] == "%" else _PIXELS.get(match[2], 1.0))
 
 
 def _is_shifted_away(found: dict[str, str]) -> bool:
-    if (_length(found.get("text-indent", "")) or 0) <= _FAR:
-        return True
-    if any((_length(found.get(name, "")) or 0) <= _FAR for name in ("margin-left", "margin-top")):
-        return True
-    if found.get("position") in {"absolute", "fixed", "relative"} and any(
-        (_length(found.get(name, "")) or 0) <= _FAR for name in ("left", "top", "right", "bottom")
-    ):
+    names = ["text-indent", "margin-left", "margin-top"]
+    if found.get("position") in {"absolute", "fixed", "relative"}:
+        names += ["left", "top", "right", "bottom"]
+    if any((_length(found.get(name, "")) or 0) <= _FAR for name in names):
         return True
     transform = found.get("transform", "")
     if "scale(0)" in transform or "scale(0," in transform:
         return True
     match = _SHIFT.search(transform)
-    if match is None:
-        return False
-    moves = [(match[1], match[2]), (match[3], match[4])]
-    return any(number and float(number) * _PIXELS.get(unit or "px", 1.0) <= _FAR * 2 for number, unit in moves)
+    moves = [match[1], match[2]] if match else []
+    return any((_length(move or "") or 0) <= _FAR * 2 for move in moves)
 
 
 def _is_squeezed(found: dict[str, str]) -> bool:
@@ -192,7 +184,7 @@ def is_long(current: LexborNode) -> bool:
             text = node.text_content or ""
             texts.append(text)
             size += len(text)
-        if seen > _READER_NODES or size > _READER_LENGTH:
+        if seen > READER_WORDS**2 or size > READER_WORDS**4:
             return True
     return len("".join(texts).split()) > READER_WORDS
 
@@ -216,8 +208,7 @@ class StyleJudge:
         if known is None:
             found = declarations(style)
             known = how_hidden(found, behind=behind), background(found)
-            if len(self._styles) < MAX_RULES:
-                self._styles[key] = known
+            self._styles[key] = known
         return known
 
     def judge_names(self, names: Sequence[str]) -> Hiding:

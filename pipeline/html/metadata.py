@@ -13,6 +13,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.script_data import Json, linked_data
 
 _TITLES: Final = ("og:title", "twitter:title", "dc.title", "parsely-title", "sailthru.title")
@@ -56,7 +57,6 @@ _DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _BY: Final = re.compile(r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE)
 _NO_NAME: Final = re.compile(r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE)
 _LONGEST_NAME: Final = 80
-_LONGEST_TITLE: Final = 300
 _LARGEST: Final = 400_000
 """Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more than its opinion is worth."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
@@ -121,9 +121,9 @@ def _title(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json
     # A single h1 that the title element repeats is the title without the site's name.
     for head in heads:
         if len(head) > 3 and head.lower() in named.lower():
-            return head[:_LONGEST_TITLE]
+            return head[:LONGEST_LABEL]
     headline = next((value for item in linked if isinstance(value := item.get("headline"), str) and value), "")
-    return (_first(said, _TITLES) or headline or named or (heads[0] if heads else ""))[:_LONGEST_TITLE]
+    return (_first(said, _TITLES) or headline or named or (heads[0] if heads else ""))[:LONGEST_LABEL]
 
 
 def _author(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:

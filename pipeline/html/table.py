@@ -14,13 +14,9 @@ MAX_SPAN: Final = 64
 """Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more than 40."""
 MAX_CARRIED: Final = 20
 """Cells carried down by row spans, for each real cell; beyond, spans are ignored, so that a grid stays linear."""
-LONG_CELL: Final = 60
-"""Words; a table without header cells whose median cell is longer holds a page's layout."""
 _PARTS: Final = frozenset({"article", "form", "h1", "h2", "h3", "nav", "pre", "table"})
-GROUP_WORDS: Final = 12
-"""Words of a row across the table that is repeated with the rows below it."""
-HEADER_WORDS: Final = 6
-"""Words in a header cell that is not marked as one."""
+LABEL_WORDS: Final = 12
+"""Most words of a row across the table that is repeated with the rows below it, and of a header not marked as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +80,7 @@ def read_grid(table: Node) -> Grid | None:
         elif number < heads:
             rows.append(Row(path, texts, shown, "", node, True, ""))
         elif len(cells) == 1 and width > 1 and cells[0].text and (cells[0].width >= width or cells[0].is_head):
-            group = cells[0].text if count_words(cells[0].text) <= GROUP_WORDS else group
+            group = cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
             rows.append(Row(path, (cells[0].text,), shown, "", node, False, ""))
         else:
             rows.append(Row(path, texts, shown, _readable(placed[number], headers), node, False, group))
@@ -133,8 +129,7 @@ def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
     inner = {node.tag for node in walk(table) if node is not table} if len(rows) > 1 else set()
     if not inner.isdisjoint(_PARTS) or len(rows) < 2:
         return True
-    sizes = sorted(count_words(cell.text) for row in rows for cell in row if cell.text)
-    return not sizes or sizes[len(sizes) // 2] > LONG_CELL
+    return not any(cell.text for row in rows for cell in row)
 
 
 def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
@@ -186,19 +181,14 @@ def _header_rows(raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[li
     for number, (_, _, in_head, cells) in enumerate(raw):
         filled = [cell for cell in cells if cell.text]
         all_heads = len(filled) > 1 and all(cell.is_head for cell in filled)
-        continued = (
-            count > 0 and bool(filled) and all(cell.is_head for cell in filled) and _is_below_spans(placed[number])
-        )
-        if not (in_head or all_heads or continued) or number != count or number > 4:
+        spanned = any(cell is not None and cell.height > 1 for cell in placed[number])
+        continued = count > 0 and bool(filled) and all(cell.is_head for cell in filled) and spanned
+        if not (in_head or all_heads or continued) or number != count:
             break
         count += 1
     if count == len(raw):
         count = min(count, 1) if len(raw) > 1 else 0
     return count or _unmarked_header(placed)
-
-
-def _is_below_spans(line: list[_Cell | None]) -> bool:
-    return sum(1 for cell in line if cell is not None and cell.height > 1) > 0
 
 
 def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
@@ -208,7 +198,7 @@ def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
     first = [cell.text if cell else "" for cell in placed[0]]
     if len(first) < 2 or not all(first) or len(set(first)) < len(first):
         return 0
-    if any(count_words(text) > HEADER_WORDS or any(c.isdigit() for c in text) for text in first):
+    if any(count_words(text) > LABEL_WORDS or any(c.isdigit() for c in text) for text in first):
         return 0
     for column in range(len(first)):
         values = [row[column].text for row in placed[1:] if column < len(row) and row[column] is not None]  # type: ignore[union-attr]  # checked in the same condition

@@ -15,6 +15,9 @@ from pipeline.text.words import is_cjk
 MAX_DEPTH: Final = 256
 """Levels that are kept; deeper wrappers vanish and what they hold stays. The deepest of 495 real pages has 60."""
 
+LONGEST_LABEL: Final = 300
+"""Characters of a page's title and of an image's description."""
+
 
 def tags(names: str) -> frozenset[str]:
     """Return names written one after another as a set."""
@@ -44,6 +47,10 @@ _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
 )
 """Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living scripts and emoji."""
+_RAISED: Final = re.compile(r"[-−]?\d+")
+_BASE: Final = re.compile(r"(?:\d|\)|(?<![^\W\d_])[^\W\d_]{1,3})$")
+"""What a power stands behind: a number, a bracket, a variable or unit."""
+_PRICE: Final = re.compile(r"[$€£¥₹]\s?\d[\d,]*$")
 _CJK_CHARACTER: Final = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f]")
 
 
@@ -140,6 +147,9 @@ def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner
     """Put a finished node below its parent: empty ones vanish, single-nested ones are merged (HtmlRAG §3.2.2)."""
     children = node.children
     tag = node.tag
+    if tag == "sup" and (raised := _raised(parent, node)):
+        parent.children.append(raised)
+        return
     if children and children[-1].__class__ is str and tag in BLOCK_TAGS:
         trim(node)
     if not children:
@@ -169,6 +179,23 @@ def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner
         if node.boxed or node.tag in _BOXES:
             parent.boxed = True
     parent.children.append(node)
+
+
+def _raised(parent: Node, node: Node) -> str:
+    """Return a raised number as text that cannot be read as part of what stands before it, empty for anything else.
+
+    Behind a number, bracket or unit it is a power (`10^6`) or the cents of a price (`$129.00`); behind a longer word or
+    a stop, or where it links into the page, the mark of a note (`word[3]`).
+    """
+    number = text_of(node)
+    before = "".join(item if isinstance(item, str) else text_of(item) for item in parent.children[-3:])
+    if not _RAISED.fullmatch(number) or not before or before[-1].isspace():
+        return ""
+    only = node.children[0]
+    is_link = isinstance(only, Node) and only.attrs.get("href", "").startswith("#")
+    if is_link or not _BASE.search(before):
+        return f"[{number}]"
+    return f".{number}" if _PRICE.search(before) and len(number) == 2 else f"^{number}"
 
 
 def join_texts(root: Node) -> Node:

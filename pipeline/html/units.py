@@ -5,14 +5,14 @@ caption, or a run of text that is none of these. Not for: offsets, tokens and th
 content from furniture (`furniture.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from pipeline.documents import BlockKind
 from pipeline.html.furniture import Mark, Unit
 from pipeline.html.table import Grid, read_grid
-from pipeline.html.tree import NO_ATTRS, Node, code_of, escaped, label_children, pieces, text_of, to_html, walk
+from pipeline.html.tree import Node, code_of, escaped, label_children, pieces, text_of, to_html, walk
 from pipeline.work import check_cancelled
 
 CODE_LINES: Final = 30
@@ -115,7 +115,8 @@ class _Reader:
             return
         text = " ".join(only.split())
         if text:
-            html = _tagged(_WRAPPERS[kind], only)
+            tag = _WRAPPERS[kind]
+            html = f"<{tag}>{escaped(only)}</{tag}>"
             self._units.append(Unit(path, self._titles, text, text, html, kind, mark, 0, lead=lead))
 
     def _finish(self, frame: _Frame) -> None:
@@ -195,7 +196,8 @@ class _Reader:
         whole = len(run) == len(frame.node.children)
         parts = _cut_at_empty_lines(run)
         for part in parts:
-            text = " ".join("".join(_texts(part)).split())
+            inner = [item if isinstance(item, str) else "".join(pieces(item)) for item in part]
+            text = " ".join("".join(inner).split())
             if not text:
                 continue
             path = frame.path if whole and len(parts) == 1 else f"{frame.path}/text{frame.runs + 1}"
@@ -206,11 +208,10 @@ class _Reader:
             frame.runs += 1
 
     def _emit(self, frame: _Frame, path: str, text: str, kind: BlockKind, part: Sequence[Node | str] = ()) -> None:
-        if len(part) == 1 and isinstance(only := part[0], str):
-            html, linked = _tagged(_WRAPPERS[kind], only), 0
-        else:
-            html = to_html(_wrapped(_WRAPPERS[kind], part))
-            linked = sum(_linked(item) for item in part if isinstance(item, Node))
+        nodes = [node for item in part if isinstance(item, Node) for node in walk(item)]
+        linked = sum(len(text_of(node)) for node in nodes if node.tag == "a")
+        inner = "".join(escaped(item) if isinstance(item, str) else to_html(item) for item in part)
+        html = f"<{_WRAPPERS[kind]}>{inner}</{_WRAPPERS[kind]}>"
         if kind == "definition" and frame.term:
             html = f"<dl><dt>{escaped(frame.term)}</dt>{html if part else ''}</dl>"
             text = f"{frame.term}: {text}" if part else text
@@ -284,31 +285,6 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
 }
 
 
-def _tagged(tag: str, text: str) -> str:
-    return f"<{tag}>{escaped(text)}</{tag}>"
-
-
-def _wrapped(tag: str, part: Sequence[Node | str]) -> Node:
-    node = Node(tag, NO_ATTRS)
-    node.children = list(part)
-    return node
-
-
-def _texts(part: Sequence[Node | str]) -> Iterator[str]:
-    for item in part:
-        if isinstance(item, str):
-            yield item
-        else:
-            yield from pieces(item)
-
-
-def _linked(node: Node) -> int:
-    """Return how many characters of an inline node stand in links."""
-    if node.tag == "a":
-        return len(text_of(node))
-    return sum(len(text_of(inner)) for inner in walk(node) if inner.tag == "a") if len(node.children) else 0
-
-
 def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:
     """Cut inline content where two line breaks follow each other."""
     if not any(isinstance(item, Node) and item.tag == "br" for item in run):
@@ -318,12 +294,11 @@ def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:
     for item in run:
         if isinstance(item, Node) and item.tag == "br":
             breaks += 1
-            if breaks == 2 and parts[-1]:
+            if breaks == 2:
                 parts.append([])
-            parts[-1].append(item)
-        else:
-            breaks = 0 if not isinstance(item, str) or item.strip() else breaks
-            parts[-1].append(item)
+        elif isinstance(item, Node) or item.strip():
+            breaks = 0
+        parts[-1].append(item)
     return [part for part in parts if any(not isinstance(item, Node) or item.tag != "br" for item in part)]
 
 

@@ -137,25 +137,25 @@ async def rank_finer(
     return PathRanking(PaperBlocks(), np.zeros(0, dtype=np.float32), 0, len(found.blocks), failure)
 
 
-def spread_scores(documents: Sequence[Document], ranking: PathRanking, places: Sequence[tuple[int, int]]) -> Floats:
+def spread_scores(documents: Sequence[Document], ranking: PathRanking, units: Sequence[tuple[int, int]]) -> Floats:
     """Return the standardised score of the finer block that each content unit lies in [n].
 
     Args:
         documents: The pages.
         ranking: Scores of finer blocks.
-        places: Index of the document and of the unit in `Document.blocks`; a unit outside every scored block gets the
+        units: Index of the document and of the unit in `Document.blocks`; a unit outside every scored block gets the
             lowest score, and one below 0 (the imprint) the mean.
     """
     if not len(ranking.scores):
-        return np.zeros(len(places), dtype=np.float32)
+        return np.zeros(len(units), dtype=np.float32)
     values = standardise(ranking.scores)
     by_path = {
         (document, block.path): float(value)
         for document, block, value in zip(ranking.blocks.documents, ranking.blocks.blocks, values, strict=True)
     }
     lowest = float(values.min())
-    result = np.zeros(len(places), dtype=np.float32)
-    for number, (document, unit) in enumerate(places):
+    result = np.zeros(len(units), dtype=np.float32)
+    for number, (document, unit) in enumerate(units):
         if unit < 0:
             continue
         path = documents[document].blocks[unit].path
@@ -202,7 +202,7 @@ def _roots(found: PaperBlocks, *, first: int) -> dict[int, str]:
         named.setdefault(document, block.path.split("/", 1)[0])
     if len(named) == 1:
         return named
-    return {document: f"{named[document]}{place}" for place, document in enumerate(sorted(named), start=first)}
+    return {document: f"{named[document]}{number}" for number, document in enumerate(sorted(named), start=first)}
 
 
 def _label(step: str, first: int) -> str:

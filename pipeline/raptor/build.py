@@ -4,7 +4,9 @@ Every document gets a tree of its own and the roots are clustered above them: on
 top, 1 to 2 % of the summaries against 60 to 96 %. Not for: asking a tree (`query.py`).
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -17,7 +19,7 @@ from errors import ModelError
 from models.protocols import Embedder
 from pipeline.documents import Document
 from pipeline.messages import side_by_side
-from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters, neighbour_runs
+from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters, neighbour_runs, unit_rows
 from pipeline.raptor.join import Earlier
 from pipeline.raptor.leaves import embedded_text, heading_line, main_sentences, make_leaves, pack_sentences, unbroken
 from pipeline.raptor.lexical import count_terms, word_vectors
@@ -165,6 +167,7 @@ class _Growth:
         forms: list[str] = []
         languages: list[str] = []
         seen: set[tuple[str, str]] = set()
+        before: Counter[str] = Counter()
         for number, document in enumerate(documents):
             # Two addresses may lead to one page: its leaves stand in the tree once.
             named = (document.page.final_url or document.page.url, document.text)
@@ -183,7 +186,8 @@ class _Growth:
             texts.extend(chunks)
             forms.extend(await idms.forms(chunks, language=language) if idms else [""] * len(chunks))
             languages.extend([language] * len(chunks))
-            self.leaves.extend(await in_thread(make_leaves, document, sentences, ranges, number=number))
+            leaves = await in_thread(make_leaves, document, sentences, ranges, number=number, before=before)
+            self.leaves.extend(leaves)
             message = f"cut {number + 1} of {len(documents)} documents into {len(self.leaves)} leaves"
             await self._report(0, None, message)
         if idms is None or not idms.writes:  # forms of some documents and not of others would tip the scales
@@ -270,8 +274,8 @@ class _Growth:
     ) -> list[list[tuple[int, ...]]]:
         """Cluster each group of nodes, or let it join the clusters that stood; empty where it cannot be.
 
-        With `by_leaves`, a node counts as the mean of its leaves: documents are told better by all of their text than
-        by a summary of 130 tokens.
+        With `by_leaves`, a node counts as the mean of its leaves: all of its text tells more of a document than a
+        summary of 130 tokens.
         """
         rows = np.concatenate(self.vectors)
         found: list[list[tuple[int, ...]]] = []
@@ -316,42 +320,28 @@ class _Growth:
         return above
 
     def _mean_vectors(self, nodes: Sequence[TreeNode]) -> Floats:
-        means = np.stack([self.vectors[0][np.asarray(node.leaves)].mean(axis=0) for node in nodes])
-        return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9), dtype=np.float32)
+        return unit_rows(np.stack([self.vectors[0][np.asarray(node.leaves)].mean(axis=0) for node in nodes]))
 
     async def _parent(self, members: tuple[int, ...]) -> TreeNode:
         """Return the node over `members`, taken over from an earlier tree, or summarised."""
         children = [self.nodes[i] for i in members]
         node_id = hashed(("node", *(child.id for child in children)))
-        known = self.earlier.summary(node_id) if self.earlier else None
-        if known is not None:
-            summary = Summary(known.text, known.quotes, known.unborne)
-        else:
-            self._made += 1
-            summary = await self._written([child.text for child in children])
-            if not summary.text:
-                summary = await in_thread(self._extracted, children)
-        return TreeNode(
-            id=node_id,
-            layer=1 + max(child.layer for child in children),
-            text=summary.text,
-            children=members,
-            leaves=tuple(sorted({leaf for child in children for leaf in child.leaves})),
-            tokens=count_tokens(summary.text),
-            quotes=summary.quotes,
-            unborne=summary.unborne,
-        )
-
-    async def _written(self, texts: list[str]) -> Summary:
-        """Return the generator's summary, kept by content, so that a build that was killed writes none twice."""
-        if self._writer is None:
-            return Summary("")
-        try:
-            most = self._options.summary_tokens
-            return await kept_summary(self._writer, texts, max_tokens=most, store=self._store)
-        except ModelError:
-            # One failed summary is extracted instead; a dead generator must not cost the tree.
-            return Summary("")
+        layer = 1 + max(child.layer for child in children)
+        leaves = tuple(sorted({leaf for child in children for leaf in child.leaves}))
+        if self.earlier and (known := self.earlier.summary(node_id)):
+            return known._replace(layer=layer, children=members, leaves=leaves)
+        self._made += 1
+        summary = Summary("")
+        if self._writer is not None:
+            # One failed summary is extracted instead; a dead generator must not cost the tree. Those that are written
+            # are kept by content, so a build that was killed writes none twice.
+            with suppress(ModelError):
+                texts, most = [child.text for child in children], self._options.summary_tokens
+                summary = await kept_summary(self._writer, texts, max_tokens=most, store=self._store)
+        if not summary.text:
+            summary = await in_thread(self._extracted, children)
+        tokens = count_tokens(summary.text)
+        return TreeNode(node_id, layer, summary.text, members, leaves, tokens, summary.quotes, summary.unsupported)
 
     def _extracted(self, children: Sequence[TreeNode]) -> Summary:
         """Summarise the sentences that the children show: all of a leaf, the quoted ones of a summary."""
@@ -364,8 +354,7 @@ class _Growth:
                 shown.setdefault(quote, number if child.is_summary else 0)
         leaves = sorted({quote.leaf for quote in shown})
         rows = self.vectors[0][np.asarray(leaves)]
-        centre = rows.mean(axis=0)
-        cosines = rows @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
+        cosines = rows @ unit_rows(rows.mean(axis=0, keepdims=True))[0]
         likeness = dict(zip(leaves, cosines.tolist(), strict=True))
         candidates = [
             Candidate(quote, *self._sentences[quote.leaf][quote.sentence], likeness[quote.leaf], shown[quote])

@@ -170,16 +170,17 @@ def _kmeans(x: Floats, group: list[int], k: int) -> Groups:
         label = nearest
         order = np.argsort(label, kind="stable")
         present, starts = np.unique(label[order], return_index=True)
-        centres[present] = _unit(np.add.reduceat(rows[order], starts, axis=0))
+        centres[present] = unit_rows(np.add.reduceat(rows[order], starts, axis=0))
     return [[group[i] for i in np.flatnonzero(label == c)] for c in range(k) if (label == c).any()]
 
 
-def _unit(rows: Floats) -> Floats:
+def unit_rows(rows: Floats) -> Floats:
+    """Return the rows [n, d] at unit length."""
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
 
 def _centres(x: Floats, clusters: Groups) -> Floats:
-    return _unit(np.stack([x[np.asarray(group)].mean(axis=0) for group in clusters]))
+    return unit_rows(np.stack([x[np.asarray(group)].mean(axis=0) for group in clusters]))
 
 
 def _nearest(rows: Floats, centres: Floats, *, but: Ints | None = None) -> tuple[Ints, Floats]:

@@ -73,7 +73,7 @@ def draw(tree: Tree) -> str:
 
 
 def _colour(document: int, lightness: int) -> str:
-    """The golden angle apart, so that sources that follow each other are told by their colours."""
+    """Hues a golden angle apart, so that sources that follow each other look different."""
     return f"hsl({document * 180 * (3 - math.sqrt(5)) % 360:.0f} 60% {lightness}%)"
 
 
@@ -190,7 +190,7 @@ def _nodes(tree: Tree) -> list[str]:
 
 def _open(tree: Tree, node: TreeNode) -> str:
     """A summary up to its children. The id stands inside, for a browser opens what is around the target of a link."""
-    marks = ", ".join(map(escape, node.unborne))
+    marks = ", ".join(map(escape, node.unsupported))
     lost = f'<p class="left-out">Left out for what no child has: {marks}</p>' if marks else ""
     links = [
         f'<sup><a href="#n{tree.nodes[quote.leaf].id}">{n}</a></sup>' for n, quote in enumerate(node.quotes, start=1)

@@ -33,7 +33,7 @@ async def write_shown(
     """Return `passages` with extracted summaries replaced by written ones, as many as `seconds` allow, in order.
 
     A written summary is no longer than the extracted one, so a budget holds. What the generator does not manage, or
-    what its children do not bear out, stays extracted.
+    what its children do not support, stays extracted.
     """
     shown = list(passages)
     if not tree.built_with.summariser.startswith(EXTRACTIVE):
@@ -99,9 +99,7 @@ def to_evidence(tree: Tree, passages: Sequence[Passage], documents: Mapping[int,
             runs[-1].append(passage)
         else:
             runs.append([passage])
-    return tuple(
-        _summary(tree, run[0], documents) if run[0].node.is_summary else _stretch(tree, run, documents) for run in runs
-    )
+    return tuple(_evidence(tree, run, documents) for run in runs)
 
 
 def _follows(tree: Tree, before: Passage, passage: Passage) -> bool:
@@ -112,51 +110,42 @@ def _follows(tree: Tree, before: Passage, passage: Passage) -> bool:
     return other == one + 1 and tree.leaves[one].document == tree.leaves[other].document
 
 
-def _stretch(tree: Tree, run: Sequence[Passage], documents: Mapping[int, Document]) -> Evidence:
-    leaves = [tree.leaves[passage.node.leaves[0]] for passage in run]
-    first, last = leaves[0], leaves[-1]
+def _evidence(tree: Tree, run: Sequence[Passage], documents: Mapping[int, Document]) -> Evidence:
+    """One summary, or leaves that follow each other."""
+    leaves = [tree.leaves[leaf] for passage in run for leaf in passage.node.leaves]
+    one_page = len({leaf.document for leaf in leaves}) == 1
+    source = tree.sources[leaves[0].document] if one_page else None
+    document = documents.get(leaves[0].document) if one_page else None
+    url = source.url if source else ""
+    is_summary = run[0].node.is_summary
     text = run[0].text
     for before, leaf, passage in zip(leaves, leaves[1:], run[1:], strict=False):
         text += (" " if leaf.block_path == before.block_path else "\n") + passage.text
-    source, document = tree.sources[first.document], documents.get(first.document)
-    headings = common_path([leaf.heading_path for leaf in leaves])
+    headings = () if is_summary else common_path([leaf.heading_path for leaf in leaves])
     return Evidence(
         text=text,
-        url=source.url,
-        title=source.title,
-        block_path=first.block_path,
+        url=url,
+        title=source.title if source else "Several pages",
+        block_path=leaves[0].block_path,
         sentences=(),
         score=Score(max(passage.score for passage in run), "guided"),
-        citation=cite(document, first.start, last.end) if document else source.url,
+        citation=cite(document, leaves[0].start, leaves[-1].end) if document and not is_summary else url,
         # A heading that the text begins with is not said twice.
         heading_path=tuple(heading for heading in headings if not text.startswith(heading)),
-        published=source.published,
+        published=source.published if source else "",
         author=document.page.author if document else "",
+        is_summary=is_summary,
+        sources=_sources(tree, run[0], documents) if is_summary else (),
     )
 
 
-def _summary(tree: Tree, passage: Passage, documents: Mapping[int, Document]) -> Evidence:
-    """A summary, cited by its quoted sentences or, where it was written, by the leaves below."""
-    node = passage.node
-    below = tree.documents_below(node)
-    source = tree.sources[below[0]] if len(below) == 1 else None
-    spans = [(quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence]) for quote in node.quotes]
+def _sources(tree: Tree, passage: Passage, documents: Mapping[int, Document]) -> tuple[str, ...]:
+    """Return the citations of a summary: of its quoted sentences or, where it was written, of the leaves below."""
+    spans = [(quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence]) for quote in passage.node.quotes]
     if passage.written or not spans:
-        spans = [(leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in node.leaves]
+        spans = [(leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in passage.node.leaves]
     cited = []
     for leaf, start, end in spans[:SOURCES]:
         place = tree.leaves[leaf].document
         cited.append(cite(documents[place], start, end) if place in documents else tree.sources[place].url)
-    return Evidence(
-        text=passage.text,
-        url=source.url if source else "",
-        title=source.title if source else "Several pages",
-        block_path=tree.leaves[node.leaves[0]].block_path,
-        sentences=(),
-        score=Score(passage.score, "guided"),
-        citation=source.url if source else "",
-        published=source.published if source else "",
-        author=documents[below[0]].page.author if source and below[0] in documents else "",
-        is_summary=True,
-        sources=tuple(cited),
-    )
+    return tuple(cited)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.raptor.cluster import unit_rows
 from pipeline.raptor.tree import Leaf, Quote, Tree, TreeNode
 
 Floats = NDArray[np.float32]
@@ -43,8 +44,7 @@ class Earlier:
         place = self._places.get(node_id)
         if place is None:
             return None
-        row = self._tree.vectors[place].astype(np.float32)
-        return np.asarray(row / max(float(np.linalg.norm(row)), 1e-9), dtype=np.float32)
+        return np.asarray(unit_rows(self._tree.vectors[place : place + 1].astype(np.float32))[0])
 
     def summary(self, node_id: str) -> TreeNode | None:
         """Return the inner node with this id, its quotes on the leaves of the growing tree; None if there is none."""

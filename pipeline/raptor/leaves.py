@@ -74,18 +74,28 @@ def _before_headings(document: Document, sentences: Sequence[Sentence], begin: i
     return cut if cut > begin else end
 
 
-def make_leaves(document: Document, sentences: Sequence[Sentence], ranges: Ranges, *, number: int) -> list[Leaf]:
-    """Return the leaves of one document; `number` is its index among the tree's sources."""
+def make_leaves(
+    document: Document, sentences: Sequence[Sentence], ranges: Ranges, *, number: int, before: Counter[str]
+) -> list[Leaf]:
+    """Return the leaves of one document.
+
+    Args:
+        document: The document.
+        sentences: Its sentences that make leaves.
+        ranges: Which sentences each leaf has.
+        number: Index of the document among the tree's sources.
+        before: How often each address and text stood in the tree so far; counts on.
+    """
     url = document.page.final_url or document.page.url
-    before: Counter[str] = Counter()
     leaves: list[Leaf] = []
     for begin, end in ranges:
         part = sentences[begin:end]
         start, stop = part[0].start, part[-1].end
         text, shown = document.text[start:stop], _shown(part)
+        named = hashed((url, text, str(len(part))))
         leaves.append(
             Leaf(
-                id=hashed((url, text, str(len(part)), str(before[text]))),
+                id=hashed((named, str(before[named]))),
                 text=text,
                 document=number,
                 heading_path=headings_to_show(document.page.title, _shared_path(document, part)),
@@ -97,7 +107,7 @@ def make_leaves(document: Document, sentences: Sequence[Sentence], ranges: Range
                 shown=shown,
             )
         )
-        before[text] += 1
+        before[named] += 1
     return leaves
 
 

@@ -57,20 +57,25 @@ def _kept(tree: Tree, room: int) -> set[int]:
 def _line(tree: Tree, node: TreeNode, depth: int) -> str:
     name = label(tree, node)
     short = cut_to_tokens(name, LINE_TOKENS)
-    below = f" [{len(node.leaves)} leaves]" if node.is_summary else ""
+    documents = len(tree.documents_below(node))
+    across = f" of {documents} documents" if documents > 1 else ""
+    below = f" [{len(node.leaves)} leaves{across}]" if node.is_summary else ""
     return f"{'  ' * depth}- {short}{'' if short == name else ' …'}{below}"
 
 
 def label(tree: Tree, node: TreeNode) -> str:
     """Return what a node is called, on one line: titles of its documents, headings of its part, else its first words.
 
-    Of several titles or headings the last that all leaves share, then those below it: `Title: Heading; Heading`.
+    Of several titles or headings the last that all leaves share, then those below it: `Title: Heading; Heading`; of
+    many documents the first few.
     """
     leaves = [tree.leaves[leaf] for leaf in node.leaves]
     paths = [(tree.sources[leaf.document].title, *leaf.heading_path) for leaf in leaves]
     shared = common_path(paths)
     below = dict.fromkeys(path[len(shared)] for path in paths if len(path) > len(shared))
-    parts = [*shared[-1:], "; ".join(below)]
+    listed = list(below)
+    more = f" and {len(listed) - 5} more" if len(listed) > 6 else ""
+    parts = [*shared[-1:], "; ".join(listed[: 5 if more else 6]) + more]
     if len(shared) == 1 and not below:
         # A part of a text without headings; a whole one has its title.
         whole = len(leaves) == sum(leaf.document == leaves[0].document for leaf in tree.leaves)

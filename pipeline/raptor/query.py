@@ -45,10 +45,8 @@ against +.031, +.04, +.08 at 1; policyqa, and covidqa with a tree a paper, move 
 LIFT_BUDGETS: Final = (500, 2000)
 """Tokens up to which the small lifts hold and from which the large ones do; between them they grow evenly."""
 SUMMARY_SHARE: Final = 0.8
-"""Most of the budget that summaries may take where the question is about the whole.
-
-Words of the written answers to the 19 such questions of qmsum_s at 500, 1,000 and 2,000 tokens: share 0.4 .286, .397,
-.527; 0.8 .304, .422, .549; 1.0 .312, .427, .561; leaves alone .262, .380, .509. Under 1: words of the page stay."""
+"""Most of the budget that summaries may take where the question is about the whole. Words of the written answers rise
+with it on meetings (.381 with leaves alone, .422 with it, at 1,000 tokens); under 1, so that words of the page stay."""
 SAID: Final = 0.5
 """A leaf with this part of its word triples, and a summary with this part of its leaves, in the answer is left out."""
 LAYER_NODES: Final = 10
@@ -93,23 +91,13 @@ class Passage(NamedTuple):
     """Whether a generator wrote the text; it then stands on all leaves below, not on quoted sentences."""
 
 
-class TreeAnswer(NamedTuple):
-    """What a question got from a tree."""
-
-    passages: tuple[Passage, ...]
-    """Summaries, then documents by their best passage, reading order inside."""
-    broad: bool
-    """Whether the question was taken to be about the whole, so that summaries were given room."""
-
-    @property
-    def tokens(self) -> int:
-        """Sum of the passages' tokens, never over the budget."""
-        return sum(passage.tokens for passage in self.passages)
-
-
 @traced("query_tree")
-async def query_tree(tree: Tree, question: str, *, options: QueryOptions, embedder: Embedder | None) -> TreeAnswer:
-    """Return the passages of `tree` that answer `question` best, within `options.max_tokens`.
+async def query_tree(
+    tree: Tree, question: str, *, options: QueryOptions, embedder: Embedder | None
+) -> tuple[Passage, ...]:
+    """Return the passages of `tree` that answer `question` best, within `options.max_tokens` tokens in all.
+
+    Summaries come first, then documents by their best passage, each in reading order.
 
     Args:
         tree: Any tree, also one without leaves.
@@ -130,12 +118,11 @@ async def query_tree(tree: Tree, question: str, *, options: QueryOptions, embedd
     return await in_thread(_answer, tree, question, vector, options)
 
 
-def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> TreeAnswer:
+def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[Passage, ...]:
     if not tree.leaves:
-        return TreeAnswer((), broad=False)
-    broad = options.mode == "guided" and is_broad(question)
+        return ()
     if options.mode in ("guided", "flat"):
-        chosen, scores = _by_leaves(tree, question, vector, options, broad=broad)
+        chosen, scores = _by_leaves(tree, question, vector, options)
     else:
         chosen, scores = _by_nodes(tree, question, vector, options)
     if not chosen:
@@ -143,8 +130,8 @@ def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOpti
         best = int(np.argmax(scores[: len(tree.leaves)]))
         text = cut_to_tokens(tree.nodes[best].text, options.max_tokens)
         cut = Passage(tree.nodes[best], text, count_tokens(text), float(scores[best]), cut=True)
-        return TreeAnswer((cut,) if text else (), broad)
-    return TreeAnswer(tuple(_passages(tree, chosen, scores)), broad)
+        return (cut,) if text else ()
+    return tuple(_passages(tree, chosen, scores))
 
 
 def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[Passage]:
@@ -166,11 +153,10 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[Passage
     return [Passage(node, node.text, node.tokens, score) for node, score in nodes]
 
 
-def _by_leaves(
-    tree: Tree, question: str, vector: Floats | None, options: QueryOptions, *, broad: bool
-) -> tuple[list[int], Floats]:
+def _by_leaves(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[list[int], Floats]:
     """Nodes chosen by the scores of leaves, and a score for each node; a broad question gets summaries first."""
     guided = options.mode == "guided"
+    broad = guided and is_broad(question)
     leaves = leaf_scores(tree, question, vector, lift_for=options.max_tokens if guided else None)
     # Summaries that answer a question about the whole are worth more than any leaf.
     scores = np.full(len(tree.nodes), 1 + leaves.max(), dtype=np.float32)
@@ -309,10 +295,10 @@ def fill(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
             room -= node.tokens
         shown = set(chosen)
         nodes = [(i, tree.nodes[i]) for i in chosen if tree.nodes[i].is_summary]
-        told = {i for i, node in nodes if len(shown.intersection(node.leaves)) > SAID * len(node.leaves)}
-        if not (distinct and told):
+        repeated = {i for i, node in nodes if len(shown.intersection(node.leaves)) > SAID * len(node.leaves)}
+        if not (distinct and repeated):
             return chosen
-        banned |= told
+        banned |= repeated
 
 
 def word_triples(text: str) -> set[tuple[str, ...]]:

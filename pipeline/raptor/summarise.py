@@ -20,6 +20,7 @@ from cache.store import Store
 from models.protocols import Generator
 from pipeline.messages import KEPT_SECONDS, Said
 from pipeline.raptor.tree import Quote
+from pipeline.text.lexicon import words
 from pipeline.text.sentences import split_sentences
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms
@@ -40,14 +41,6 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _NAME: Final = re.compile(r"(?<![\w'’])(?![a-zß-öø-ÿ])[^\W\d_][^\W\d_]+(?:['’][^\W\d_]+)?")
 _ENDS: Final = tuple('.!?。！？…"”»)')
-_OPENING_WORDS: Final = (
-    "according additionally also although another based because besides both despite during each finally firstly "
-    "furthermore generally given however including instead key lastly later main many meanwhile moreover most "
-    "notably one other others overall people secondly several similarly since some specifically such summary text "
-    "therefore though through throughout thus together two unlike various when whereas while"
-)
-_OPENINGS: Final = frozenset(_OPENING_WORDS.split())
-"""Words that open a sentence about anything; stop words do so as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +65,7 @@ class Summary:
     text: str
     quotes: tuple[Quote, ...] = ()
     """Where each sentence stands, for an extractive summary; empty for a written one."""
-    unborne: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
     """Numbers and names of a written summary that no child has."""
 
 
@@ -103,23 +96,22 @@ def extract_summary(candidates: Sequence[Candidate], idf: NDArray[np.float64], *
         if candidate.terms and count_tokens(candidate.text) in SENTENCE_TOKENS:
             once.setdefault(candidate.text, candidate)
     usable = list(once.values()) or list(candidates)
-    carriers = Counter({(candidate.quote.leaf, term) for candidate in usable for term in candidate.terms})
-    worth: Counter[int] = Counter(term for _, term in carriers)
-    value = {term: count * float(idf[term]) for term, count in worth.items()}
-    heard: Counter[int] = Counter()
+    leaves = Counter(term for _, term in {(one.quote.leaf, term) for one in usable for term in one.terms})
+    worth = {term: count * float(idf[term]) for term, count in leaves.items()}
+    taken: Counter[int] = Counter()
     chosen: list[int] = []
     room = max_tokens
     costs = [count_tokens(candidate.text) for candidate in usable]
     waiting = {i for i, cost in enumerate(costs) if cost <= room}
     while waiting:
-        best = max(waiting, key=lambda i: (DAMPED ** heard[usable[i].child] * _value(usable[i], value), -i))
-        if _value(usable[best], value) <= 0 and chosen:
+        best = max(waiting, key=lambda i: (DAMPED ** taken[usable[i].child] * _value(usable[i], worth), -i))
+        if _value(usable[best], worth) <= 0 and chosen:
             break
         chosen.append(best)
         room -= costs[best] + 1
-        heard[usable[best].child] += 1
+        taken[usable[best].child] += 1
         for term in set(usable[best].terms):
-            value[term] *= DAMPED
+            worth[term] *= DAMPED
         waiting = {i for i in waiting if i != best and costs[i] <= room}
     if not chosen:
         first = usable[0]
@@ -128,12 +120,12 @@ def extract_summary(candidates: Sequence[Candidate], idf: NDArray[np.float64], *
     return Summary(" ".join(usable[i].text for i in chosen), tuple(usable[i].quote for i in chosen))
 
 
-def _value(candidate: Candidate, value: dict[int, float]) -> float:
+def _value(candidate: Candidate, worth: dict[int, float]) -> float:
     """Worth of the words, damped by the square root of their number so that length neither helps nor hurts much."""
     distinct = set(candidate.terms)
     if not distinct:
         return 0.0
-    carried = sum(value[term] for term in distinct) / math.sqrt(len(distinct))
+    carried = sum(worth[term] for term in distinct) / math.sqrt(len(distinct))
     whole = 1.0 if candidate.text.endswith(_ENDS) else DAMPED
     return carried * whole * (0.5 + max(0.0, candidate.likeness))
 
@@ -151,12 +143,12 @@ async def kept_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int,
         return Summary(str(kept[0]), (), tuple(map(str, kept[1:])))
     summary = await write_summary(writer, texts, max_tokens=max_tokens)
     if store:
-        await in_thread(store.set_json, key, [summary.text, *summary.unborne], expire=KEPT_SECONDS)
+        await in_thread(store.set_json, key, [summary.text, *summary.unsupported], expire=KEPT_SECONDS)
     return summary
 
 
 async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int) -> Summary:
-    """Let the generator summarise `texts`; return what of it the texts bear out, possibly nothing.
+    """Let the generator summarise `texts`; return what of it the texts support, possibly nothing.
 
     Raises:
         ModelError: The generator failed.
@@ -170,34 +162,34 @@ async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int
     asked = writer.prompt.fill(words=str(round(max_tokens * WORDS_A_TOKEN)), context="\n\n".join(texts))
     # A third more than the bound, so that the last sentence ends; what is too long is left out.
     written = await writer.generator.generate([Said("user", asked)], max_tokens=max_tokens * 4 // 3)
-    return borne_out(" ".join(written.split()), "\n".join(texts), max_tokens=max_tokens)
+    return supported_part(" ".join(written.split()), "\n".join(texts), max_tokens=max_tokens)
 
 
-def borne_out(written: str, context: str, *, max_tokens: int) -> Summary:
+def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     """Return the sentences of `written` whose numbers and names all stand in `context`, within `max_tokens`.
 
     The paper's annotators found 4 % of summaries with an invention (App. E), mostly an addition from elsewhere. What
-    stands in no child is returned as `unborne`. Left out as well are sentences without an end, which were cut off, and
-    those less than half of whose terms the children have: small models write about "the passage".
+    stands in no child is returned as `unsupported`. Left out as well are sentences without an end, which were cut off,
+    and those less than half of whose terms the children have: small models write about "the passage".
     """
-    words = {word.casefold() for word in _WORD.findall(context)}
+    said = {word.casefold() for word in _WORD.findall(context)}
     numbers = {_plain(number) for number in _NUMBER.findall(context)}
     known = set(index_terms(context))
     kept: list[str] = []
-    unborne: dict[str, None] = {}
+    unsupported: dict[str, None] = {}
     room = max_tokens
     for start, end in split_sentences(written):
         sentence = written[start:end].strip()
         invented = [mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers]
-        invented += [name for name in _names(sentence) if not _is_known(name, words)]
-        unborne.update(dict.fromkeys(invented))
+        invented += [name for name in _names(sentence) if not _is_known(name, said)]
+        unsupported.update(dict.fromkeys(invented))
         cost = count_tokens(sentence) + (1 if kept else 0)
         terms = set(index_terms(sentence))
         foreign = not terms or 2 * len(terms & known) < len(terms)
         if sentence.endswith(_ENDS) and not invented and not foreign and cost <= room and sentence not in kept:
             kept.append(sentence)
             room -= cost
-    return Summary(" ".join(kept), (), tuple(unborne))
+    return Summary(" ".join(kept), (), tuple(unsupported))
 
 
 def _plain(number: str) -> str:
@@ -209,12 +201,16 @@ def _names(sentence: str) -> list[str]:
     """Words with a capital; the one that opens the sentence only where it is no common opening."""
     found = _NAME.findall(sentence)
     first = _WORD.match(sentence.lstrip("\"'“‘«(*- "))
-    if first and first.group() in found and (not index_terms(first.group()) or first.group().lower() in _OPENINGS):
+    if (
+        first
+        and first.group() in found
+        and (not index_terms(first.group()) or first.group().lower() in words("summary.openings"))
+    ):
         found.remove(first.group())
     return found
 
 
-def _is_known(name: str, words: set[str]) -> bool:
-    """Whether the name, without a possessive ending, or every part of it stands among `words`."""
+def _is_known(name: str, said: set[str]) -> bool:
+    """Whether the name, without a possessive ending or a plural's, is among the words `said`."""
     plain = re.sub(r"['’]s?$", "", name.casefold())
-    return plain in words or f"{plain}s" in words or plain.removesuffix("s") in words
+    return not said.isdisjoint((plain, f"{plain}s", plain.removesuffix("s")))

@@ -102,7 +102,7 @@ class TreeNode(NamedTuple):
     """`count_tokens(text)`."""
     quotes: tuple[Quote, ...] = ()
     """The sentences of an extractive summary, in order; empty for leaves and written summaries."""
-    unborne: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
     """Numbers and names of a written summary that no child has; the sentences that held them were dropped."""
 
     @property

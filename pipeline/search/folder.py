@@ -49,7 +49,7 @@ _PIECE: Final = re.compile(r"[^\n.!?。！？]*(?:[.!?。！？](?=\S)[^\n.!?。
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FolderLimits:
     """How much of the folders is looked at."""
 
     files: int = 20_000
@@ -89,7 +89,7 @@ class FolderProvider:
 
     name: Final = "folder"
 
-    def __init__(self, roots: Sequence[Path], store: Store | None, *, limits: Limits = Limits()) -> None:
+    def __init__(self, roots: Sequence[Path], store: Store | None, *, limits: FolderLimits = FolderLimits()) -> None:
         """Search below `roots`; word counts go to `store` where one is given."""
         self._roots = tuple(root.expanduser().resolve() for root in roots)
         self._store = store
@@ -331,7 +331,7 @@ def _from_json(value: JsonValue) -> _Read | None:
     return _Read(title, published, tuple(passages))
 
 
-def list_files(roots: Sequence[Path], limits: Limits = Limits()) -> Listing:
+def list_files(roots: Sequence[Path], limits: FolderLimits = FolderLimits()) -> Listing:
     """Return the readable documents below `roots`, each once, breadth first and by name; nothing is opened.
 
     Hidden names, links, folders of dependencies and other file types are passed over.

@@ -33,12 +33,12 @@ _PERIODS: Final[dict[str, Freshness]] = {
     "freshness.daily": "day",
     "freshness.year": "year",
 }
-"""Sections of words, the first that a request has a word of counts: the narrowest period, and what changes by the day
-without a word of time ("weather") after the periods that narrow it."""
+"""Sections of words; the first in this order that a request has a word of counts, so that the narrowest period wins.
+`daily` holds what changes by the day without a word of time ("weather")."""
 _SECTION_OF: Final = {word: section for section in reversed(_PERIODS) for word in words(section)}
 _TIME: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
 """All of them, with the phrases in which such a word is none of time ("electric current")."""
-_YEAR_NUMBER: Final = re.compile(r"(?<![\d.,/$€£-])(1[5-9]\d\d|20\d\d)(?![\d,]|\.\d|[-/]\d{3})(?=\b|s\b|年|년)?")
+_YEAR_NUMBER: Final = re.compile(r"(?<![\d.,/$€£-])(1[5-9]\d\d|20\d\d)(?![\d,]|\.\d|[-/]\d{3})")
 _FULL_DATE: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
 
 

@@ -35,9 +35,11 @@ _BLANKS: Final = bytes(
     code if code >= 0x80 else ord(chr(code).lower()) if chr(code).isalnum() else 0x20 for code in range(256)
 )
 """Upper case ASCII to lower, ASCII that is no letter or digit to blanks, bytes of other characters as they are."""
-# Every alternative also ends at the end of the data, so that an unclosed one costs one pass and not one for each.
+# Linear on any input: an unclosed piece of markup ends at the end of the data, and `*+` never tries again.
 _MARKUP: Final = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<(script|style|template|svg)\b.*?(?:</\1\s*>|\Z)|</?[a-zA-Z!?][^>]*(?:>|\Z)",
+    rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
+    rb"|(script|style|template|svg)\b[^<]*+(?:<(?!/\1\s*>)[^<]*+)*+(?:</\1\s*>|\Z)"
+    rb"|/?[a-z!?][^>]*+(?:>|\Z))",
     re.DOTALL | re.IGNORECASE,
 )
 _ENTITY: Final = re.compile(rb"&(?:#x?)?\w{2,31};")

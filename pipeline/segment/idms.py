@@ -37,7 +37,7 @@ class IdmsOptions:
 
 
 class Idms:
-    """Cuts documents into segments and gives those their forms; whatever a model cannot do is left out, and told."""
+    """Cuts documents into segments and gives those their forms; `notes` say what a model could not do."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Idms:
         return "; ".join(parts)
 
     @property
-    def told(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Sentences for the reader: who found the boundaries, which forms were written, and what failed."""
         lines: list[str] = []
         if self._judge is not None:
@@ -129,7 +129,7 @@ class Idms:
     async def forms(self, chunks: Sequence[Sequence[str]], *, language: str) -> list[str]:
         """Return what an index reads beside each chunk of one document, "" for nothing more.
 
-        After a failure, or when the time is over, `told` says so and nothing more is written. What was written is kept
+        After a failure, or when the time is over, `notes` say so and nothing more is written. What was written is kept
         by content, so that a repeat goes on from it.
         """
         nothing = [""] * len(chunks)

@@ -94,7 +94,7 @@ def served(cache: Path, *arguments: str, **settings: str) -> Iterator[tuple[subp
 
 async def healthy(url: str) -> dict[str, str]:
     """Wait until the server at `url` listens; return what its /health says."""
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         for _ in range(300):
             try:
                 said: dict[str, str] = (await http.get(f"{url}/health")).json()

@@ -41,7 +41,7 @@ AGENT: Final = "winnow-mcp/0.1 (https://github.com/winnow-mcp/winnow)"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchCall:
     """What a request is written from."""
 
     query: SearchQuery
@@ -62,7 +62,7 @@ class Service:
     title: str
     """Its name for people."""
     address: str
-    write: Callable[[Asked], Request]
+    write: Callable[[SearchCall], Request]
     judge: Judge
     able: frozenset[str]
     """What of a query it honours, in the words of `unmet`."""
@@ -126,7 +126,7 @@ class WebApi:
         words, cut = words_of(query, longest=service.longest, words=service.words, operator=operator)
         count = min(first + limit, service.most)
         answer = await self._exchange.ask(
-            service.write(Asked(query, words, count, self._base, self._key, self._today()))
+            service.write(SearchCall(query, words, count, self._base, self._key, self._today()))
         )
         if isinstance(answer, SearchOutcome):
             return answer
@@ -163,8 +163,8 @@ _BRAVE_JUDGED: Final[Mapping[str, SearchStatus]] = {
 }
 
 
-def _brave(asked: Asked) -> Request:
-    query = asked.query
+def _brave(call: SearchCall) -> Request:
+    query = call.query
     between = f"{query.since or '1970-01-01'}to{query.until or '9999-12-31'}" if query.since or query.until else ""
     wished = _given(
         freshness=between or _BRAVE_PERIOD[query.freshness],
@@ -173,9 +173,9 @@ def _brave(asked: Asked) -> Request:
         safesearch=query.safe,
         offset=query.page - 1,
     )
-    fixed = {"q": asked.words, "count": asked.count, "text_decorations": "false", "extra_snippets": "true"}
+    fixed = {"q": call.words, "count": call.count, "text_decorations": "false", "extra_snippets": "true"}
     sent = {name: str(value) for name, value in {**fixed, **wished}.items()}
-    return Request("GET", f"{asked.base}/v1/web/search", {"X-Subscription-Token": asked.key}, sent)
+    return Request("GET", f"{call.base}/v1/web/search", {"X-Subscription-Token": call.key}, sent)
 
 
 def _brave_rows(answer: Mapping[str, object]) -> object:
@@ -187,12 +187,12 @@ def _brave_rows(answer: Mapping[str, object]) -> object:
 # ---- Tavily
 
 
-def _tavily(asked: Asked) -> Request:
-    query = asked.query
+def _tavily(call: SearchCall) -> Request:
+    query = call.query
     dated = bool(query.since or query.until)
     body = _given(
-        query=asked.words,
-        max_results=asked.count,
+        query=call.words,
+        max_results=call.count,
         search_depth="basic",
         start_date=query.since,
         end_date=query.until,
@@ -200,8 +200,8 @@ def _tavily(asked: Asked) -> Request:
         language=query.language,
         include_domains=[query.site] if query.site else [],
     )
-    headers = {"Authorization": f"Bearer {asked.key}"} if asked.key else {"X-Tavily-Access-Mode": "keyless"}
-    return Request("POST", f"{asked.base}/search", headers, body=body)
+    headers = {"Authorization": f"Bearer {call.key}"} if call.key else {"X-Tavily-Access-Mode": "keyless"}
+    return Request("POST", f"{call.base}/search", headers, body=body)
 
 
 # ---- Exa
@@ -211,15 +211,15 @@ _REFUSED_WORDS: Final = frozenset({"PROHIBITED_CONTENT", "CONTENT_FILTER_ERROR"}
 """Tags of a 403 over the words that were asked for; the key is good for others."""
 
 
-def _exa(asked: Asked) -> Request:
-    query = asked.query
+def _exa(call: SearchCall) -> Request:
+    query = call.query
     since = query.since
     if not since and not query.until and query.freshness != "any":
-        since = (asked.today - timedelta(days=_DAYS[query.freshness])).isoformat()
+        since = (call.today - timedelta(days=_DAYS[query.freshness])).isoformat()
     body = _given(
-        query=asked.words,
+        query=call.words,
         type="auto",
-        numResults=asked.count,
+        numResults=call.count,
         contents={"highlights": True},
         startPublishedDate=f"{since}T00:00:00.000Z" if since else "",
         endPublishedDate=f"{query.until}T23:59:59.999Z" if query.until else "",
@@ -228,23 +228,23 @@ def _exa(asked: Asked) -> Request:
     )
     if query.safe:
         body["moderation"] = query.safe != "off"
-    return Request("POST", f"{asked.base}/search", {"x-api-key": asked.key}, body=body)
+    return Request("POST", f"{call.base}/search", {"x-api-key": call.key}, body=body)
 
 
 # ---- Serper
 
 
-def _serper(asked: Asked) -> Request:
-    query = asked.query
+def _serper(call: SearchCall) -> Request:
+    query = call.query
     body = _given(
-        q=asked.words,
-        num=asked.count,
+        q=call.words,
+        num=call.count,
         tbs=_google_period(query),
         hl=query.language,
         gl=query.region.lower(),
         page=query.page if query.page > 1 else 0,
     )
-    return Request("POST", f"{asked.base}/search", {"X-API-KEY": asked.key}, body=body)
+    return Request("POST", f"{call.base}/search", {"X-API-KEY": call.key}, body=body)
 
 
 def _google_period(query: SearchQuery) -> str:
