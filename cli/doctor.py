@@ -19,9 +19,9 @@ from cli.output import FAILED, OK, show
 from errors import UsageError
 from pipeline.fetch.render import find_browser
 from pipeline.search.providers.services import SERVICES, WIKIPEDIA
-from server import VERSION
 from server.reading import cache_trouble, status_text
 from server.settings import Settings
+from server.version import VERSION
 from server.wiring import open_services
 
 EXTRAS: Final = {

@@ -18,7 +18,6 @@ from platformdirs import user_config_path
 
 from cli.output import OK, USAGE
 from errors import UsageError
-from server import VERSION
 
 Json = dict[str, object]
 HERE: Final = Path(__file__).resolve().parents[1]
@@ -158,6 +157,8 @@ def _launcher() -> tuple[str, list[str]]:
     if not INSTALLED:
         return sys.executable, ["-m", "server"]
     # What uvx runs lies in its cache, which may be emptied: the client has to call uvx as the person did.
+    from server.version import VERSION  # noqa: PLC0415  serving starts through this module, and needs no version so early
+
     uvx = shutil.which("uvx")
     if uvx and "archive-v0" in Path(sys.prefix).parts:
         return uvx, [f"winnow-mcp@{VERSION}", "serve"]

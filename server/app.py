@@ -22,12 +22,12 @@ from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequ
 from mcp_types import Tool as ListedTool
 
 from pipeline.work import in_thread
-from server import VERSION
 from server.arguments import CheckArguments
 from server.opening import OpenFirst, Opening
 from server.process import collect_when_quiet, leave, start_log, start_telemetry, watch_signals
 from server.resources import offer_completions, offer_prompts, offer_resources
 from server.settings import Settings
+from server.version import VERSION
 
 INSTRUCTIONS: Final = """\
 Winnow finds evidence on the web or in the user's own documents and returns it small, word for word and cited.

@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from errors import UsageError
-from server import VERSION
+from server.version import VERSION
 
 HEALTH: Final = "/health"
 CALLERS: Final = 10_000

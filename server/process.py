@@ -11,8 +11,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Final, TextIO
 
@@ -20,8 +19,8 @@ import anyio
 
 from errors import MissingExtra, UsageError, WinnowError
 from pipeline.work import is_busy
-from server import VERSION
 from server.settings import Settings
+from server.version import VERSION
 
 LOG_BYTES: Final = 8_000
 """Bytes of warnings on stderr an hour: the pipe to a client that never reads it takes 64 kB, then blocks us."""
@@ -109,16 +108,6 @@ def give_back_large_blocks() -> bool:
         return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES))
     except AttributeError:  # a C library without the call, such as musl, which has no such bound to hold
         return False
-
-
-@contextmanager
-def without_collections() -> Iterator[None]:
-    """Collect no garbage within: imports make none that is worth 0.12 s."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 async def collect_when_quiet() -> None:

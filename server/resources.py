@@ -11,7 +11,6 @@ from mcp.server import MCPServer
 from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 from pydantic import Field
 
-from pipeline.search.folder import list_files
 from pipeline.work import in_thread
 from prompts import load
 from server.opening import Opening
@@ -100,6 +99,8 @@ def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> No
 
 def _documents(typed: str, folders: Sequence[Path]) -> Completion:
     """Complete the last line typed with files whose path or name begins so."""
+    from pipeline.search.folder import list_files  # noqa: PLC0415  half of all imports: after the first answer
+
     earlier, newline, last = typed.rpartition("\n")
     wanted = last.strip().lower()
     found = [
