@@ -11,6 +11,8 @@ import pytest
 from models.protocols import ANSWERS_AT_ONCE
 from tests.support import ROOT
 
+pytestmark = pytest.mark.slow
+
 BUILD = """
 import sys, time
 from pathlib import Path
@@ -22,8 +24,6 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions
 from tests.support.raptor_pages import Author, Counting, chapters
-
-pytestmark = pytest.mark.slow
 
 folder, stuck_at = Path(sys.argv[1]), int(sys.argv[2])
 
