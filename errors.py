@@ -1,21 +1,5 @@
 """Every error that Winnow raises on purpose, and who gets to read it.
 
-    WinnowError                 base; the caller (a model, a person) reads `what` and `hint`
-    ├── UsageError              the arguments cannot work; nothing was tried
-    ├── SourceError             one source (URL, file, handle) could not be read; others go on
-    │   ├── AddressRefused      scheme, port, private or unresolvable address; robots.txt
-    │   ├── SourceNotFound      404, 410, missing file, expired or unknown handle
-    │   ├── SourceBlocked       401, 403, 429, a bot check
-    │   ├── SourceUnavailable   5xx, connection refused or broken, name not found
-    │   ├── SourceTimeout       no complete answer before the deadline
-    │   ├── SourceTooLarge      over the cap on bytes, before or after decompression
-    │   └── SourceUnreadable    binary, encrypted, scanned or empty: there is no text to read
-    │       └── NeedsBrowser    empty until its scripts run in a browser
-    ├── SearchFailed            no provider could answer; says which and why
-    ├── ModelError              a local or remote model failed; the call may be repeated
-    │   └── MissingExtra        a package is not installed; names the extra to install
-    └── CacheError              the cache folder cannot be used at all
-
 Not for: programming mistakes, which stay ordinary exceptions and reach the log only.
 """
 
@@ -88,6 +72,10 @@ class SearchFailed(WinnowError):
 
 class ModelError(WinnowError):
     """A model failed (died, refused, answered nonsense); read by the caller, who may repeat the call."""
+
+
+class ContextExceeded(ModelError):
+    """The input is longer than the model's context; read by steps, which show the model less and ask again."""
 
 
 class MissingExtra(ModelError):

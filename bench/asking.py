@@ -31,8 +31,7 @@ from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator
 from pipeline.documents import Sentence
-from pipeline.extract.agree import ASK_FROM, agree, lifted
-from pipeline.extract.ask import WAYS, Candidate, Chosen, Way, ask
+from pipeline.extract.ask import ASK_FROM, WAYS, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.gate import Verdict, judge
 from pipeline.extract.lexical import PageText
 from pipeline.extract.score import Scored, score_sentences

@@ -32,7 +32,7 @@ from errors import WinnowError
 from pipeline.documents import Document, Page, Sentence
 from pipeline.evidence.cite import cite
 from pipeline.extract.tag import tag_sentences
-from pipeline.fetch.browser import find_browser
+from pipeline.fetch.render import find_browser
 from pipeline.html.document import read_document
 
 SHARE: Final = 0.97

@@ -64,18 +64,21 @@ class Cost:
 
 
 class Recorded(Watched):
-    """A generator that keeps its last path scores with the prompt before them."""
+    """A generator that keeps its last path scores with the prompt before them, and sums what all of them cost."""
 
     def __init__(self, generator: Generator) -> None:
         """Watch `generator`."""
         super().__init__(generator)
         self.scores: PathScores | None = None
         self.prompt = ""
+        self.evaluated = self.whole = 0
 
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
         """Ask, and keep what was asked and said."""
         self.prompt = prefix if isinstance(prefix, str) else prefix[-1].content
         self.scores = await super().score_tree(prefix, paths, among_siblings=among_siblings)
+        self.evaluated += self.scores.evaluated_tokens
+        self.whole += self.scores.whole_tokens
         return self.scores
 
     async def tokens(self) -> int:
@@ -130,11 +133,12 @@ async def tree_costs(table: Table, model: LlamaGenerator, document: Document, *,
     """Add what margins of a document's first sentences and summaries of its tree cost."""
     texts = [sentence.text for sentence in main_sentences(document)[:SENTENCES]]
     before = await model.counters()
-    judged = await Judge(model, store=None, seconds=PATIENCE).margins(texts)
+    watched = Recorded(model)
+    await Judge(watched, store=None, seconds=PATIENCE).margins(texts)
     after = await model.counters()
     batches, tokens = (int(str(after[name])) - int(str(before[name])) for name in ("batches", "tokens"))
     print(f"margins of {len(texts) - 1} gaps: {batches} batches of {tokens / batches:.0f} tokens")
-    _add(table, "segment: margins", judged.evaluated_tokens, judged.whole_tokens)
+    _add(table, "segment: margins", watched.evaluated, watched.whole)
     if quick:
         return
     tree = await build_tree([document], embedder=OnnxEmbedder(), options=TreeOptions(), store=None)

@@ -3,9 +3,8 @@
     python -m bench.fetch           all tables
     python -m bench.fetch --check   the same with fewer rounds, under 60 s; exit code 1 names each bar missed
 
-The server runs in a process of its own and waits 50 ms before each answer, as a near site does. Bars are those of issue
-3 and of notes/peers.md §4, which leave room for a busy machine. Not for: cleaning and pruning (`bench/html.py`), or the
-network.
+The server runs in a process of its own and waits 50 ms before each answer, as a near site does. The bars leave room for
+a busy machine. Not for: cleaning and pruning (`bench/html.py`), or the network.
 """
 
 import argparse
@@ -109,12 +108,12 @@ def _server() -> Iterator[int]:
         process.join()
 
 
-def serve(told: Connection) -> None:
+def serve(sender: Connection) -> None:
     """Answer with a page of 60 kB; a path with `large` with 300 kB, `huge` 4 MB, `now` at once, `two` after 2 s."""
-    asyncio.run(_serve(told))
+    asyncio.run(_serve(sender))
 
 
-async def _serve(told: Connection) -> None:
+async def _serve(sender: Connection) -> None:
     small, large, huge = (gzip.compress(page_of(size).encode(), 6) for size in (60_000, 300_000, 4_000_000))
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -131,7 +130,7 @@ async def _serve(told: Connection) -> None:
             writer.close()
 
     server = await asyncio.start_server(answer, "0.0.0.0", 0, backlog=256)  # noqa: S104  all of 127.0.0.0/8 is wanted
-    told.send(server.sockets[0].getsockname()[1])
+    sender.send(server.sockets[0].getsockname()[1])
     await server.serve_forever()
 
 

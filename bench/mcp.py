@@ -39,7 +39,7 @@ DATA: Final = ROOT.parent / "shared" / "data"
 START_BAR: Final = 5.0
 """Seconds from starting the process to the list of tools; clients give up after 30 to 60."""
 CALL_BAR: Final = 30.0
-"""Seconds of the slowest call (notes/mcp §4.5)."""
+"""Seconds of the slowest call; clients give up after 30 to 60."""
 ANSWER_BAR: Final = {1024: 0.75}
 """Share of real questions whose answer is kept at a budget; plain chunks with BM25 keep 0.85 of an easier mix."""
 BUDGETS: Final = (512, 1024, 2048)

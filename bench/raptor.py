@@ -6,7 +6,7 @@
     python -m bench.raptor --check                          samples and pinned floors, under a minute; exits 1 naming
                                                             each bar that fell
 
-The lifts of guided questions come from other sets (notes/raptor §3); larger ones looked better on the even half of the
+The lifts of guided questions come from other sets; larger ones looked better on the even half of the
 questions (crc32 of the id) and fell on the odd half, so tables and floors use the odd half. The doubled lifts for a
 single document were seen on both halves of qmsum_s and held against covidqa with a tree a paper, which chose nothing.
 Not for: answers by a reader model.
@@ -30,7 +30,7 @@ from bench.raptor_written import written
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.embedding import CachedEmbedder
+from pipeline.cached_models import CachedEmbedder
 from pipeline.raptor.tree import Clustering, TreeOptions
 
 SAMPLE: Final = {"policyqa": 8, "qmsum_s": 3, "covidqa": 4}

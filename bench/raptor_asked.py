@@ -4,15 +4,14 @@ Not for: sizes and costs (`bench/raptor_sizes.py`).
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
 from bench.longdoc import Question, Spans, groups_of
 from models.protocols import Embedder
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.fill import fill
-from pipeline.raptor.query import Mode, QueryOptions, TreeAnswer, query_tree
+from pipeline.raptor.query import Mode, Passage, QueryOptions, fill, query_tree
 from pipeline.raptor.tree import Tree, TreeOptions
 
 METHODS: Final = (
@@ -54,8 +53,7 @@ async def asked_trees(name: str, embedder: Embedder, options: TreeOptions, most:
 async def picked(tree: Tree, question: str, method: str, embedder: Embedder, budget: int) -> Spans:
     """Return the spans that `method` puts into `budget` tokens; of a summary, those of its sentences."""
     if method in MODES:
-        scored: Literal["fused", "cosine"] = "cosine" if method.startswith("paper's") else "fused"
-        options = QueryOptions(mode=MODES[method], max_tokens=budget, scores=scored)
+        options = QueryOptions(MODES[method], budget, by_cosine=method.startswith("paper's"))
         return spans_of(tree, await query_tree(tree, question, options=options, embedder=embedder))
     if method == "leaves, BM25":
         scores = tree.lexical.scores(question)
@@ -66,14 +64,14 @@ async def picked(tree: Tree, question: str, method: str, embedder: Embedder, bud
     return [(tree.leaves[i].document, tree.leaves[i].start, tree.leaves[i].end) for i in chosen]
 
 
-def spans_of(tree: Tree, answer: TreeAnswer) -> Spans:
+def spans_of(tree: Tree, answer: tuple[Passage, ...]) -> Spans:
     """Return the places of an answer's passages in their documents."""
-    by_id = {node.id: node for node in tree.nodes} if any(p.is_summary for p in answer.passages) else {}
     spans: Spans = []
-    for passage in answer.passages:
-        if passage.is_summary:
-            quotes = by_id[passage.node].quotes
-            spans.extend((tree.leaves[q.leaf].document, q.start, q.end) for q in quotes)
-        else:
-            spans.append((passage.document, passage.start, passage.end))
+    for passage in answer:
+        for quote in passage.node.quotes:
+            leaf = tree.leaves[quote.leaf]
+            spans.append((leaf.document, *leaf.sentences[quote.sentence]))
+        if not passage.node.is_summary:
+            leaf = tree.leaves[passage.node.leaves[0]]
+            spans.append((leaf.document, leaf.start, leaf.end))
     return spans

@@ -1,8 +1,7 @@
 """What a tree costs as the text grows: processor seconds, memory, a question's time, and how soon a cancel takes hold.
 
-Every size is built in a process of its own, so that its peak is its own. The reference's figures are copied from
-notes/raptor §2: they were measured on another machine and are printed for their order of size alone. Not for: recall
-(`bench/raptor.py`).
+Every size is built in a process of its own, so that its peak is its own. The reference's figures were measured on
+another machine and are printed for their order of size alone. Not for: recall (`bench/raptor.py`).
 """
 
 import argparse
@@ -27,7 +26,7 @@ from bench.remembering import Remembering
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.embedding import CachedEmbedder
+from pipeline.cached_models import CachedEmbedder
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.cluster import Layer, cluster
 from pipeline.raptor.leaves import embedded_text
@@ -112,8 +111,8 @@ def sizes(lengths: Sequence[int], *, words: bool, keep: Path | None = None) -> C
 
 
 def tell_reference(last: Size) -> None:
-    """Print the reference's figures from the note, and ours for clustering the same number of leaves."""
-    print("\nthe reference, from notes/raptor §2 (other machine, without its embedding): tokens, seconds, peak MB")
+    """Print the reference's figures, and ours for clustering the same number of leaves."""
+    print("\nthe reference (other machine, without its embedding): tokens, seconds, peak MB")
     print("  " + "; ".join(f"{n:,} {REFERENCE_BUILD[n]} s {REFERENCE_PEAK[n]} MB" for n in REFERENCE_BUILD))
     print("clustering one layer, processor seconds: leaves, ours here, the reference's there, how many times as much")
     for leaves, ours in last.layers.items():
@@ -194,7 +193,7 @@ async def _kept(tree: Tree, embedder: Embedder, folder: Path) -> None:
 
 def _layer_seconds(tree: Tree, leaves: int) -> float:
     tokens = [leaf.tokens for leaf in tree.leaves[:leaves]]
-    layer = Layer(tree.vectors[:leaves].astype(np.float32), tokens, TreeOptions().window_tokens, TreeOptions().seed)
+    layer = Layer(tree.vectors[:leaves].astype(np.float32), tokens, TreeOptions().window_tokens)
     spent: list[float] = []
     for _ in range(3):
         start = time.process_time()

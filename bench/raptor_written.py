@@ -84,7 +84,7 @@ async def _ask(group: Group, trees: dict[str, Tree], embedder: Embedder, figures
                 for budget in BUDGETS:
                     options = QueryOptions(mode=mode, max_tokens=budget)
                     answer = await query_tree(tree, question.text, options=options, embedder=embedder)
-                    shown = "\n".join(passage.text for passage in answer.passages)
+                    shown = "\n".join(passage.text for passage in answer)
                     words = figures.words if question.gold else figures.whole
                     words.setdefault((kind, mode, budget), []).append(answer_words(question.answers, shown))
                     if question.gold:
@@ -106,7 +106,7 @@ def _tell_writer(trees: Sequence[Tree]) -> None:
     """How much of what the generator wrote outlived the check."""
     inner = [node for tree in trees for node in tree.nodes if node.is_summary]
     kept = [node for node in inner if not node.quotes]
-    marked = sum(bool(node.unborne) for node in inner)
+    marked = sum(bool(node.unsupported) for node in inner)
     tokens = float(np.mean([node.tokens for node in kept])) if kept else 0.0
     print(
         f"  {len(inner)} summaries: {len(kept)} written ({tokens:.0f} tokens on average), "

@@ -1,6 +1,6 @@
 """An embedder for benchmarks that gives each text to the model once in a run, and tells what the model cost.
 
-Not for: serving, where vectors outlive the process (`pipeline/embedding.py`).
+Not for: serving, where vectors outlive the process (`pipeline/cached_models.py`).
 """
 
 import time

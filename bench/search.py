@@ -5,12 +5,10 @@
 
 Ranking and parser need ../shared/data and are left out with a word where it is absent. Ranking: the rule was chosen on
 the half of the questions with an even hash, both halves are shown; its paper form has BM25 or the same blend as ours
-for a scorer. Shares of need are those of odd line numbers; the MT-bench and Vicuna prompts were read in whole while the
-rules were written. Not for: answers (`bench/research.py`).
+for a scorer. Not for: answers (`bench/research.py`).
 """
 
 import argparse
-import gzip
 import hashlib
 import html
 import json
@@ -32,16 +30,15 @@ from numpy.typing import NDArray
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from pipeline.cached_models import CachedEmbedder
 from pipeline.documents import Document, Page, SearchQuery, SearchResult
-from pipeline.embedding import CachedEmbedder
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import blend, reciprocal_rank_fusion
 from pipeline.rank.mixed import RankForm, mixed_rank
 from pipeline.rank.passages import best_passages, cut_passages
 from pipeline.search.chain import Chain
-from pipeline.search.folder.folder import FolderProvider
-from pipeline.search.need import needs_search
+from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.parse import parse_request
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -52,8 +49,6 @@ FLOORS: Final = {
     "ranking: nDCG@10 of mixed, BM25": 0.93,
     "ranking: mixed above the engine, BM25": 0.015,
     "ranking: mixed above the paper's form, BM25": 0.005,
-    "parser: need, requests that need none": 0.93,
-    "parser: need, requests that need a search": 0.98,
     "parser: cross-lingual R@5 of ru": 0.20,
     "folder: gold page among the first 8, dev": 0.95,
     "folder: gold page among the first 8, test": 0.95,
@@ -72,7 +67,7 @@ def main() -> int:
     measured: dict[str, float] = {}
     if DATA.is_dir():
         measured |= anyio.run(_ranking, wanted.check)
-        measured |= _parser()
+        measured["parser: cross-lingual R@5 of ru"] = _cross_lingual()
     else:
         print("ranking and parser left out: ../shared/data is not beside this checkout")
     measured |= anyio.run(_examples)
@@ -89,8 +84,7 @@ def main() -> int:
 
 
 def _lines(path: Path) -> list[Row]:
-    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    return [json.loads(line) for line in data.decode("utf-8").split("\n") if line.strip()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
 
 
 # ---- ranking
@@ -226,40 +220,6 @@ def _interval(differences: NDArray[np.float64]) -> str:
 # ---- parser
 
 
-def _parser() -> dict[str, float]:
-    """Need for a search, and recall of questions in other languages on an English engine."""
-    turns = [*_lines(DATA / "parser" / "mt_bench.jsonl"), *_lines(DATA / "parser" / "vicuna_bench.jsonl")]
-    own = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "counterfactual"}
-    none = {
-        "GSM8K": [row["question"] for row in _lines(DATA / "parser" / "gsm8k_test.jsonl")],
-        "HumanEval": [row["prompt"] for row in _lines(DATA / "parser" / "HumanEval.jsonl.gz")],
-        "MT-bench, Vicuna: tasks": [row["turns"][0] for row in turns if row["category"] in own],
-    }
-    some = {
-        "FreshQA": [row["query"] for row in _lines(DATA / "ranking" / "wikipedia.queries.jsonl")],
-        "HotpotQA": [row["request"] for row in _lines(DATA / "evidence" / "hotpot.questions.jsonl")],
-        "MT-bench, Vicuna: knowledge": [row["turns"][0] for row in turns if row["category"] not in own],
-        **{
-            name: [row["request"] for row in _lines(DATA / "evidence" / f"{name}.questions.jsonl")]
-            for name in ("xquad_de", "xquad_ru", "xquad_zh")
-        },
-    }
-    print("\nParser, need for a search: share judged right (held-out half)")
-    sums = {}
-    for wanted, sets in ((False, none), (True, some)):
-        shares = []
-        for name, requests in sets.items():
-            held = requests[1::2]
-            shares.append(sum(needs_search(request)[0] == wanted for request in held) / len(held))
-            print(f"  {'search' if wanted else 'none':7} {name:30} {len(held):4} {shares[-1]:.3f}")
-        sums[wanted] = sum(shares) / len(shares)
-    return {
-        "parser: need, requests that need none": sums[False],
-        "parser: need, requests that need a search": sums[True],
-        "parser: cross-lingual R@5 of ru": _cross_lingual(),
-    }
-
-
 def _cross_lingual() -> float:
     """R@5 over 122 English paragraphs (BM25): the raw question alone, and all queries of the parser fused."""
     texts = {row["text_id"]: row["text"] for row in _lines(DATA / "evidence" / "xquad_en.texts.jsonl")}
@@ -270,7 +230,7 @@ def _cross_lingual() -> float:
         start, end = row["gold"][0]
         sentence = texts[row["text_id"]][start:end][:60]
         gold[row["id"].split("-", 2)[2]] = {i for i, paragraph in enumerate(paragraphs) if sentence in paragraph}
-    print("Parser, recall in the first five of an English engine: raw question, all queries")
+    print("\nParser, recall in the first five of an English engine: raw question, all queries")
     fused_share = {}
     for language in ("en", "de", "ru", "zh"):
         raw, fused = [], []
@@ -324,7 +284,7 @@ async def _latency(files: int) -> dict[str, float]:
         size = _generate(folder, files)
         for turn in range(3):
             stores = open_stores(Path(place) / f"cache{turn}", size_limit=1_000_000_000, clock=time.time)
-            provider = FolderProvider([folder], stores.searches, cold_seconds=120)
+            provider = FolderProvider([folder], stores.searches, limits=FolderLimits(seconds=120))
             turns.setdefault("cold", []).append(await _timed(provider, "harbour lantern 17"))
             for i in range(4):
                 turns.setdefault("warm, other words", []).append(await _timed(provider, f"boat winter {i} anchor"))

@@ -17,12 +17,10 @@ import anyio
 import numpy as np
 
 from bench.longdoc import DATA, FAR, read_lines
-from cli.measure.agreement import Cut, agreement
+from cli.measure.steps import Cut, agreement
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.segment.margins import Rule, cut_by_margins
-from pipeline.segment.partition import partition
-from pipeline.text.tokens import count_tokens
+from pipeline.segment.partition import Rule, cut_by_margins, partition, sentence_costs
 
 MOST_ERROR: Final = 0.05
 
@@ -61,7 +59,7 @@ async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
         vectors = await embedder.embed(sentences, kind="passage")
         edges = np.cumsum([0, *map(len, paragraphs)]).tolist()
         truth = list(itertools.pairwise(edges))
-        costs = [count_tokens(sentence) + 1 for sentence in sentences]
+        costs = sentence_costs(sentences)
         margins = (vectors[:-1] * vectors[1:]).sum(axis=1)
         for name, rule, threshold in rules:
             if rule is None:

@@ -24,10 +24,11 @@ from typing import Final
 import anyio
 import numpy as np
 
+from bench.costs import Recorded
 from bench.generation import weights
 from bench.longdoc import DATA, FAR
 from bench.segments import strung_documents
-from cli.measure.agreement import Cut, agreement
+from cli.measure.steps import Cut, agreement
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from pipeline.documents import Document, Page
@@ -36,11 +37,9 @@ from pipeline.prune.generate import PathScorer, path_scorer
 from pipeline.prune.paper import paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.segment.judge import Judge
-from pipeline.segment.margins import Rule, cut_by_margins, partition_margins
-from pipeline.segment.partition import partition
-from pipeline.text.tokens import count_tokens
+from pipeline.segment.partition import LIKE, Rule, cut_by_margins, partition, sentence_costs
 
-RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys")
+RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys", "partition")
 BUDGET: Final = 512
 PARAGRAPHS: Final = 8
 """Paragraphs of a document whose boundaries are looked for."""
@@ -58,24 +57,22 @@ async def boundary_table(model: LlamaGenerator, count: int, paragraphs: int) -> 
         parts = document[:paragraphs]
         texts = [text for part in parts for text in part]
         true = list(pairwise(np.cumsum([0, *map(len, parts)]).tolist()))
-        judged = await Judge(model, store=None, seconds=PATIENCE).margins(texts)
-        figures["margin_tokens"] += judged.evaluated_tokens
-        figures["margin_naive"] += judged.whole_tokens
+        watched = Recorded(model)
+        margins = await Judge(watched, store=None, seconds=PATIENCE).margins(texts)
+        figures["margin_tokens"] += watched.evaluated
+        figures["margin_naive"] += watched.whole
         sentences += len(texts)
-        costs = [count_tokens(text) + 1 for text in texts]
+        costs = sentence_costs(texts)
         vectors = await embedder.embed(texts, kind="passage")
         cosines = (vectors[:-1] * vectors[1:]).sum(axis=1)
         found: dict[str, list[tuple[int, int]]] = {}
         for rule in RULES:
-            for name, margins, threshold in (
-                (f"margins: {rule}", judged.margins, 0.0),
-                (f"margins: {rule}, lean left in", judged.margins + judged.lean, 0.0),
-                (f"embeddings: {rule}", cosines, 0.2),
-            ):
-                found[name] = cut_by_margins(margins, costs, rule=rule, threshold=threshold, minimum=0, maximum=FAR)
-        found["margins: partition"] = partition_margins(judged.margins, costs, minimum=0, maximum=FAR)
-        found["margins: partition, 50 to 200 tokens"] = partition_margins(
-            judged.margins, costs, minimum=50, maximum=200
+            found[f"margins: {rule}"] = cut_by_margins(margins, costs, rule=rule, minimum=0, maximum=FAR)
+            found[f"embeddings: {rule}"] = cut_by_margins(
+                cosines, costs, rule=rule, threshold=LIKE, minimum=0, maximum=FAR
+            )
+        found["margins: partition, 50 to 200 tokens"] = cut_by_margins(
+            margins, costs, rule="partition", minimum=50, maximum=200
         )
         found["embeddings: partition"] = partition(vectors, costs, minimum=0, maximum=FAR)
         found["embeddings: partition, 50 to 200 tokens"] = partition(vectors, costs, minimum=50, maximum=200)

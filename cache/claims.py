@@ -1,8 +1,7 @@
-"""Sole rights to work on something, kept in the cache so that other processes see them.
+"""Claims: leases on work (a URL that is being fetched), kept in the cache so that other processes see them.
 
-A right has an owner and an end. While its process lives a thread moves the end on; after a kill it passes, so nobody is
-blocked for longer than that. Not for: tasks of one process among themselves, which need no cache
-(`pipeline/fetch/flight.py`).
+A claim has an owner and an end. While its process lives a thread moves the end on; after a kill it passes, so nobody is
+blocked for longer than that. Not for: tasks of one process among themselves (`pipeline/fetch/flight.py`).
 """
 
 import os
@@ -11,19 +10,16 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
-from cache.disk import RefusedRow, seal, unseal
+from cache.rows import judge, seal
 
 Swap = Callable[[str, bytes | None, bytes | None, float], tuple[bool, bytes | None]]
 """Row, old and new bytes, seconds → whether it was replaced, and what is there if not."""
-RENEWED_IN: Final = 1 / 3
-"""A right is renewed after this part of its time, so that one late renewal does not lose it."""
 
 
 @dataclass(slots=True)
 class Claim:
-    """The sole right to work on `row`; `blob` is what lies there now, None where the cache could not hold it."""
+    """A lease on `row` for `seconds`; `blob` is what lies there now, None where the cache could not hold it."""
 
     row: str
     seconds: float
@@ -32,10 +28,10 @@ class Claim:
 
 
 class Claims:
-    """The rights that one store of this process holds."""
+    """The claims that one store of this process holds."""
 
     def __init__(self, swap: Swap, clock: Callable[[], float]) -> None:
-        """Keep rights through `swap`; `clock` decides when one has passed."""
+        """Keep claims through `swap`; `clock` decides when one has passed."""
         self._swap = swap
         self._clock = clock
         self._held: dict[bytes, Claim] = {}
@@ -43,11 +39,11 @@ class Claims:
         self._renewing = False
 
     def take(self, row: str, seconds: float) -> Claim | None:
-        """Return the right to `row`, None while someone else holds it."""
+        """Return a claim on `row`, None while someone else holds it."""
         owner = f"{os.getpid()}-{uuid.uuid4().hex}".encode()
         mine = self._sealed(row, owner, seconds)
         done, found = self._swap(row, None, mine, seconds)
-        if not done and found is not None and self._has_passed(row, found):
+        if not done and found is not None and judge(row, found, now=self._clock()) != "whole":
             done, found = self._swap(row, found, mine, seconds)
         if not done:
             return None
@@ -61,7 +57,7 @@ class Claims:
         return claim
 
     def give_back(self, claim: Claim) -> None:
-        """End a right; one that has passed to another owner stays with that owner."""
+        """End a claim; one that has passed to another owner stays with that owner."""
         with self._lock:
             self._held.pop(claim.owner, None)
             blob = claim.blob
@@ -69,17 +65,18 @@ class Claims:
             self._swap(claim.row, blob, None, claim.seconds)
 
     def close(self) -> None:
-        """End all rights."""
+        """End all claims."""
         with self._lock:
             claims = list(self._held.values())
         for claim in claims:
             self.give_back(claim)
 
     def _renew(self) -> None:
-        """Move the ends of all rights on, until there is none for a while."""
+        """Move the ends of all claims on, until there is none for a while."""
         while True:
             with self._lock:
-                wait = min((claim.seconds for claim in self._held.values()), default=1.0) * RENEWED_IN
+                # Halfway to its end, so that a late renewal does not lose it.
+                wait = min((claim.seconds for claim in self._held.values()), default=1.0) / 2
             time.sleep(wait)
             with self._lock:
                 if not self._held:
@@ -94,16 +91,10 @@ class Claims:
         with self._lock:
             if claim.owner not in self._held:
                 return
-            # Under the lock: a right that is given back meanwhile must be given back in its newest form.
+            # Under the lock: a claim that is given back meanwhile must be given back in its newest form.
             done, _ = self._swap(claim.row, claim.blob, fresh, claim.seconds)
             if done:
                 claim.blob = fresh
 
     def _sealed(self, row: str, owner: bytes, seconds: float) -> bytes:
         return seal(row, owner, kind=b"B", expires_at=self._clock() + seconds)
-
-    def _has_passed(self, row: str, found: bytes) -> bool:
-        try:
-            return unseal(row, found, kind=b"B", now=self._clock()) is None
-        except RefusedRow:
-            return True

@@ -1,12 +1,13 @@
-"""Cache entries on a Valkey or Redis server, which several machines share (extra `redis`).
+"""Rows of the cache on a Valkey or Redis server, which several machines share (extra `redis`).
 
-The server holds the size: set its `maxmemory` and an `allkeys-` eviction policy. What is written without an expiry
-leaves after 30 days, so that a shared server never fills with what nobody asks for. Not for: values and expiry
-(`cache/store.py`).
+The server limits the size: set its `maxmemory` and an `allkeys-` eviction policy. What is written without an expiry
+leaves after 30 days, so that a shared server never fills with what nobody asks for.
 """
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from itertools import islice
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,16 +16,15 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from cache.backend import CacheTrouble, Checked, Held
+from cache.rows import LOT, CacheTrouble, Checked, Held, Verdict
 from errors import CacheError
 
 ANSWER_SECONDS: Final = 1.0
 """A server on the same network answers in a millisecond; one that needs longer than this costs more than it saves."""
-KEEP_SECONDS: Final = 30 * 86_400.0
+KEEP_SECONDS: Final = timedelta(days=30).total_seconds()
 _PREFIX: Final = "winnow/"
 """Every name of ours on a server that others may use too."""
-_AT_ONCE: Final = 500
-_MOST_MEASURED: Final = 20_000
+_MOST_MEASURED: Final = LOT * 40
 """Entries of one store that are counted for the figures; 20,000 take about 0.3 s."""
 _SWAP: Final = """
 local found = redis.call('GET', KEYS[1])
@@ -68,52 +68,34 @@ def shown(url: str) -> str:
 
 
 class RedisBackend:
-    """Rows of one store on a server; see `cache.backend.Backend` for what each method does."""
+    """Rows of one store on a server; what each method does stands at `cache.folder.FolderBackend`."""
+
+    shared: Final = True
 
     def __init__(self, client: redis.Redis, kind: str, *, place: str) -> None:
-        """Take the rows of store `kind`, which begin with its name; `place` is what people read."""
+        """Take the rows of store `kind`, which begin with its name; `place` is the address without its password."""
+        self.place: Final = place
+        self.note = ""
+        """Whether the server makes room when it is full; known once it was asked."""
         self._client = client
         self._pattern = f"{_PREFIX}{kind}:*"
-        self._place = place
-        self._note = ""
         self._swap = client.register_script(_SWAP)
-
-    @property
-    def place(self) -> str:
-        """Address of the server without its password."""
-        return self._place
-
-    @property
-    def shared(self) -> bool:
-        """Others may read it."""
-        return True
-
-    @property
-    def note(self) -> str:
-        """Whether the server will make room when it is full; it must have been asked once."""
-        return self._note
 
     def open(self) -> None:
         """Ask the server whether it is there."""
         with self._guarded():
             self._client.ping()
-            self._note = _advice(self._client)
+            self.note = _advice(self._client)
 
-    def get(self, row: str) -> bytes | None:
-        """Return the bytes of a row."""
-        with self._guarded():
-            found = self._client.get(_PREFIX + row)
-            return bytes(found) if found is not None else None
-
-    def get_many(self, rows: Sequence[str]) -> tuple[dict[str, bytes], list[str]]:
-        """Return the bytes of those rows that are there; none is refused, for only strings can be asked for."""
+    def get(self, rows: Sequence[str]) -> dict[str, bytes]:
+        """Return the bytes of those rows that are there; what is no string is passed over."""
         found: dict[str, bytes] = {}
         with self._guarded():
-            for start in range(0, len(rows), _AT_ONCE):
-                lot = rows[start : start + _AT_ONCE]
+            for start in range(0, len(rows), LOT):
+                lot = rows[start : start + LOT]
                 blobs = self._client.mget([_PREFIX + row for row in lot])
                 found.update((row, bytes(blob)) for row, blob in zip(lot, blobs, strict=True) if blob is not None)
-        return found, []
+        return found
 
     def put(self, blobs: Mapping[str, bytes], *, expire: float | None) -> None:
         """Write all rows in one transaction."""
@@ -133,13 +115,7 @@ class RedisBackend:
     def swap(self, row: str, old: bytes | None, new: bytes | None, *, expire: float) -> bool:
         """Replace `old` by `new` in one script on the server; False when the row is not `old`."""
         with self._guarded():
-            answer = self._swap(keys=[_PREFIX + row], args=[old or b"", new or b"", _milliseconds(expire)])
-            return bool(answer)
-
-    def delete(self, row: str) -> None:
-        """Remove a row."""
-        with self._guarded():
-            self._client.delete(_PREFIX + row)
+            return bool(self._swap(keys=[_PREFIX + row], args=[old or b"", new or b"", _milliseconds(expire)]))
 
     def clear(self) -> int:
         """Remove all rows of this store and nothing else; return how many there were."""
@@ -163,9 +139,9 @@ class RedisBackend:
                     return Held(entries, size, partial=True)
         return Held(entries, size)
 
-    def check(self, verdict: Callable[[str, bytes], str]) -> Checked:
+    def check(self, verdict: Callable[[str, bytes], Verdict]) -> Checked:
         """Read every row; remove what is not whole."""
-        counts = {"whole": 0, "damaged": 0, "expired": 0}
+        counts: Counter[Verdict] = Counter()
         with self._guarded():
             for names in self._names():
                 for name in names:
@@ -188,9 +164,9 @@ class RedisBackend:
 
     def _names(self) -> Iterator[list[bytes]]:
         """Yield lots of the names of this store's rows; a name may come twice (SCAN promises no more)."""
-        found = self._client.scan_iter(match=self._pattern, count=_AT_ONCE)
+        found = self._client.scan_iter(match=self._pattern, count=LOT)
         seen: set[bytes] = set()
-        while lot := list(islice(found, _AT_ONCE)):
+        while lot := list(islice(found, LOT)):
             fresh = [name for name in dict.fromkeys(lot) if name not in seen]
             seen.update(fresh)
             if fresh:
@@ -203,7 +179,7 @@ class RedisBackend:
             yield
         except (redis.ConnectionError, redis.TimeoutError) as e:
             raise CacheError(
-                f"The cache server {self._place} cannot be used: {e or type(e).__name__}.",
+                f"The cache server {self.place} cannot be used: {e or type(e).__name__}.",
                 hint="Check that it runs and that WINNOW_CACHE_URL names it.",
             ) from e
         except redis.RedisError as e:

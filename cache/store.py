@@ -1,10 +1,12 @@
 """One store of the cache: text keys to JSON or bytes, with expiry, and several processes at once.
 
 A cache must never cost an answer: no method raises over the disk or the network. A lookup that fails is a miss, a write
-that fails is not kept; a place that cannot be used at all is left alone for some seconds, then tried again. All of that
-is logged and counted in `stats()`. Not for: what is kept where and how long (`cache/stores.py`), nor how rows lie on
-disk (`cache/folder.py`) or on a server (`cache/redis.py`).
+that fails is not kept; a backend that cannot be used at all is left alone for some seconds, then tried again. All of
+that is logged and counted in `stats()`. Not for: what is kept where and how long (`cache/stores.py`), nor how rows lie
+on disk (`cache/folder.py`) or on a server (`cache/redis.py`).
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
@@ -12,48 +14,56 @@ import logging
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from cache.backend import Backend, CacheTrouble, Checked, Held
 from cache.claims import Claim, Claims
-from cache.disk import HEAD_BYTES, Kind, RefusedRow, Verdict, expiry, judge, seal, unseal
+from cache.database import LOCK_WAIT
 from cache.folder import FolderBackend
 from cache.memory import Memory
+from cache.rows import (
+    HEAD_BYTES,
+    LOT,
+    CacheTrouble,
+    Checked,
+    Held,
+    Kind,
+    RefusedRow,
+    Verdict,
+    expiry,
+    judge,
+    seal,
+    unseal,
+)
 from errors import CacheError
+
+if TYPE_CHECKING:
+    from cache.redis import RedisBackend
+
+    Backend: TypeAlias = FolderBackend | RedisBackend
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 T = TypeVar("T")
 
 SCHEMA: Final = "2"
 """Part of every row's name. Raised when the meaning of values changes: old entries are then never found, and leave."""
-AWAY_SECONDS: Final = 5.0
-"""A place that could not be used is tried again after this long; between, lookups are misses that cost nothing."""
+AWAY_SECONDS: Final = LOCK_WAIT
+"""A backend that could not be used is tried again after this long; between, lookups are misses that cost nothing."""
 HELD_BYTES: Final = 32_000_000
+"""Most that one store holds in memory of what may not, or cannot, be written."""
 _LOG_SECONDS: Final = 60.0
-"""The same trouble is logged once in this time; a full disk would else fill the log as well."""
+"""Equal problems are logged once in this time; a full disk would else fill the log as well."""
 _LONGEST_KEY: Final = 250
 """Keys over this length, or outside ASCII, are kept by their hash."""
-_BATCH: Final = 5_000
-"""Writes in one transaction; one of 5,000 small values holds the lock for about 0.5 s, `LOCK_WAIT` is 5 s."""
+_BATCH: Final = LOT * 10
+"""Writes in one transaction; one of 5,000 small values holds the lock for about 0.5 s, a tenth of `LOCK_WAIT`."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Counts:
-    """What this process has seen of a store since it opened it."""
-
-    hits: int = 0
-    misses: int = 0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    problems: int = 0
-    last_problem: str = ""
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +74,6 @@ class StoreStats:
     """Rows, those expired but not yet evicted included."""
     bytes: int
     """Bytes held; on disk the index included."""
-    place: str
-    """Where: a folder, or the address of a server without its password."""
     hits: int = 0
     misses: int = 0
     bytes_read: int = 0
@@ -85,7 +93,9 @@ class StoreStats:
 class Store:
     """Keys to values. Safe for threads and processes; made by `cache.stores.open_stores`."""
 
-    def __init__(self, place: Path | Backend, *, size_limit: int, clock: Callable[[], float], kind: str = "") -> None:
+    def __init__(
+        self, place: Path | Backend, *, clock: Callable[[], float], size_limit: int = 0, kind: str = ""
+    ) -> None:
         """Open or make the store at `place`; where that fails the store keeps nothing until it can.
 
         Args:
@@ -96,8 +106,10 @@ class Store:
         """
         self._backend: Backend = FolderBackend(place, size_limit=size_limit) if isinstance(place, Path) else place
         self._clock = clock
-        self._kind = kind
-        self._counts = _Counts()
+        self._prefix = f"{kind}:{SCHEMA}"
+        self._lock = threading.Lock()
+        self._seen: Counter[str] = Counter()
+        self._last_problem = ""
         self._held = Memory(HELD_BYTES)
         self._away = ""
         self._away_until = 0.0
@@ -112,7 +124,7 @@ class Store:
 
     def get_json(self, key: str) -> JsonValue:
         """Return the JSON value of `key`, None when there is none, it has expired, or it is bytes."""
-        found = self._get(key, b"J")
+        found = self._lookup([key], b"J").get(key)
         if found is None:
             return None
         try:
@@ -130,7 +142,7 @@ class Store:
     def get_bytes(self, key: str) -> bytes | None:
         """Return the bytes of `key`, None when there are none, they have expired, or the value is JSON."""
         held = self._held.get(key)
-        return held if held is not None else self._get(key, b"B")
+        return held if held is not None else self._lookup([key], b"B").get(key)
 
     def set_bytes(self, key: str, value: bytes, *, expire: float | None = None) -> bool:
         """Keep `value` for `expire` seconds (None: until evicted); return whether it is there now."""
@@ -145,23 +157,7 @@ class Store:
 
     def get_many_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the bytes of those of `keys` that are there; 10,000 small values take about 0.2 s."""
-        rows = {self._row(key): key for key in keys}
-        nothing: tuple[dict[str, bytes], list[str]] = ({}, [])
-        blobs, refused = self._attempt("lookup", lambda: self._backend.get_many(list(rows)), nothing)
-        found: dict[str, bytes] = {}
-        now = self._clock()
-        for row, blob in blobs.items():
-            try:
-                value = unseal(row, blob, kind=b"B", now=now)
-            except RefusedRow as e:
-                self._refuse(row, blob, e)
-                continue
-            if value is not None:
-                found[rows[row]] = value
-        for row in refused:
-            self._note("lookup", RefusedRow(f"{row} was of a foreign form"))
-        self._count(len(found), len(rows) - len(found), sum(map(len, found.values())))
-        return found
+        return self._lookup(keys, b"B")
 
     def set_many_bytes(self, items: Mapping[str, bytes], *, expire: float | None = None) -> None:
         """Keep all `items`, up to 5,000 in one transaction: of each such lot all are kept, or none."""
@@ -192,11 +188,6 @@ class Store:
         """Give a right back."""
         self._claims.give_back(claim)
 
-    def delete(self, key: str) -> None:
-        """Forget `key`."""
-        self._held.drop(key)
-        self._attempt("delete", lambda: self._backend.delete(self._row(key)), None)
-
     def clear(self) -> int:
         """Forget everything; return how many entries left."""
         self._held.clear()
@@ -207,7 +198,7 @@ class Store:
 
         def verdict(row: str, blob: bytes) -> Verdict:
             found = judge(row, blob, now=self._clock())
-            current = row.startswith((f"{self._prefix()}:", f"{self._prefix()}#"))
+            current = row.startswith((f"{self._prefix}:", f"{self._prefix}#"))
             return found if current or found == "damaged" else "expired"
 
         return self._attempt("verify", lambda: self._backend.check(verdict), Checked(note="not checked"))
@@ -215,38 +206,42 @@ class Store:
     def stats(self) -> StoreStats:
         """Return what the store holds and how it has fared."""
         held = self._attempt("stats", self._backend.measure, Held(0, 0))
-        counts = self._counts
-        return StoreStats(
-            entries=held.entries,
-            bytes=held.bytes,
-            place=self._backend.place,
-            hits=counts.hits,
-            misses=counts.misses,
-            bytes_read=counts.bytes_read,
-            bytes_written=counts.bytes_written,
-            problems=counts.problems,
-            last_problem=counts.last_problem,
-            away=self._away,
-            partial=held.partial,
-            note=self._backend.note,
-        )
+        with self._lock:
+            return StoreStats(
+                held.entries,
+                held.bytes,
+                hits=self._seen["hits"],
+                misses=self._seen["misses"],
+                bytes_read=self._seen["bytes_read"],
+                bytes_written=self._seen["bytes_written"],
+                problems=self._seen["problems"],
+                last_problem=self._last_problem,
+                away=self._away,
+                partial=held.partial,
+                note=self._backend.note,
+            )
 
     def close(self) -> None:
         """Give back all rights and let go of connections; the store reopens by itself when it is used again."""
         self._claims.close()
         self._backend.close()
 
-    def _get(self, key: str, kind: Kind) -> bytes | None:
-        row = self._row(key)
-        blob = self._attempt("lookup", lambda: self._backend.get(row), None)
-        value: bytes | None = None
-        if blob is not None:
+    def _lookup(self, keys: Iterable[str], kind: Kind) -> dict[str, bytes]:
+        rows = {self._row(key): key for key in keys}
+        nothing: dict[str, bytes] = {}
+        found: dict[str, bytes] = {}
+        now = self._clock()
+        for row, blob in self._attempt("lookup", lambda: self._backend.get(list(rows)), nothing).items():
             try:
-                value = unseal(row, blob, kind=kind, now=self._clock())
+                value = unseal(row, blob, kind=kind, now=now)
             except RefusedRow as e:
-                self._refuse(row, blob, e)
-        self._count(value is not None, value is None, len(value or b""))
-        return value
+                self._note("lookup", e)
+                self._attempt("delete", partial(self._backend.swap, row, blob, None, expire=0.0), False)
+                continue
+            if value is not None:
+                found[rows[row]] = value
+        self._count(hits=len(found), misses=len(rows) - len(found), bytes_read=sum(map(len, found.values())))
+        return found
 
     def _set(self, pairs: list[tuple[str, bytes]], kind: Kind, expire: float | None) -> bool:
         expires_at = math.inf if expire is None else self._clock() + expire
@@ -258,9 +253,7 @@ class Store:
             return True
 
         written = self._attempt("write", write, False)
-        if written:
-            with self._counts.lock:
-                self._counts.bytes_written += sum(map(len, blobs.values()))
+        self._count(bytes_written=sum(map(len, blobs.values())) if written else 0)
         return written
 
     def _swap(self, row: str, old: bytes | None, new: bytes | None, seconds: float) -> tuple[bool, bytes | None]:
@@ -269,70 +262,51 @@ class Store:
         def swap() -> tuple[bool, bytes | None]:
             if self._backend.swap(row, old, new, expire=seconds):
                 return True, new
-            return False, self._backend.get(row)
+            return False, self._backend.get([row]).get(row)
 
         free: tuple[bool, bytes | None] = (True, None)
         return self._attempt("claim", swap, free)
 
     def _attempt(self, action: str, work: Callable[[], T], otherwise: T) -> T:
-        """Return what `work` returns, `otherwise` where the place refuses; log and count that."""
+        """Return what `work` returns, `otherwise` where the backend refuses; log and count that."""
         if self._away and time.monotonic() < self._away_until:
             return otherwise
+        result = otherwise
         try:
             result = work()
-        except (RefusedRow, CacheTrouble) as e:
+        except CacheTrouble as e:
             self._note(action, e)
         except CacheError as e:
-            self._leave(e)
+            if not self._away:
+                self._count(problems=1)
+                self._last_problem = str(e)
+                _log.warning("the cache is not used until it can be: %s", e)
+            self._away = str(e)
+            self._away_until = time.monotonic() + AWAY_SECONDS
             return otherwise
-        else:
-            self._come_back()
-            return result
-        self._come_back()
-        return otherwise
-
-    def _refuse(self, row: str, blob: bytes, error: RefusedRow) -> None:
-        """Remove a damaged row, unless it was written anew meanwhile."""
-        self._note("lookup", error)
-        self._attempt("delete", lambda: self._backend.swap(row, blob, None, expire=0.0), False)
-
-    def _leave(self, error: CacheError) -> None:
-        if not self._away:
-            _log.warning("the cache is not used until it can be: %s", error)
-            with self._counts.lock:
-                self._counts.problems += 1
-                self._counts.last_problem = str(error)
-        self._away = str(error)
-        self._away_until = time.monotonic() + AWAY_SECONDS
-
-    def _come_back(self) -> None:
         if self._away:
             self._away = ""
             _log.warning("the cache %s is used again", self._backend.place)
+        return result
 
     def _note(self, action: str, error: Exception) -> None:
+        """Count a problem; log it unless the same one was logged a moment ago."""
         text = f"{action}: {error or type(error).__name__}"
-        with self._counts.lock:
-            self._counts.problems += 1
-            self._counts.last_problem = text
+        self._count(problems=1)
+        self._last_problem = text
         now = time.monotonic()
         if now >= self._logged.get(text, 0.0):
             self._logged = {old: until for old, until in self._logged.items() if until > now}
             self._logged[text] = now + _LOG_SECONDS
             _log.warning("the cache %s goes on without an entry; %s", self._backend.place, text)
 
-    def _count(self, hits: int, misses: int, read: int) -> None:
-        with self._counts.lock:
-            self._counts.hits += hits
-            self._counts.misses += misses
-            self._counts.bytes_read += read
-
-    def _prefix(self) -> str:
-        return f"{self._kind}:{SCHEMA}"
+    def _count(self, **seen: int) -> None:
+        with self._lock:
+            self._seen.update(seen)
 
     def _row(self, key: str) -> str:
         """Return the name of a key's row: readable where it is short, the hash of it where it is not."""
         if len(key) <= _LONGEST_KEY and key.isascii():
-            return f"{self._prefix()}:{key}"
+            return f"{self._prefix}:{key}"
         digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
-        return f"{self._prefix()}#{digest}"
+        return f"{self._prefix}#{digest}"

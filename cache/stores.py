@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cache.backend import Checked
+from cache.rows import Checked
 from cache.store import Store, StoreStats
 from errors import MissingExtra
 
@@ -65,27 +65,14 @@ def open_stores(folder: Path, *, size_limit: int, clock: Callable[[], float] = t
         MissingExtra: `url` is set and the package `redis` is not installed.
         CacheError: `url` cannot be understood.
     """
-    if url:
-        return _on_server(url, clock)
-    return Stores(
-        place=str(folder),
-        **{
-            name: Store(folder / name, size_limit=max(1, int(size_limit * share)), clock=clock, kind=name)
-            for name, share in _SHARES.items()
-        },
-    )
-
-
-def _on_server(url: str, clock: Callable[[], float]) -> Stores:
+    if not url:
+        sizes = {kind: max(1, int(size_limit * share)) for kind, share in _SHARES.items()}
+        made = {kind: Store(folder / kind, size_limit=size, clock=clock, kind=kind) for kind, size in sizes.items()}
+        return Stores(**made, place=str(folder))
     try:
         from cache.redis import RedisBackend, connect, shown  # noqa: PLC0415  an extra that few install
     except ModuleNotFoundError as e:
         raise MissingExtra("redis", extra="redis", needed_for="A cache server (cache_url)") from e
     client, place = connect(url), shown(url)
-    return Stores(
-        place=place,
-        **{
-            name: Store(RedisBackend(client, name, place=place), size_limit=0, clock=clock, kind=name)
-            for name in _SHARES
-        },
-    )
+    made = {kind: Store(RedisBackend(client, kind, place=place), clock=clock, kind=kind) for kind in _SHARES}
+    return Stores(**made, place=place)

@@ -9,16 +9,16 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import anyio
 
-from cli.clients import CLIENTS
+from cli.install import CLIENTS, install
+from cli.output import FAILED, NO_ANSWER, OK, USAGE, drawn_progress, print_json
 from errors import UsageError, WinnowError
 from server.settings import TABLE, Settings, read_settings
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
-OK, FAILED, USAGE, NO_ANSWER = 0, 1, 2, 3
 TOOLS: Final = {
     "research": ("research", "find cited evidence for a question"),
     "search": ("search_web", "list pages ranked by how well they answer"),
@@ -52,93 +52,105 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
 
 def _run(args: argparse.Namespace, settings: Settings) -> int:
-    if args.command == "serve":
-        from server.transports import serve_http, serve_stdio  # noqa: PLC0415  only this command needs it
+    """Do what one command asks; each imports what it needs, so that `winnow --help` and serving start quickly."""
+    match args.command:
+        case "serve":
+            code = _serve(args, settings)
+        case "install":
+            code = install(args, _given(args))
+        case "models":
+            from cli.models import run_models  # noqa: PLC0415  as said above
 
-        if args.http:
-            serve_http(
-                settings,
-                host=args.host,
-                port=args.port,
-                allowed_hosts=args.allow_host,
-                open_to_all=args.without_auth,
-            )
-        else:
-            serve_stdio(settings)
+            code = run_models(args, settings)
+        case "cache":
+            from cli.cache import look_after_cache  # noqa: PLC0415  as said above
+
+            code = look_after_cache(settings, args.action, as_json=args.json)
+        case "eval":
+            from cli.evaluate import evaluate  # noqa: PLC0415  as said above
+
+            folder = args.data and Path(args.data).expanduser()
+            code = anyio.run(evaluate, settings, folder, args.steps, args.limit, args.json, args.quiet)
+        case "doctor":
+            from cli.doctor import doctor  # noqa: PLC0415  as said above
+
+            code = anyio.run(doctor, settings, args.json)
+        case _:
+            code = _call(args, settings)
+    return code
+
+
+def _serve(args: argparse.Namespace, settings: Settings) -> int:
+    from server.transports import serve_http, serve_stdio  # noqa: PLC0415  as said above
+
+    if not args.http:
+        serve_stdio(settings)
         return OK
-    if args.command == "install":
-        from cli.install import install  # noqa: PLC0415  as above
-
-        return install(args, _given(args))
-    if args.command in TOOLS:
-        return _call(args, settings)
-    return _look_after(args, settings)
-
-
-def _look_after(args: argparse.Namespace, settings: Settings) -> int:
-    if args.command == "eval":
-        from cli.evaluate import evaluate  # noqa: PLC0415  as above
-
-        given = (args.data and Path(args.data).expanduser(), args.steps, args.limit, args.json, args.quiet)
-        return anyio.run(evaluate, settings, *given)
-    from cli import doctor as care  # noqa: PLC0415  as above
-
-    if args.command == "models":
-        from cli.models import run_models  # noqa: PLC0415  as above
-
-        return run_models(args, settings)
-    if args.command == "cache":
-        from cli.caches import care_for_cache  # noqa: PLC0415  as above
-
-        return care_for_cache(settings, args.action, as_json=args.json)
-    return anyio.run(care.doctor, settings, args.json)
+    serve_http(settings, host=args.host, port=args.port, allowed_hosts=args.allow_host, open_to_all=args.without_auth)
+    return OK
 
 
 def _call(args: argparse.Namespace, settings: Settings) -> int:
     if args.command == "raptor" and args.question == "tree":
         return _draw_tree(args, settings)
-    from cli.calls import call_tool  # noqa: PLC0415  heavy imports; `winnow --help` stays quick
+    return anyio.run(_call_tool, settings, TOOLS[args.command][0], _arguments(args), args.json, args.quiet)
 
-    tool = TOOLS[args.command][0]
-    return anyio.run(call_tool, settings, tool, _arguments(args), args.json, args.quiet)
+
+async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool) -> int:
+    """Call `tool` through an MCP client connected in this process, and print its answer."""
+    from mcp import Client  # noqa: PLC0415  as said above
+    from mcp_types import TextContent  # noqa: PLC0415  as said above
+
+    from server.app import build_server  # noqa: PLC0415  as said above
+
+    async with Client(build_server(settings)) as client:
+        with drawn_progress(quiet=quiet) as draw:
+            result = await client.call_tool(tool, arguments, progress_callback=draw)
+    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    if result.is_error:
+        print(f"winnow: {text}", file=sys.stderr)
+        return FAILED
+    data = result.structured_content or {}
+    if as_json:
+        print_json({"text": text, **data})
+    else:
+        print(text)
+    found = [data[key] for key in ("passages", "hits", "pages") if key in data]
+    return NO_ANSWER if found and not found[0] else OK
 
 
 def _draw_tree(args: argparse.Namespace, settings: Settings) -> int:
     from cli.trees import draw_tree  # noqa: PLC0415  as above
-    from pipeline.raptor.tree import TreeOptions  # noqa: PLC0415  as above
 
-    named = {key: value for key in ("chunking", "clustering") if (value := getattr(args, key))}
     sources = [_absolute(source) for source in args.sources]
-    return anyio.run(draw_tree, settings, sources, TreeOptions(**named), args.html, args.json)
+    return anyio.run(draw_tree, settings, sources, args.chunking or "sentences", args.html, args.json)
 
 
 def _given(args: argparse.Namespace) -> dict[str, str]:
     given: dict[str, str] = {}
+    known = [s.name for s in TABLE]
     for pair in args.set or []:
         name, equals, value = pair.partition("=")
-        if not equals or name not in {s.name for s in TABLE}:
-            names = ", ".join(s.name for s in TABLE)
-            raise UsageError(f"--set {pair!r} is no setting.", hint=f"Use NAME=VALUE with one of {names}.")
+        if not equals or name not in known:
+            # Its value may be a key or a password, so it is not repeated.
+            raise UsageError(f"--set {name!r} is no setting.", hint=f"Use NAME=VALUE with one of {', '.join(known)}.")
         given[name] = value
     folders = [given["folders"]] if given.get("folders") else []
     folders += args.folder or []
     # A person who names a file on the command line allows it to be read; the server's clients get no such right.
-    folders += [str(_folder_of(source)) for source in _local(args)]
+    sources = getattr(args, "sources", [])
+    local = [Path(name).expanduser() for name in sources if "://" not in name]
+    if sources and len(local) == len(sources) and not any(map(os.path.exists, local)):
+        raise UsageError(f"There is no file {sources[0]!r}.", hint="Name a file, a folder, or a URL with https://.")
+    folders += [
+        str(path.resolve() if path.is_dir() else path.resolve().parent) for path in local if os.path.exists(path)
+    ]
     if folders:
         given["folders"] = os.pathsep.join(dict.fromkeys(folders))
-    if args.searxng:
-        given["searxng"] = args.searxng
+    for name in ("searxng", "clustering"):
+        if value := getattr(args, name, None):
+            given[name] = value
     return given
-
-
-def _local(args: argparse.Namespace) -> list[str]:
-    named = getattr(args, "sources", [])
-    return [name for name in named if "://" not in name and Path(name).expanduser().exists()]
-
-
-def _folder_of(source: str) -> Path:
-    path = Path(source).expanduser().resolve()
-    return path if path.is_dir() else path.parent
 
 
 def _arguments(args: argparse.Namespace) -> dict[str, object]:
@@ -161,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     common.add_argument("--folder", action="append", metavar="DIR", help="folder to search and read; may be repeated")
     common.add_argument("--searxng", metavar="URL", help="base URL of a SearXNG instance")
-    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting; see the README's table")
+    common.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting; see docs/settings.md")
     parser = argparse.ArgumentParser(
         prog="winnow",
         description="The web and your own documents as small, cited evidence.",
@@ -223,7 +235,7 @@ def _add_tools(command: CommandMaker) -> None:
     tools["raptor"].add_argument("--chunking", choices=["sentences", "idms"])
     tools["raptor"].add_argument("--html", default="", metavar="FILE", help="tree: draw it into this HTML file as well")
     tools["raptor"].add_argument(
-        "--clustering", choices=["kmeans", "gmm", "umap", "runs"], help="tree: how nodes are grouped"
+        "--clustering", choices=["kmeans", "gmm", "umap", "runs"], help="how nodes of the tree are grouped"
     )
     for name in ("extract", "raptor"):
         tools[name].add_argument("sources", nargs="+", metavar="SOURCE")

@@ -1,43 +1,153 @@
-"""Looking after an installation: `winnow doctor`.
+"""`winnow doctor`: every part of an installation tried once, and how to mend what does not work.
 
-Not for: answering questions.
+Models, cache and folders as the server has them; then wheels, extras, browser, clients and search addresses.
 """
 
-import json
+import importlib
+import importlib.util
 import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
 
-from cli.checkup import check_up
-from cli.clients import places_here
-from cli.model_report import report_roles
+import anyio
+import httpx2
+
+from cli.install import CLIENTS, entry_in, file_of, read_config
+from cli.models import report_roles
+from cli.output import FAILED, OK, show
+from errors import UsageError
+from pipeline.fetch.render import find_browser
+from pipeline.search.providers.services import SERVICES, WIKIPEDIA
+from server import VERSION
+from server.reading import cache_trouble, status_text
 from server.settings import Settings
-from server.status import cache_trouble, status_text
-from server.version import VERSION
 from server.wiring import open_services
 
+EXTRAS: Final = {
+    "llama": ("llama_cpp", "GGUF models"),
+    "flag": ("FlagEmbedding", "BGE-M3 and its reranker on torch"),
+    "redis": ("redis", "a shared cache"),
+    "browser": ("playwright", "pages that only scripts fill"),
+    "otel": ("opentelemetry.sdk", "traces"),
+    "ddgs": ("ddgs", "search without a key"),
+    "umap": ("umap", "the reduction before RAPTOR's clusters"),
+}
+WHEELS: Final = {
+    "numpy": "numpy",
+    "onnxruntime": "onnxruntime",
+    "tokenizers": "tokenizers",
+    "lxml.etree": "lxml",
+    "selectolax.lexbor": "selectolax",
+    "Stemmer": "PyStemmer",
+    "pydantic_core": "pydantic",
+    "cryptography.hazmat.bindings._rust": "cryptography",
+}
+"""Compiled modules that everything needs, and the packages that bring them."""
+ADDRESSES: Final = {
+    **{name: service.address for name, service in SERVICES.items()},
+    "wikipedia": WIKIPEDIA.format(language="en"),
+}
 
-def _show(data: dict[str, object], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(data, ensure_ascii=False, indent=2))
-    else:
-        for key, value in data.items():
-            print(f"{key}: {value}")
+
+class Check(NamedTuple):
+    """One line of the report; not healthy is what was asked for by a setting and does not work."""
+
+    name: str
+    line: str
+    healthy: bool = True
 
 
 async def doctor(settings: Settings, as_json: bool) -> int:
     """Try every part once and print what works; return 1 if a part that is set up does not."""
-    roles = await report_roles(settings, tried=True)
     report: dict[str, object] = {"winnow": VERSION, "python": sys.version.split()[0]}
+    roles = [Check(role.role, role.line, role.healthy) for role in await report_roles(settings, tried=True)]
     async with open_services(settings) as services:
-        for line in status_text(services).splitlines():
-            key, _, value = line.partition(": ")
-            report[key] = value
-        for role in roles:
-            report[role.role] = role.line()
-        healthy = not cache_trouble(services.stores.stats()) and all(role.healthy for role in roles)
+        report |= dict(line.split(": ", 1) for line in status_text(services).splitlines())
+        healthy = not cache_trouble(services.stores.stats())
         if not services.chain.names:
             report["search"] = "no provider: set WINNOW_FOLDERS to document folders, or WINNOW_SEARXNG to an instance"
-    for check in await check_up(settings, places_here()):
-        report[check.name] = check.line
-        healthy = healthy and check.healthy
-    _show(report, as_json)
-    return 0 if healthy else 1
+    checks = [*roles, check_wheels(WHEELS), _extras(), _browser(settings), *await _providers(settings), _clients()]
+    show(report | {check.name: check.line for check in checks}, as_json=as_json)
+    return OK if healthy and all(check.healthy for check in checks) else FAILED
+
+
+def check_wheels(wanted: Mapping[str, str]) -> Check:
+    """Return whether the compiled modules `wanted` load, and which packages to install anew where they do not."""
+    broken = []
+    for module, package in wanted.items():
+        try:
+            importlib.import_module(module)
+        except (ImportError, OSError) as error:
+            broken.append(f"{package} cannot be loaded ({error}); mend it with pip install --force-reinstall {package}")
+    return Check("wheels", "; ".join(broken) or f"all {len(wanted)} load", not broken)
+
+
+def _extras() -> Check:
+    there = [extra for extra, (module, _) in EXTRAS.items() if _installed(module)]
+    lacking = "; ".join(f"{extra} for {what}" for extra, (_, what) in EXTRAS.items() if extra not in there)
+    more = f"; to be had by pip install 'winnow-mcp[NAME]': {lacking}" if lacking else ""
+    return Check("extras", f"{', '.join(there) or 'none'}{more}")
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package above it is not there
+        return False
+
+
+def _browser(settings: Settings) -> Check:
+    try:
+        found = find_browser(settings.browser)
+    except UsageError as error:
+        return Check("browser", str(error), healthy=False)
+    off = "off; WINNOW_BROWSER=auto renders pages that only scripts fill (extra browser)"
+    return Check("browser", str(found) if found else off)
+
+
+async def _providers(settings: Settings) -> list[Check]:
+    """Ask each provider on the web that will be searched whether it answers at all; no key and no query is sent."""
+    names = settings.search or [name for name in SERVICES if getattr(settings, f"{name}_key")]
+    wanted = {name: ADDRESSES[name] for name in names if name in ADDRESSES}
+    wanted |= {"searxng": settings.searxng} if settings.searxng else {}
+    checks: dict[str, Check] = {}
+
+    async def look(name: str, address: str) -> None:
+        checks[name] = await _answers(name, address)
+
+    async with anyio.create_task_group() as group:
+        for name, address in wanted.items():
+            group.start_soon(look, name, address)
+    return [checks[name] for name in wanted]
+
+
+async def _answers(name: str, address: str) -> Check:
+    try:
+        async with httpx2.AsyncClient() as http:
+            answer = await http.get(address)
+    except httpx2.HTTPError as error:
+        reason = str(error) or type(error).__name__
+        mend = "is it running there?" if name == "searxng" else "is this machine on the web, and is it let through?"
+        return Check(name, f"{address} does not answer ({reason}); {mend}", healthy=False)
+    return Check(name, f"{address} answers with status {answer.status_code}")
+
+
+def _clients() -> Check:
+    states = [f"{name} ({state})" for name in CLIENTS if (state := _state(name))]
+    return Check("clients", ", ".join(states) or "Winnow is in none; winnow install CLIENT puts it there")
+
+
+def _state(name: str) -> str:
+    """Say how Winnow stands in one client's configuration, nothing where it is not in it."""
+    path = file_of(name, "user")
+    try:
+        entry = entry_in(read_config(path), CLIENTS[name].key)
+    except UsageError:
+        return f"{path} cannot be read as JSON"
+    if entry is None:
+        return ""
+    command = entry.get("command")
+    if isinstance(command, str) and Path(command).is_absolute() and not Path(command).exists():
+        return f"its command {command} is gone; run winnow install {name} again"
+    return "ready"

@@ -4,34 +4,20 @@ Each step that a generator can take part in is run both ways on a folder of ques
 what to switch on. Not for: the measuring itself (`cli/measure`), or speeds alone (`winnow models bench`).
 """
 
-import json
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from tqdm import tqdm
-
-from cli.calls import progress_bar
-from cli.measure.asking import answer_questions, parse_requests
-from cli.measure.chunks import find_boundaries, write_forms, write_summaries
 from cli.measure.library import Row, Setup, read_library
-from cli.measure.reading import extract_sentences, prune_by_paths
+from cli.measure.steps import STEPS
+from cli.output import OK, drawn_progress, print_json
 from errors import UsageError
-from pipeline.work import Report, in_thread
+from pipeline.work import in_thread, no_report
 from server.settings import Settings
 from server.wiring import open_services
 
-STEPS: Final[dict[str, Callable[[Setup], Awaitable[list[Row]]]]] = {
-    "prune": prune_by_paths,
-    "extract": extract_sentences,
-    "parse": parse_requests,
-    "answer": answer_questions,
-    "segment": find_boundaries,
-    "density": write_forms,
-    "summarise": write_summaries,
-}
 PATIENCE: Final = 600.0
 """Seconds for one call of the generator; a slow one is measured, not cut."""
 CARRIED: Final = Path(__file__).resolve().parents[1] / "examples"
@@ -68,7 +54,7 @@ async def evaluate(settings: Settings, folder: Path | None, steps: str, limit: i
                 "`winnow models list` shows models that can be pulled.",
             )
         library = await in_thread(read_library, folder or CARRIED)
-        with progress_bar(shown=not quiet and sys.stderr.isatty()) as bar:
+        with drawn_progress(quiet=quiet) as draw:
             setup = Setup(
                 library,
                 services.generator,
@@ -77,34 +63,31 @@ async def evaluate(settings: Settings, folder: Path | None, steps: str, limit: i
                 services.today(),
                 limit,
                 PATIENCE,
-                _shown(bar),
+                draw or no_report,
             )
             for name in names:
-                if not quiet and bar is None:
+                if not quiet and draw is None:
                     print(f"winnow: measuring {name}", file=sys.stderr, flush=True)
                 rows += await STEPS[name](setup)
         generator, embedder = services.generator.name, services.embedder.name if services.embedder else "none"
-    told = {"generator": generator, "embedder": embedder, "data": str(folder or CARRIED), "limit": limit}
     if as_json:
-        print(json.dumps({**told, "rows": [asdict(row) for row in rows]}, ensure_ascii=False, indent=2))
+        run = {"generator": generator, "embedder": embedder, "data": str(folder or CARRIED), "limit": limit}
+        print_json({**run, "rows": [asdict(row) for row in rows]})
     else:
-        print("\n".join([f"generator {generator}, embedder {embedder}, at most {limit} a step", *table(rows)]))
-    return 0
+        print("\n".join([f"generator {generator}, embedder {embedder}, at most {limit} a step", *_table(rows)]))
+    return OK
 
 
-def table(rows: Sequence[Row]) -> list[str]:
+def _table(rows: Sequence[Row]) -> list[str]:
     """Return the rows as aligned lines under a head; what went wrong stands below its row."""
     wide = max((len(row.what) for row in rows), default=0)
-    head = (
-        f"{'step':10} {'figure':{wide}} {'n':>5} {'rules':>7} {'model':>7} {'tokens':>9} {'seconds':>8} {'failed':>6}"
-    )
-    lines = [head]
+    form = f"{{:10}} {{:{wide}}} {{:>5}} {{:>7}} {{:>7}} {{:>9}} {{:>8}} {{:>6}}"
+    lines = [form.format("step", "figure", "n", "rules", "model", "tokens", "seconds", "failed")]
     step = ""
     for row in rows:
-        spent = f"{_number(row.tokens, 0):>9} {_number(row.seconds, 1):>8} {row.failed or '':>6}"
-        figures = f"{_number(row.rules, 3):>7} {_number(row.model, 3):>7}"
+        figures = (_number(row.rules, 3), _number(row.model, 3), _number(row.tokens, 0), _number(row.seconds, 1))
         name = row.step if row.step != step else ""
-        lines.append(f"{name:10} {row.what:{wide}} {row.n:>5} {figures} {spent}".rstrip())
+        lines.append(form.format(name, row.what, row.n, *figures, row.failed or "").rstrip())
         if row.note:
             lines.append(f"{'':10} {' '.join(row.note.split())}")
         step = row.step
@@ -113,13 +96,3 @@ def table(rows: Sequence[Row]) -> list[str]:
 
 def _number(value: float | None, places: int) -> str:
     return "" if value is None else f"{value:,.{places}f}"
-
-
-def _shown(bar: "tqdm[Any] | None") -> Report:
-    async def show(done: float, total: float | None, message: str) -> None:
-        if bar is not None:
-            bar.total = total or max(done, 1)
-            bar.n = done
-            bar.set_description_str(message[:80])
-
-    return show

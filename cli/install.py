@@ -1,22 +1,57 @@
 """`winnow install CLIENT`: put Winnow into a client's configuration, after showing what would change; and undo it.
 
-Not for: where the files lie and what is in them (`cli/clients.py`).
+Only the entry of Winnow is touched; everything else in a file stays as it is.
 """
 
 import argparse
 import difflib
+import json
+import os
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cli import clients
-from cli.clients import CLIENTS, Json
-from server.version import VERSION
+from platformdirs import user_config_path
 
-DONE, FAILED, REFUSED = 0, 1, 2
+from cli.output import OK, USAGE
+from errors import UsageError
+from server import VERSION
+
+Json = dict[str, object]
 HERE: Final = Path(__file__).resolve().parents[1]
+INSTALLED: Final = HERE.name == "_app"
+"""Whether this is a wheel; else a checkout."""
+NAME: Final = "winnow"
+BEFORE: Final = ".before-winnow"
+"""Ending of the copy that is kept of a file before its first change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One MCP client."""
+
+    user: str
+    """Path of the file for all of a person's projects: from `~`, or below the folder where desktop programs keep their
+    settings (`~/.config`, `~/Library/Application Support` or `%APPDATA%`)."""
+    project: str = ""
+    """Path of the file of one project, below its folder; empty where there is none."""
+    key: str = "mcpServers"
+    after: str = "Restart it to load Winnow."
+
+
+CLIENTS: Final = {
+    "claude-desktop": Client("Claude/claude_desktop_config.json", after="Quit it wholly and start it again."),
+    "claude-code": Client("~/.claude.json", ".mcp.json", after="It is there in the next session; /mcp shows it."),
+    "cursor": Client("~/.cursor/mcp.json", ".cursor/mcp.json"),
+    "vscode": Client("Code/User/mcp.json", ".vscode/mcp.json", key="servers"),
+    "copilot": Client("~/.copilot/mcp-config.json", ".mcp.json"),
+    "windsurf": Client("~/.codeium/windsurf/mcp_config.json"),
+    "gemini": Client("~/.gemini/settings.json", ".gemini/settings.json"),
+    "lmstudio": Client("~/.lmstudio/mcp.json"),
+}
 
 
 def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
@@ -29,72 +64,107 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     Raises:
         UsageError: The file cannot be read or written.
     """
-    # 1. Which file, and what stands there.
+    # 1. Which file, and what is in it.
     client = CLIENTS[args.client]
-    path = clients.file_of(args.client, args.scope, clients.places_here())
-    before = clients.read_config(path)
+    path = file_of(args.client, args.scope)
+    kept = path.with_name(path.name + BEFORE)
+    before = read_config(path)
     # 2. What it would be.
     if args.undo:
-        after = clients.without_entry(before, client.key, clients.earlier_config(path))
+        after = _without_entry(before, client.key, read_config(kept))
     else:
-        after = clients.with_entry(before, client.key, entry(given))
+        after = {**before, client.key: {**_servers(before, client.key), NAME: _entry(given)}}
     if after == before:
         print(f"{path}: nothing to change.")
-        return DONE
+        return OK
     # 3. Show it, and ask.
-    print(_difference(path, before, after))
+    old, new = _shown(before).splitlines(), _shown(after).splitlines()
+    print("\n".join(difflib.unified_diff(old, new, str(path), f"{path} (new)", lineterm="")))
     if args.dry_run:
-        return DONE
+        return OK
     if not (args.yes or _agreed(path)):
         print("Nothing was changed.", file=sys.stderr)
-        return REFUSED
+        return USAGE
     # 4. Write it.
-    if args.undo:
-        clients.restore_config(path, after)
-        print(f"{path}: Winnow is out.")
-    else:
-        clients.write_config(path, after)
+    _write(path, after, kept)
+    if not args.undo:
         print(f"{path}: Winnow is in. {client.after} Undo: winnow install {args.client} --undo")
-    return DONE
+        return OK
+    if not after and not kept.read_bytes():
+        path.unlink()  # Winnow made it, and it is empty again
+    kept.unlink()
+    print(f"{path}: Winnow is out.")
+    return OK
 
 
-def entry(given: Mapping[str, str]) -> Json:
-    """Return the configuration entry that starts this very installation, with absolute paths.
+def file_of(name: str, scope: str) -> Path:
+    """Return the configuration file of a client, for the person (`user`) or the folder (`project`) of this process.
 
-    Desktop clients have a short PATH and start servers in a folder of their own (notes/mcp §5.2).
+    Raises:
+        UsageError: The client has no file of that scope.
+    """
+    client = CLIENTS[name]
+    if scope == "project":
+        if not client.project:
+            raise UsageError(f"{name} has no configuration for one project.", hint="Leave out --scope project.")
+        return Path.cwd() / client.project
+    return user_config_path(appname=None, roaming=True) / Path(client.user).expanduser()
+
+
+def read_config(path: Path) -> Json:
+    """Return the configuration, empty where there is no file.
+
+    Raises:
+        UsageError: The file is no JSON object, such as one with comments: rewriting it would lose them.
+    """
+    if not path.exists():
+        return {}
+    try:
+        config = json.loads(path.read_text(encoding="utf-8-sig") or "{}")
+    except (ValueError, OSError) as error:
+        raise UsageError(
+            f"{path} cannot be read as JSON ({error}), so it was left alone.",
+            hint="Mend it, or run the command with --dry-run and put the entry in by hand.",
+        ) from error
+    if not isinstance(config, dict):
+        raise UsageError(f"{path} holds no JSON object.", hint="Mend it, or put the entry in by hand.")
+    return config
+
+
+def entry_in(config: Json, key: str) -> Mapping[str, object] | None:
+    """Return Winnow's entry in a configuration, None where there is none.
+
+    Raises:
+        UsageError: What the configuration has under `key` are no servers.
+    """
+    entry = _servers(config, key).get(NAME)
+    return entry if isinstance(entry, Mapping) else None
+
+
+def _entry(given: Mapping[str, str]) -> Json:
+    """Return the configuration entry that starts this very installation.
+
+    With absolute paths: desktop clients have a short PATH and start servers in a folder of their own.
     """
     environment: Json = {"PYTHONUNBUFFERED": "1"}
     environment |= {f"WINNOW_{name.upper()}": value for name, value in sorted(given.items()) if value}
     command, arguments = _launcher()
-    if not _is_installed():
+    if not INSTALLED:
         environment["PYTHONPATH"] = str(HERE)
     return {"type": "stdio", "command": command, "args": arguments, "env": environment}
 
 
 def _launcher() -> tuple[str, list[str]]:
-    if not _is_installed():
+    if not INSTALLED:
         return sys.executable, ["-m", "server"]
     # What uvx runs lies in its cache, which may be emptied: the client has to call uvx as the person did.
     uvx = shutil.which("uvx")
     if uvx and "archive-v0" in Path(sys.prefix).parts:
         return uvx, [f"winnow-mcp@{VERSION}", "serve"]
     script = Path(sys.executable).with_name("winnow.exe" if sys.platform == "win32" else "winnow")
-    return (
-        (str(script), ["serve"])
-        if script.exists()
-        else (sys.executable, ["-c", "import winnow; winnow.main()", "serve"])
-    )
-
-
-def _is_installed() -> bool:
-    return HERE.name == "_app"
-
-
-def _difference(path: Path, before: Json, after: Json) -> str:
-    lines = difflib.unified_diff(
-        clients.shown(before).splitlines(), clients.shown(after).splitlines(), str(path), f"{path} (new)", lineterm=""
-    )
-    return "\n".join(lines)
+    if script.exists():
+        return str(script), ["serve"]
+    return sys.executable, ["-c", "import winnow; winnow.main()", "serve"]
 
 
 def _agreed(path: Path) -> bool:
@@ -103,3 +173,39 @@ def _agreed(path: Path) -> bool:
         print("Nobody to ask here: add --yes to write, or --dry-run to only look.", file=sys.stderr)
         return False
     return input(f"Write this to {path}? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _without_entry(config: Json, key: str, earlier: Json) -> Json:
+    """Return the configuration as if Winnow had never been put in; `earlier` is the file before its first change."""
+    servers = {name: server for name, server in _servers(config, key).items() if name != NAME}
+    if (former := entry_in(earlier, key)) is not None:
+        servers[NAME] = former
+    if not servers and key not in earlier:
+        return {name: value for name, value in config.items() if name != key}
+    return {**config, key: servers}
+
+
+def _servers(config: Json, key: str) -> Mapping[str, object]:
+    servers = config.get(key, {})
+    if not isinstance(servers, Mapping):
+        raise UsageError(f"The key {key!r} of the configuration holds no servers.", hint="Mend the file by hand.")
+    return servers
+
+
+def _shown(config: Json) -> str:
+    return json.dumps(config, indent=2, ensure_ascii=False) + "\n" if config else ""
+
+
+def _write(path: Path, config: Json, kept: Path) -> None:
+    """Write the configuration whole or not at all; the file as it was before the first change goes to `kept`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not kept.exists():
+            kept.write_bytes(path.read_bytes() if path.exists() else b"")
+        fresh = path.with_name(path.name + ".new")
+        fresh.write_text(_shown(config), encoding="utf-8")
+        if path.exists():
+            fresh.chmod(path.stat().st_mode)
+        os.replace(fresh, path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.", hint="Check who owns it.") from error

@@ -1,21 +1,53 @@
-"""`winnow models list|show|pull|remove|bench`: which models there are, which stand where, and getting them.
+"""`winnow models list|show|pull|remove|bench`: which models there are, which has which role and why, and getting them.
 
 Nothing is fetched but by `pull`. Not for: answering questions.
 """
 
 import argparse
-import json
+import importlib.util
+import os
 import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple, cast
 
 import anyio
+import httpx2
 from tqdm import tqdm
 
-from cli.model_report import bench_roles, report_roles
-from errors import UsageError
-from models.catalogue import MODELS, PROFILES, Offered, wanted
-from models.machine import fitting_profile, this_machine
+from cli.output import OK, print_json, show
+from errors import UsageError, WinnowError
+from models.catalogue import MODELS, PROFILES, Offered, Profile, fitting_profile, this_machine, wanted
+from models.choose import Chosen
+from models.flag import FlagEmbedder, FlagReranker
+from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.protocols import Embedder, Generator, Reranker, abilities_of
 from models.pull import Hub, describe, find_kept, kept_files, pull, remove
+from models.remote.openai import OpenAIEmbedder
+from models.remote.server import RemoteModel
+from pipeline.messages import Said
+from pipeline.text.tokens import count_tokens
 from server.settings import Settings
+from server.wiring import open_models
+
+PROBE: Final = "A ferry leaves the harbour at noon."
+BENCH_TEXTS: Final = tuple(
+    f"{PROBE} It carries {n} cars, and the crossing takes two hours in fair weather. " * 4 for n in range(32)
+)
+BENCH_PROMPT: Final = "Write a story about a ferry."
+BENCH_TOKENS: Final = 64
+
+Model = Embedder | Reranker | Generator
+
+
+class RoleReport(NamedTuple):
+    """One role as a person reads it: backend, model, device, memory, whether it works, the reason, what is better."""
+
+    role: str
+    line: str
+    healthy: bool
 
 
 def run_models(args: argparse.Namespace, settings: Settings) -> int:
@@ -35,32 +67,24 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
         for offered in wanted(tuple(args.names)):
             freed = remove(hub, offered.repository, offered.file)
             print(f"removed {offered.repository}/{offered.file}: {freed / 1e6:.0f} MB")
-        return 0
+        return OK
     if args.action == "bench":
         return anyio.run(_bench, settings, args.json)
     if args.names:
         return _show_models(hub, wanted(tuple(args.names)), args.json)
-    return anyio.run(_show_roles, settings, args.json)
-
-
-async def _show_roles(settings: Settings, as_json: bool) -> int:
-    reports = await report_roles(settings, tried=False)
-    if as_json:
-        print(json.dumps({report.role: report.line() for report in reports}, ensure_ascii=False, indent=2))
-    else:
-        for report in reports:
-            print(f"{report.role}: {report.line()}")
-    return 0
+    reports = anyio.run(partial(report_roles, settings, tried=False))
+    show({report.role: report.line for report in reports}, as_json=args.json)
+    return OK
 
 
 def _show_models(hub: Hub, models: list[Offered], as_json: bool) -> int:
     rows = [_row(hub, offered) for offered in models]
     if as_json:
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        print_json(rows)
     else:
         for row in rows:
             print("\n".join(f"{key}: {value}" for key, value in row.items()), end="\n\n")
-    return 0
+    return OK
 
 
 def _row(hub: Hub, offered: Offered) -> dict[str, object]:
@@ -77,22 +101,21 @@ def _row(hub: Hub, offered: Offered) -> dict[str, object]:
 
 
 def _list(hub: Hub, as_json: bool) -> int:
-    here = {(item.repository, item.file): item for item in kept_files(hub)}
     machine = this_machine()
     fitting = fitting_profile(machine)
     models = {
         name: {**_row(hub, offered), "profiles": [p.name for p in PROFILES.values() if name in p.models]}
         for name, offered in MODELS.items()
     }
-    known = {(offered.repository, offered.file) for offered in MODELS.values()}
-    others = [item for key, item in here.items() if key not in known]
+    known = {offered.spec for offered in MODELS.values()}
+    others = {f"llama:{name}": path for name, path in kept_files(hub).items() if f"llama:{name}" not in known}
     if as_json:
         profiles = {
             p.name: {"machine": p.machine, "models": p.models, "resident": p.resident} for p in PROFILES.values()
         }
         data = {"machine": str(machine), "fitting": fitting.name, "profiles": profiles, "models": models}
-        print(json.dumps({**data, "others": [item.spec for item in others]}, ensure_ascii=False, indent=2))
-        return 0
+        print_json({**data, "others": list(others)})
+        return OK
     print(f"This machine: {machine}; profile {fitting.name}.\n")
     for profile in PROFILES.values():
         total = sum(MODELS[name].megabytes for name in profile.models) / 1_000
@@ -102,9 +125,9 @@ def _list(hub: Hub, as_json: bool) -> int:
     for name, row in models.items():
         mark = "here" if row["here"] != "no" else "    "
         print(f"{mark} {name:26} {row['role']:10} {row['megabytes']:>6} MB  {row['licence']}; {row['note']}")
-    for item in others:
-        print(f"here {item.spec} {item.bytes / 1e6:.0f} MB")
-    return 0
+    for spec, path in others.items():
+        print(f"here {spec} {path.stat().st_size / 1e6:.0f} MB")
+    return OK
 
 
 def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
@@ -117,7 +140,7 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
         path = pull(hub, found, progress=_Quiet if args.quiet else tqdm)
         print(f"  checked and kept at {path}")
         print(f"  auto takes it for the {offered.role}; or set WINNOW_{offered.role.upper()}={offered.spec}")
-    return 0
+    return OK
 
 
 class _Quiet(tqdm):  # type: ignore[misc]  # tqdm is published without types
@@ -128,15 +151,130 @@ class _Quiet(tqdm):  # type: ignore[misc]  # tqdm is published without types
         super().__init__(*args, **{**options, "disable": True, "file": sys.stderr})
 
 
+async def report_roles(settings: Settings, *, tried: bool) -> list[RoleReport]:
+    """Return a report for each role; with `tried`, each model answers something small first.
+
+    Raises:
+        UsageError, MissingExtra: A spec cannot be understood, or its package is missing.
+    """
+    profile = fitting_profile(this_machine())
+    async with httpx2.AsyncClient(timeout=settings.seconds) as http, open_models(settings, http) as models:
+        return [await _report(role, chosen, profile, tried=tried) for role, chosen in models._asdict().items()]
+
+
+async def _report(
+    role: str, chosen: Chosen[Embedder] | Chosen[Reranker] | Chosen[Generator], profile: Profile, *, tried: bool
+) -> RoleReport:
+    model: Model | None = chosen.model
+    parts = ["none", chosen.reason]
+    healthy = True
+    if model is not None:
+        works = ""
+        try:
+            if tried:
+                started = time.perf_counter()
+                await _use(role, model, [PROBE], "Say yes.", 4)
+                works = f"works, {1_000 * (time.perf_counter() - started):.0f} ms with loading"
+        except WinnowError as error:
+            works, healthy = str(error), False
+        backend, device, memory = _standing(model)
+        parts = [backend, model.name, device, memory, works, _reason(model, chosen.reason)]
+    line = "; ".join(part for part in parts if part) + "."
+    better = _better(role, chosen.reason, profile)
+    return RoleReport(role, f"{line} Better: {better}" if better else line, healthy)
+
+
+async def _use(role: str, model: Model, texts: Sequence[str], prompt: str, max_tokens: int) -> int:
+    """Let a model read `texts`, or write about `prompt`; return how many tokens that were by our counter."""
+    if role == "generator":
+        written = await cast(Generator, model).generate([Said("user", prompt)], max_tokens=max_tokens)
+        return count_tokens(written)
+    if role == "embedder":
+        await cast(Embedder, model).embed(texts, kind="passage")
+    else:
+        await cast(Reranker, model).score(PROBE, texts)
+    return sum(map(count_tokens, texts))
+
+
 async def _bench(settings: Settings, as_json: bool) -> int:
-    rows = await bench_roles(settings)
+    """Print for each model that is set: tokens a second by our counter, and memory once loaded."""
+    rows: list[dict[str, object]] = []
+    async with httpx2.AsyncClient(timeout=settings.seconds) as http, open_models(settings, http) as models:
+        for role, chosen in models._asdict().items():
+            model: Model | None = chosen.model
+            if model is None:
+                rows.append({"role": role, "model": "none", "reason": chosen.reason})
+                continue
+            await _use(role, model, [PROBE], "Say yes.", 4)  # loads it
+            started = time.perf_counter()
+            tokens = await _use(role, model, BENCH_TEXTS, BENCH_PROMPT, BENCH_TOKENS)
+            rate = round(tokens / max(time.perf_counter() - started, 1e-6))
+            done = {"tokens_per_second": rate, "tokens": tokens, "memory": _standing(model)[2]}
+            rows.append({"role": role, "model": model.name, **done})
     if as_json:
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
-        return 0
+        print_json(rows)
+        return OK
     for row in rows:
         if "tokens_per_second" in row:
-            rate, count = row["tokens_per_second"], row["tokens"]
-            print(f"{row['role']}: {row['model']}; {rate} tokens/s over {count} tokens (our counter); {row['memory']}")
+            speed = f"{row['tokens_per_second']} tokens/s over {row['tokens']} tokens (our counter)"
+            print(f"{row['role']}: {row['model']}; {speed}; {row['memory']}")
         else:
             print(f"{row['role']}: {row['model']}; {row['reason']}")
-    return 0
+    return OK
+
+
+def _standing(model: Model) -> tuple[str, str, str]:
+    """Return what computes, on which device, and in how much memory; "" where the system does not tell."""
+    if isinstance(model, RemoteModel):
+        return model.server or "OpenAI-compatible server", "device of the server", "memory of the server"
+    if isinstance(model, LlamaEmbedder | LlamaReranker | LlamaGenerator):
+        placed = model.placement
+        device = f"device {placed['device']}" if "device" in placed else "device chosen at first use"
+        megabytes = _resident(model.pid) if model.pid is not None else 0.0
+        return (
+            "llama.cpp",
+            device,
+            f"{megabytes:.0f} MB in its process" if megabytes else "no memory before its first use",
+        )
+    megabytes = _resident(os.getpid())
+    memory = f"{megabytes:.0f} MB with everything in this process" if megabytes else ""
+    if isinstance(model, FlagEmbedder | FlagReranker):
+        return "FlagEmbedding", "graphics card where torch finds CUDA, else processor", memory
+    return "onnxruntime", "processor", memory
+
+
+def _resident(pid: int) -> float:
+    """Return the resident memory of a process in MB; 0 where the system does not tell it."""
+    if not sys.platform.startswith("linux"):
+        return 0.0
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0.0
+    _, _, rest = status.partition("VmRSS:")
+    return int(rest.split()[0]) * 1_024 / 1e6 if rest else 0.0
+
+
+def _reason(model: Model, reason: str) -> str:
+    if isinstance(model, LlamaEmbedder | LlamaReranker | LlamaGenerator) and "reason" in model.placement:
+        return f"{reason}; {model.placement['reason']}"
+    if isinstance(model, OpenAIEmbedder) and model.dimension:
+        return f"{reason}; {model.dimension} dimensions"
+    if (found := abilities_of(model)) and {"choose", "score_tree"} - found and "generate" in found:
+        return f"{reason}; can do: {', '.join(sorted(found))}"
+    return reason
+
+
+def _better(role: str, reason: str, profile: Profile) -> str:
+    """Return which model the machine's profile has for the role and how to get it, "" where it is what runs."""
+    if not reason.startswith("auto: ") or "was pulled" in reason:
+        return ""
+    name = next((model for model in profile.models if MODELS[model].role == role), None)
+    if name is None:
+        return ""
+    offered = MODELS[name]
+    first = "" if importlib.util.find_spec("llama_cpp") else "pip install 'winnow-mcp[llama]', then "
+    return (
+        f"{offered.file} ({offered.megabytes} MB, {offered.note}) of the profile {profile.name}: "
+        f"{first}winnow models pull {name}"
+    )

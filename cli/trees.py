@@ -14,8 +14,8 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
 from pipeline.raptor.outline import outline
 from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
-from pipeline.segment.idms import Idms, IdmsTime, idms_of
+from pipeline.raptor.tree import SCHEME, Chunking, Tree, TreeOptions, find_tree
+from pipeline.segment.idms import Idms
 from pipeline.services import Services
 from pipeline.sources import load_sources
 from pipeline.work import Report, in_thread, no_report
@@ -23,13 +23,11 @@ from server.settings import Settings
 from server.wiring import open_services
 
 OUTLINE_TOKENS: Final = 4000
-LOAD_SECONDS: Final = 600.0
-"""A person waits for many pages longer than a tool's caller."""
-IDMS_SECONDS: Final = 1800.0
-"""The same for a generator that finds the boundaries of leaves, and for one that writes beside them."""
+PATIENCE: Final = 1800.0
+"""Seconds for many pages to arrive, and for each thing that a generator does: a person waits longer than a caller."""
 
 
-async def draw_tree(settings: Settings, sources: list[str], options: TreeOptions, html: str, as_json: bool) -> int:
+async def draw_tree(settings: Settings, sources: list[str], chunking: Chunking, html: str, as_json: bool) -> int:
     """Build the tree of `sources` (or take the one of a handle), print its outline, and write `html` if a path.
 
     Raises:
@@ -37,6 +35,7 @@ async def draw_tree(settings: Settings, sources: list[str], options: TreeOptions
         WinnowError: No source could be read, or a model failed.
     """
     async with open_services(settings) as services:
+        options = TreeOptions(chunking, clustering=services.clustering)
         tree = await _tree(services, sources, options, _told if sys.stderr.isatty() else no_report)
     if html:
         try:
@@ -62,10 +61,17 @@ async def _tree(services: Services, sources: list[str], options: TreeOptions, re
                 f"The tree {sources[0]} is unknown or has expired.", source=sources[0], hint="Name its sources again."
             )
         return tree
-    loaded = await load_sources(sources, services, seconds=LOAD_SECONDS, report=report)
+    loaded = await load_sources(sources, services, seconds=PATIENCE, report=report)
     for failure in loaded.failures:
         print(f"winnow: not read: {failure.source}: {failure.reason}", file=sys.stderr)
-    idms = _idms(services) if options.chunking == "idms" else None
+    idms = Idms(
+        services.idms,
+        generator=services.generator,
+        embedder=services.embedder,
+        store=services.stores.scores,
+        boundary_seconds=PATIENCE,
+        form_seconds=PATIENCE,
+    )
     tree = await build_tree(
         loaded.documents,
         embedder=services.embedder,
@@ -75,15 +81,9 @@ async def _tree(services: Services, sources: list[str], options: TreeOptions, re
         writer=Writer(services.generator) if services.generator else None,
         idms=idms,
     )
-    for line in idms.told if idms else ():
+    for line in idms.notes if options.chunking == "idms" else ():
         print(f"winnow: {line}", file=sys.stderr)
     return tree
-
-
-def _idms(services: Services) -> Idms:
-    """As the tool cuts them, with more time for the generator."""
-    time = IdmsTime(IDMS_SECONDS, IDMS_SECONDS)
-    return idms_of(services.idms, services.generator, services.embedder, store=services.stores.scores, time=time)
 
 
 async def _told(done: float, total: float | None, message: str) -> None:

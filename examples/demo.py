@@ -61,7 +61,7 @@ async def _search(show: Show, question: str) -> list[str]:
     _title("1. search_web: the parsed request and the ranked pages")
     print(f"queries:   {'; '.join(data['queries'])}")
     print(f"entities:  {', '.join(data['entities']) or '-'}")
-    print(f"freshness: {data['freshness']}   needs a search: {data['need_search']}")
+    print(f"freshness: {data['freshness']}")
     for hit in data["hits"]:
         print(f"  {hit['place']}. {hit['title']}  [{hit['score']:.3f} by {hit['made_by']}, won by its {hit['won_by']}]")
         print(f"     {hit['url']}")

@@ -1,4 +1,4 @@
-"""From a spec string to a model: which backend stands behind each role, and why (design §5).
+"""From a spec string to a model: which backend stands behind each role, and why.
 
 `auto`, `none`, `onnx:embedded`, `onnx:FOLDER`, `llama:PATH` or `llama:OWNER/REPO/FILE.gguf`, `flag:NAME` or
 `flag:FOLDER`, `openai:URL#MODEL`. `auto` takes what was pulled by name for the role, else what every installation has.
@@ -6,25 +6,23 @@ Choosing loads nothing and downloads nothing. Not for: running models, or readin
 """
 
 import importlib.util
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import httpx2
 
 from errors import MissingExtra, ModelError, UsageError
-from models.catalogue import MODELS, Role
+from models.catalogue import MODELS, Offered, Role
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.memory import MemoryBudget
 from models.onnx import EMBEDDED, OnnxEmbedder
-from models.protocols import Embedder, Generator, Reranker
+from models.protocols import Backend, Embedder, Generator, Reranker
 from models.pull import Hub, find_kept
-from models.remote.client import Endpoint
-from models.remote.model import RemoteModel
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
-from models.worker import Limits
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from models.worker import Limits, MemoryBudget
 
 FORMS: Final = {
     "embedder": "auto, none, onnx:embedded, onnx:FOLDER, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, "
@@ -34,12 +32,21 @@ FORMS: Final = {
     "generator": "auto, none, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, openai:http://127.0.0.1:11434/v1#MODEL",
 }
 """The spec forms of each role, as messages show them."""
+RUNS: Final = {
+    "llama": ": llama.cpp in a process of its own",
+    "flag": ": FlagEmbedding on torch",
+    "openai": ": a remote model",
+}
+"""What is said of a backend beside the spec that was set."""
+
 
 Model = TypeVar("Model", Embedder, Reranker, Generator)
+Backends: TypeAlias = Mapping[str, Callable[[str], Model]]
+"""By the name that a spec begins with, what makes a model of the rest of the spec."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Resources:
     """What models need from outside: the HTTP client and key of remote ones, downloads, and the memory they share."""
 
     http: httpx2.AsyncClient
@@ -58,16 +65,16 @@ class Chosen(Generic[Model]):
 
     async def prepare(self) -> None:
         """Ask a remote server what it serves, so that name, window and dimension are known; raises nothing."""
-        if isinstance(self.model, RemoteModel):
+        if isinstance(self.model, Backend):
             await self.model.prepare()
 
     async def aclose(self) -> None:
         """Let the model go: end its worker process, if it has one."""
-        if isinstance(self.model, LlamaEmbedder | LlamaReranker | LlamaGenerator):
+        if isinstance(self.model, Backend):
             await self.model.aclose()
 
 
-def choose_embedder(spec: str, place: Place) -> Chosen[Embedder]:
+def choose_embedder(spec: str, resources: Resources) -> Chosen[Embedder]:
     """Return the embedder that `spec` names; `auto` is one that was pulled, or the embedded MiniLM.
 
     Raises:
@@ -75,105 +82,86 @@ def choose_embedder(spec: str, place: Place) -> Chosen[Embedder]:
         MissingExtra: The package of the backend is not installed.
         ModelError: The carried weights are missing.
     """
-    backend, rest = _split(spec, "embedder")
-    match backend:
-        case "auto":
-            return _auto_embedder(place)
-        case "none":
-            return Chosen(None, "none was set: steps rank by words alone")
-        case "onnx":
-            model = _embedded() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest))
-            return Chosen(model, f"{spec} was set")
-        case "llama":
-            gguf = LlamaEmbedder(_gguf(rest, place.hub), limits=place.limits, budget=place.budget)
-            return Chosen(gguf, f"{spec} was set: llama.cpp in a process of its own")
-        case "flag":
-            return Chosen(FlagEmbedder(_flag(rest)), f"{spec} was set: FlagEmbedding on torch")
-        case "openai":
-            return Chosen(OpenAIEmbedder(_endpoint(rest, spec, place)), f"{spec} was set: a remote model")
-    raise _unknown(spec, "embedder")
-
-
-def _auto_embedder(place: Place) -> Chosen[Embedder]:
-    if found := _pulled("embedder", place):
-        return Chosen(LlamaEmbedder(found[0], limits=place.limits, budget=place.budget), found[1])
+    backends: Backends[Embedder] = {
+        "onnx": lambda rest: _embedded() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest)),
+        "llama": lambda rest: LlamaEmbedder(
+            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
+        ),
+        "flag": lambda rest: FlagEmbedder(_flag(rest)),
+        "openai": lambda rest: OpenAIEmbedder(_endpoint(rest, resources)),
+    }
+    found = _choose("embedder", spec, resources, backends, without="steps rank by words alone")
+    if spec.strip() != "auto" or found.model is not None:
+        return found
     return Chosen(_embedded(), "auto: the embedded all-MiniLM-L6-v2 (English, 8 bits) needs no download")
 
 
-def choose_reranker(spec: str, place: Place) -> Chosen[Reranker]:
+def choose_reranker(spec: str, resources: Resources) -> Chosen[Reranker]:
     """Return the reranker that `spec` names; `auto` is one that was pulled, or none, for no small one is carried.
 
     Raises:
         UsageError: The spec is not one of the forms, or names a file that is not there.
         MissingExtra: The package of the backend is not installed.
     """
-    backend, rest = _split(spec, "reranker")
-    match backend:
-        case "auto":
-            if found := _pulled("reranker", place):
-                return Chosen(LlamaReranker(found[0], limits=place.limits, budget=place.budget), found[1])
-            return Chosen(None, "auto: no reranker is carried; words and embeddings are fused instead")
-        case "none":
-            return Chosen(None, "none was set: words and embeddings are fused instead")
-        case "llama":
-            gguf = LlamaReranker(_gguf(rest, place.hub), limits=place.limits, budget=place.budget)
-            return Chosen(gguf, f"{spec} was set: llama.cpp in a process of its own")
-        case "flag":
-            return Chosen(FlagReranker(_flag(rest)), f"{spec} was set: FlagEmbedding on torch")
-        case "openai":
-            return Chosen(OpenAIReranker(_endpoint(rest, spec, place)), f"{spec} was set: a remote model")
-    raise _unknown(spec, "reranker")
+    backends: Backends[Reranker] = {
+        "llama": lambda rest: LlamaReranker(
+            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
+        ),
+        "flag": lambda rest: FlagReranker(_flag(rest)),
+        "openai": lambda rest: OpenAIReranker(_endpoint(rest, resources)),
+    }
+    return _choose("reranker", spec, resources, backends, without="words and embeddings are fused instead")
 
 
-def choose_generator(spec: str, place: Place) -> Chosen[Generator]:
+def choose_generator(spec: str, resources: Resources) -> Chosen[Generator]:
     """Return the generator that `spec` names; `auto` is one that was pulled, or none: every step has a form without.
 
     Raises:
         UsageError: The spec is not one of the forms, or names a file that is not there.
         MissingExtra: The package of the backend is not installed.
     """
-    backend, rest = _split(spec, "generator")
-    match backend:
-        case "auto":
-            if found := _pulled("generator", place):
-                return Chosen(LlamaGenerator(found[0], limits=place.limits, budget=place.budget), found[1])
-            return Chosen(None, "auto: no generator is carried; steps work by rules and extracts")
-        case "none":
-            return Chosen(None, "none was set: steps work by rules and extracts")
-        case "llama":
-            gguf = LlamaGenerator(_gguf(rest, place.hub), limits=place.limits, budget=place.budget)
-            return Chosen(gguf, f"{spec} was set: llama.cpp in a process of its own")
-        case "openai":
-            return Chosen(OpenAIGenerator(_endpoint(rest, spec, place)), f"{spec} was set: a remote model")
-    raise _unknown(spec, "generator")
+    backends: Backends[Generator] = {
+        "llama": lambda rest: LlamaGenerator(
+            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
+        ),
+        "openai": lambda rest: OpenAIGenerator(_endpoint(rest, resources)),
+    }
+    return _choose("generator", spec, resources, backends, without="steps work by rules and extracts")
 
 
-def _pulled(role: Role, place: Place) -> tuple[Path, str] | None:
-    """Return the file that was pulled by name for a role and the reason to take it, the largest where there are many.
+def _choose(role: Role, spec: str, resources: Resources, backends: Backends[Model], *, without: str) -> Chosen[Model]:
+    """Return what `spec` names among the role's `backends`; `without` says what its steps do where it is none."""
+    backend, colon, rest = (part.strip() for part in spec.partition(":"))
+    if backend == "none" and not colon:
+        return Chosen(None, f"none was set: {without}")
+    if backend == "auto" and not colon:
+        pulled = _pulled(role, resources)
+        if pulled is None:
+            return Chosen(None, f"auto: no {role} is carried; {without}")
+        reason = f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
+        return Chosen(backends["llama"](f"{pulled.repository}/{pulled.file}"), reason)
+    if backend not in backends or not rest:
+        raise UsageError(f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {FORMS[role]}.")
+    return Chosen(backends[backend](rest), f"{spec} was set{RUNS.get(backend, '')}")
+
+
+def _llama(kind: Callable[..., Model], resources: Resources, rest: str) -> Model:
+    return kind(_gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget)
+
+
+def _pulled(role: Role, resources: Resources) -> Offered | None:
+    """Return the largest model that was pulled by name for a role.
 
     Only where llama-cpp-python is installed, and never a model that writes no answers.
     """
     if importlib.util.find_spec("llama_cpp") is None:
         return None
-    for offered in sorted(MODELS.values(), key=lambda model: model.megabytes, reverse=True):
-        if offered.role == role and offered.writes:
-            path = find_kept(place.hub, offered.repository, offered.file)
-            if path is not None:
-                return path, f"auto: {offered.file} was pulled for this role (`winnow models remove` undoes it)"
-    return None
-
-
-def _split(spec: str, role: str) -> tuple[str, str]:
-    backend, colon, rest = spec.strip().partition(":")
-    if backend in ("auto", "none") and not colon:
-        return backend, ""
-    if not rest.strip() or backend in ("auto", "none"):
-        raise _unknown(spec, role)
-    return backend, rest.strip()
-
-
-def _unknown(spec: str, role: str) -> UsageError:
-    return UsageError(f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {FORMS[role]}.")
+    fitting = [
+        offered
+        for offered in MODELS.values()
+        if offered.role == role and offered.writes and find_kept(resources.hub, offered.repository, offered.file)
+    ]
+    return max(fitting, key=lambda offered: offered.megabytes, default=None)
 
 
 def _embedded() -> OnnxEmbedder:
@@ -200,7 +188,8 @@ def _onnx_folder(rest: str) -> Path:
 
 
 def _gguf(rest: str, hub: Hub) -> Path:
-    _need("llama_cpp", package="llama-cpp-python", extra="llama", needed_for=f"llama:{rest}")
+    if importlib.util.find_spec("llama_cpp") is None:
+        raise MissingExtra("llama-cpp-python", extra="llama", needed_for=f"llama:{rest}")
     path = Path(rest).expanduser()
     if path.is_file():
         return path.resolve()
@@ -218,25 +207,21 @@ def _gguf(rest: str, hub: Hub) -> Path:
 
 
 def _flag(rest: str) -> str:
-    _need("FlagEmbedding", package="FlagEmbedding", extra="flag", needed_for=f"flag:{rest}")
+    if importlib.util.find_spec("FlagEmbedding") is None:
+        raise MissingExtra("FlagEmbedding", extra="flag", needed_for=f"flag:{rest}")
     folder = Path(rest).expanduser()
     return str(folder.resolve()) if folder.is_dir() else rest
 
 
-def _need(module: str, *, package: str, extra: str, needed_for: str) -> None:
-    if importlib.util.find_spec(module) is None:
-        raise MissingExtra(package, extra=extra, needed_for=needed_for)
-
-
-def _endpoint(rest: str, spec: str, place: Place) -> Endpoint:
+def _endpoint(rest: str, resources: Resources) -> Endpoint:
     url, _, model = rest.partition("#")
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        raise UsageError(f"{spec!r} has no valid address: {error}.", hint=_ENDPOINT_HINT) from error
+        raise UsageError(f"'openai:{rest}' has no valid address: {error}.", hint=_ENDPOINT_HINT) from error
     if parsed.scheme not in ("http", "https") or not parsed.host or not model or parsed.userinfo:
-        raise UsageError(f"{spec!r} does not name an http(s) address and a model.", hint=_ENDPOINT_HINT)
-    return Endpoint(http=place.http, url=url.rstrip("/"), model=model, key=place.key)
+        raise UsageError(f"'openai:{rest}' does not name an http(s) address and a model.", hint=_ENDPOINT_HINT)
+    return Endpoint(http=resources.http, url=url.rstrip("/"), model=model, key=resources.key)
 
 
 _ENDPOINT_HINT: Final = "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."

@@ -11,9 +11,10 @@ from typing import Final
 
 from errors import ModelError
 
-WHOLE: Final = 64 << 20
 SAMPLES: Final = 64
-SAMPLE: Final = 1 << 16
+WHOLE: Final = SAMPLES << 20
+"""Bytes (64 MiB) up to which a file is hashed whole."""
+SAMPLE: Final = WHOLE >> 10
 """64 samples of 64 KiB: 4 MiB, some milliseconds, from a file of any size."""
 DIGITS: Final = 12
 
@@ -30,8 +31,7 @@ def fingerprint(files: Iterable[Path], *settings: object) -> str:
             status = path.stat()
             with path.open("rb") as file:
                 if status.st_size <= WHOLE:
-                    while block := file.read(1 << 20):
-                        digest.update(block)
+                    hashlib.file_digest(file, lambda: digest)
                     continue
                 digest.update(f"{status.st_size}:{status.st_mtime_ns}".encode())
                 for number in range(SAMPLES):

@@ -11,11 +11,12 @@ import importlib
 import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Protocol
+from typing import Any, Final
 
 import anyio
 import anyio.lowlevel
@@ -25,9 +26,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from errors import ModelError
-from models.protocols import TextKind, Vectors
-from models.text import CHARACTERS_A_TOKEN, MANY_SCRIPTS, printable, reads_latin
-from models.vectors import unit_rows
+from models.fingerprint import DIGITS, fingerprint
+from models.protocols import Backend, TextKind, Vectors, unit_rows
+from models.text import CHARACTERS_A_TOKEN, MANY_SCRIPTS, TEXTS_AT_ONCE, printable, reads_latin
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""
@@ -38,14 +39,6 @@ texts of 24 tokens 10 100 / 9 800 / 9 400 / 8 800 / 5 100; of 4 to 200 tokens 7 
 Small batches stay in the processor's cache, and a cancelled call ends sooner."""
 MOST_WORKERS: Final = 4
 """Batches computed at the same time, each on one thread; fewer where the process may use fewer cores."""
-TOKENIZED_AT_ONCE: Final = 256
-"""Texts that are cut into tokens between two looks at cancellation."""
-
-
-class _Session(Protocol):
-    """What is used of `onnxruntime.InferenceSession`."""
-
-    def run(self, output_names: None, input_feed: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +49,24 @@ class _Card:
     dimension: int
     max_tokens: int
     latin_only: bool
-    fused: bool
-    sha256: dict[str, str]
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of the files that Winnow carries, by name; empty for a folder that is not ours."""
     pooling: str = "mean"
-    prompts: tuple[tuple[TextKind, str], ...] = ()
+    prompts: Mapping[TextKind, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
     """The model in memory."""
 
-    session: _Session
+    session: Any
+    """`onnxruntime.InferenceSession`, which is published without types."""
     tokenizer: Tokenizer
     inputs: frozenset[str]
     failures: tuple[type[Exception], ...]
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(Backend):
     """An `Embedder` on the processor, in threads of this process.
 
     Safe to call from many tasks at once. A text longer than the model's window is cut at its end.
@@ -82,23 +76,17 @@ class OnnxEmbedder:
         """Name the folder; it is read at the first use."""
         self._folder = folder
         self._lock = threading.Lock()
-        self._known: _Card | None = None
         self._model: _Loaded | None = None
 
     @property
     def name(self) -> str:
         """Model, quantisation, runtime, and twelve digits of the weights' sha256."""
-        return self._card().name
+        return self._card.name
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return self._card().dimension
-
-    @property
-    def max_tokens(self) -> int:
-        """Tokens of a text that are read; the rest is cut."""
-        return self._card().max_tokens
+        return self._card.dimension
 
     @property
     def loaded(self) -> bool:
@@ -107,23 +95,20 @@ class OnnxEmbedder:
 
     def reads(self, text: str) -> bool:
         """Whether the model knows the text's script: six in ten letters are Latin, or the model is multilingual."""
-        return not self._card().latin_only or reads_latin(text)
+        return not self._card.latin_only or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`.
+        """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
         Work goes on in threads, a batch of equal lengths at a time; a cancelled call stops after the running batch.
-
-        Raises:
-            ModelError: A file of the model is missing or broken, or the runtime refused the input.
         """
         found = np.zeros((len(texts), self.dimension), dtype=np.float32)
         if not texts:
             return found
         model = await anyio.to_thread.run_sync(self._load)
         ids: list[list[int]] = []
-        for start in range(0, len(texts), TOKENIZED_AT_ONCE):
-            ids += await anyio.to_thread.run_sync(self._tokenize, model, texts[start : start + TOKENIZED_AT_ONCE], kind)
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            ids += await anyio.to_thread.run_sync(self._tokenize, model, texts[start : start + TEXTS_AT_ONCE], kind)
         await self._run_all(model, ids, found)
         return found
 
@@ -137,7 +122,7 @@ class OnnxEmbedder:
                     return
                 try:
                     rows = await anyio.to_thread.run_sync(
-                        self._run, model, [ids[place] for place in batch], limiter=_limiter()
+                        self._run, model, [ids[index] for index in batch], limiter=_limiter()
                     )
                 except ModelError as error:
                     failures.append(error)
@@ -150,20 +135,19 @@ class OnnxEmbedder:
         if failures:
             raise failures[0]
 
+    @cached_property
     def _card(self) -> _Card:
-        if self._known is None:
-            self._known = _read_card(self._folder)
-        return self._known
+        return _read_card(self._folder)
 
     def _load(self) -> _Loaded:
         with self._lock:
             if self._model is None:
-                self._model = _load(self._folder, self._card())
+                self._model = _load(self._folder, self._card)
             return self._model
 
     def _tokenize(self, model: _Loaded, texts: Sequence[str], kind: TextKind) -> list[list[int]]:
-        card = self._card()
-        prompt = dict(card.prompts).get(kind, "")
+        card = self._card
+        prompt = card.prompts.get(kind, "")
         limit = card.max_tokens * CHARACTERS_A_TOKEN
         cut = [prompt + printable(text[:limit]) for text in texts]
         return [encoding.ids for encoding in model.tokenizer.encode_batch_fast(cut)]
@@ -183,7 +167,7 @@ class OnnxEmbedder:
                 f"onnxruntime failed on {len(batch)} texts of {width} tokens with the model in {self._folder}: {error}",
                 hint="Try again; if it fails again, the file does not fit this runtime.",
             ) from error
-        vectors = _pool(output, mask, self._card().pooling)
+        vectors = _pool(output, mask, self._card.pooling)
         if vectors.shape[1] != self.dimension or not np.isfinite(vectors).all():
             raise ModelError(
                 f"The model in {self._folder} gave {vectors.shape}, not finite rows of {self.dimension}.",
@@ -201,7 +185,7 @@ def _pool(output: NDArray[np.float32], mask: NDArray[np.int64], pooling: str) ->
 
 
 def _batches(lengths: list[int]) -> Iterator[list[int]]:
-    """Yield places of texts, longest first, so that rows x longest row stays within BATCH_TOKENS."""
+    """Yield indices of texts, longest first, so that rows x longest row stays within BATCH_TOKENS."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     start = 0
     while start < len(order):
@@ -232,23 +216,20 @@ def _load(folder: Path, card: _Card) -> _Loaded:
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     # One thread a batch, batches side by side: on two busy cores two threads in one batch of 512 tokens gave no more
-    # tokens a second than one thread (5 600, 5 900). Spinning threads halve the speed (notes/models §0.5).
+    # tokens a second than one thread (5 600, 5 900). Spinning threads halve the speed.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4  # errors come as exceptions; the log would go to stderr
-    if card.fused:
+    if card.sha256:
         # Our graph is already in fused operators; further fusion brings SkipLayerNormalization, 15 % slower.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     path = _weights_file(folder)
-    data = _read(path)
-    tokenizer_data = _read(folder / "tokenizer.json")
-    _check(path, data, card.sha256.get("model.onnx"))
-    _check(folder / "tokenizer.json", tokenizer_data, card.sha256.get("tokenizer.json"))
+    # By path, not by bytes, where the weights may be in a second file.
+    source = _read(path, sha256=card.sha256["model.onnx"]) if card.sha256 else str(path)
+    tokenizer_data = _read(folder / "tokenizer.json", sha256=card.sha256.get("tokenizer.json"))
     failures = _failures(onnxruntime.capi.onnxruntime_pybind11_state)
     try:
-        # By path, not by bytes, where the weights may lie in a second file.
-        source = data if card.sha256 else str(path)
         session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except failures as error:
         raise ModelError(f"{path} is not a model that onnxruntime can load: {error}", hint=_HINT) from error
@@ -270,16 +251,14 @@ def _failures(state: ModuleType) -> tuple[type[Exception], ...]:
 _HINT: Final = "Install Winnow again, or name another embedder in its settings ('none' works without one)."
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, *, sha256: str | None = None) -> bytes:
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise ModelError(f"Cannot read {path}, a file of the embedding model: {error.strerror}.", hint=_HINT) from error
-
-
-def _check(path: Path, data: bytes, sha256: str | None) -> None:
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise ModelError(f"{path} is damaged: it is not the file that its manifest.json names.", hint=_HINT)
+    return data
 
 
 def _weights_file(folder: Path) -> Path:
@@ -300,13 +279,12 @@ def _own_card(manifest: dict[str, object]) -> _Card:
     hashes = manifest["sha256"]
     if not isinstance(hashes, dict):
         raise TypeError("sha256")
-    digest = str(hashes["model.onnx"])[:12]
+    digest = str(hashes["model.onnx"])[:DIGITS]
     return _Card(
         name=f"{manifest['name']}:{manifest['quantisation']}:onnx:{digest}",
         dimension=int(str(manifest["dimension"])),
         max_tokens=int(str(manifest["max_tokens"])),
         latin_only=manifest.get("scripts") == ["Latin"],
-        fused=True,
         sha256={str(name): str(value) for name, value in hashes.items()},
     )
 
@@ -316,24 +294,22 @@ def _foreign_card(folder: Path) -> _Card:
     sentence = _optional_json(folder / "sentence_bert_config.json")
     pooling = _optional_json(folder / "1_Pooling" / "config.json")
     prompts = _optional_json(folder / "config_sentence_transformers.json").get("prompts")
+    prompts = prompts if isinstance(prompts, dict) else {}
+    weights = _weights_file(folder)
     longest = int(config.get("max_position_embeddings", 512))
     # RoBERTa's positions start after the padding's: the table has two more than texts may have tokens.
     longest -= 2 if str(config.get("model_type", "")).endswith("roberta") else 0
     return _Card(
-        name=f"{folder.name}:onnx:{_digest(_weights_file(folder))[:12]}",
+        name=f"{folder.name}:onnx:{fingerprint([weights, *sorted(weights.parent.glob(f'{weights.name}?data*'))])}",
         dimension=int(config["hidden_size"]),
         max_tokens=min(longest, int(str(sentence.get("max_seq_length") or longest))),
         latin_only=int(config.get("vocab_size", 0)) < MANY_SCRIPTS,
-        fused=False,
-        sha256={},
         pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
-        prompts=_prompts(prompts if isinstance(prompts, dict) else {}),
+        prompts={
+            "query": str(prompts.get("query") or ""),
+            "passage": str(prompts.get("passage") or prompts.get("document") or ""),
+        },
     )
-
-
-def _prompts(prompts: dict[str, object]) -> tuple[tuple[TextKind, str], ...]:
-    passage = prompts.get("passage") or prompts.get("document") or ""
-    return ("query", str(prompts.get("query") or "")), ("passage", str(passage))
 
 
 def _optional_json(path: Path) -> dict[str, object]:
@@ -341,22 +317,3 @@ def _optional_json(path: Path) -> dict[str, object]:
         return {}
     found = json.loads(_read(path))
     return found if isinstance(found, dict) else {}
-
-
-def _digest(path: Path) -> str:
-    """Return the sha256 of the weights, the second file of a large model included."""
-    digest = hashlib.sha256()
-    for part in (
-        path,
-        *sorted(path.parent.glob(f"{path.name}_data*")),
-        *sorted(path.parent.glob(f"{path.name}.data*")),
-    ):
-        try:
-            with part.open("rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
-        except OSError as error:
-            raise ModelError(
-                f"Cannot read {part}, a file of the embedding model: {error.strerror}.", hint=_HINT
-            ) from error
-    return digest.hexdigest()

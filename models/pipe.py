@@ -12,11 +12,11 @@ import queue
 import struct
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Final, Protocol
 
-from errors import ModelError
+from errors import ContextExceeded, ModelError
 
 HEADER: Final = struct.Struct("!II")
 LARGEST: Final = 1 << 30
@@ -46,17 +46,45 @@ class Frame:
 
 
 def refusal(error: ModelError) -> Frame:
-    """Return the answer that a call gets whose request failed; `Worker` raises it on the other side."""
-    return Frame({"error": error.what, "hint": error.hint})
+    """Return the answer that a call gets whose request failed."""
+    return Frame({"error": error.what, "hint": error.hint, "over_context": isinstance(error, ContextExceeded)})
+
+
+def accepted(frame: Frame) -> Frame:
+    """Return `frame` where it is an answer.
+
+    Raises:
+        ModelError: It is a `refusal`.
+    """
+    if "error" not in frame.fields:
+        return frame
+    kind = ContextExceeded if frame.fields["over_context"] else ModelError
+    raise kind(str(frame.fields["error"]), hint=str(frame.fields["hint"]))
+
+
+@dataclass(slots=True)
+class Counters:
+    """What an engine has computed since its process began."""
+
+    calls: int = 0
+    batches: int = 0
+    tokens: int = 0
+    calls_a_batch: int = 0
+    """Most calls that one batch held."""
+
+    def add_batch(self, *, tokens: int, calls: int) -> None:
+        """Count one batch of `tokens` for `calls` calls."""
+        self.batches += 1
+        self.tokens += tokens
+        self.calls_a_batch = max(self.calls_a_batch, calls)
 
 
 class Engine(Protocol):
     """What a process computes: it takes calls in, and answers them in any order."""
 
-    @property
-    def facts(self) -> Fields:
-        """What was loaded and where to: device, layers, reason, bytes."""
-        ...
+    facts: Fields
+    """What was loaded and where to: device, layers, reason."""
+    counters: Counters
 
     @property
     def busy(self) -> bool:
@@ -105,19 +133,6 @@ def serve(load: Load, *, idle_seconds: float) -> None:
         answers.write(frame.packed(call))
         answers.flush()
 
-    attend(load, inbox, cancelled, send=send, idle_seconds=idle_seconds)
-    os._exit(EXIT_IDLE)
-
-
-def attend(
-    load: Load,
-    inbox: "queue.SimpleQueue[tuple[int, Frame]]",
-    cancelled: set[int],
-    *,
-    send: Callable[[int, Frame], None],
-    idle_seconds: float,
-) -> None:
-    """Take calls from `inbox`, let the engine work, `send` the answers; return once idle for `idle_seconds`."""
     engine: Engine | None = None
     while True:
         working = engine is not None and engine.busy
@@ -125,11 +140,12 @@ def attend(
             call, frame = inbox.get(block=not working, timeout=None if working else idle_seconds)
         except queue.Empty:
             if not working or engine is None:
-                return
+                os._exit(EXIT_IDLE)
             for done, answer in engine.step():
                 send(done, answer)
             continue
-        if frame.fields.get("do") == "cancel":
+        doing = frame.fields["do"]
+        if doing == "cancel":
             if engine is not None:
                 engine.drop(call)
             cancelled.discard(call)
@@ -139,7 +155,11 @@ def attend(
             if engine is None:
                 engine = load(cancelled)
                 send(FACTS, Frame(engine.facts))
-            engine.accept(call, frame)
+            if doing == "count":
+                send(call, Frame(asdict(engine.counters)))
+            else:
+                engine.accept(call, frame)
+                engine.counters.calls += 1
         except ModelError as error:
             send(call, refusal(error))
 

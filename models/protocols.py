@@ -1,31 +1,64 @@
-"""What every step may ask of a model: Embedder, Reranker, Generator, and what only some can do (design §5).
+"""What every step may ask of a model: Embedder, Reranker, Generator, and what only some can do.
 
 Steps depend on these protocols only; which backend stands behind one is chosen in `models/choose.py`. All calls are
 coroutines, so that cancelling the task stops the work between two batches. A backend says in `abilities` what it can
-do; a step asks `chooser` or `tree_scorer` before it needs more than `generate`, and takes its form by rules, visibly,
-where the answer is None. Not for: loading, caching or fallbacks.
+do; a step that needs more than `generate` asks `chooser` or `tree_scorer`, and works by rules, visibly, where that is
+None. Not for: loading, caching or fallbacks.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+CONTEXT_TOKENS: Final = 8_192
+"""Context of a generator of ours, 0.25 to 1.1 GB at 32 to 144 KiB a token, and of a remote one that tells none."""
+ANSWERS_AT_ONCE: Final = 4
+"""Answers written side by side: a GGUF generator writes so many in shared batches, and a server is kept busy.
+`python -m bench.costs` prints what that brings."""
 Vectors = NDArray[np.float32]
 TextKind = Literal["query", "passage"]
 Ability: TypeAlias = Literal["embed", "rerank", "generate", "schema", "grammar", "choose", "score_tree"]
 """One thing a backend can do: `schema` and `grammar` are what `generate` can hold its answer to."""
 
 
-class Embedder(Protocol):
-    """Turns texts into unit vectors."""
+def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
+    """Return the rows [n, d] at length one; a row of zeros, which has no direction, stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
+
+
+class Backend:
+    """A model of ours behind one of the protocols: what surrounds its use. Other models need none of it."""
+
+    async def prepare(self) -> None:
+        """Ask a server which model it serves, so that name, context and dimension are known; raises nothing."""
+
+    async def aclose(self) -> None:
+        """End the process of the model, if it has one; a later call starts it again."""
+
+    async def counters(self) -> Mapping[str, object]:
+        """Return what was computed since the model was loaded, such as `tokens`; empty where nothing is counted.
+
+        Raises:
+            ModelError: The backend failed.
+        """
+        return {}
+
+
+class Named(Protocol):
+    """A model with a name."""
 
     @property
     def name(self) -> str:
         """Model, quantisation and runtime; part of every cache key."""
         ...
+
+
+class Embedder(Named, Protocol):
+    """Turns texts into unit vectors."""
 
     @property
     def dimension(self) -> int:
@@ -35,7 +68,7 @@ class Embedder(Protocol):
     def reads(self, text: str) -> bool:
         """Whether the model knows the script of `text`; a step leaves the embedder out when it does not.
 
-        An English model on Chinese text ranks worse than chance and drags a fused ranking down (notes/zeroindex §0.8).
+        An English model on Chinese text ranks worse than chance and drags a fused ranking down.
         """
         ...
 
@@ -48,13 +81,8 @@ class Embedder(Protocol):
         ...
 
 
-class Reranker(Protocol):
+class Reranker(Named, Protocol):
     """Scores texts against a query, together."""
-
-    @property
-    def name(self) -> str:
-        """Model, quantisation and runtime; part of every cache key."""
-        ...
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one float32 score a text [n], higher is better."""
@@ -75,13 +103,8 @@ class Message(Protocol):
         ...
 
 
-class Generator(Protocol):
+class Generator(Named, Protocol):
     """Writes text."""
-
-    @property
-    def name(self) -> str:
-        """Model, quantisation and runtime; part of every cache key."""
-        ...
 
     @property
     def context_tokens(self) -> int:
@@ -94,6 +117,7 @@ class Generator(Protocol):
         """Return the answer's text; with `schema`, JSON that is valid under it.
 
         Raises:
+            ContextExceeded: The messages are longer than the model's context.
             ModelError: The backend failed or cannot do what is asked.
         """
         ...
@@ -131,13 +155,8 @@ Prompt: TypeAlias = "str | Sequence[Message]"
 """A text that is continued as it stands, or messages that are answered in the model's chat template."""
 
 
-class Chooser(Able, Protocol):
+class Chooser(Able, Named, Protocol):
     """Weighs given answers; has `choose` among its abilities."""
-
-    @property
-    def name(self) -> str:
-        """Model, quantisation and runtime; part of every cache key."""
-        ...
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
         """Return the probability of each option [n] as the answer's beginning, summing to 1 over the options.
@@ -146,7 +165,8 @@ class Chooser(Able, Protocol):
         another, it counts with the end of the answer after it.
 
         Raises:
-            ModelError: The backend failed, an option is empty or given twice, or the prompt is over the context.
+            ContextExceeded: The prompt is longer than the model's context.
+            ModelError: The backend failed, or an option is empty or given twice.
         """
         ...
 
@@ -167,13 +187,8 @@ class PathScores:
     """Tokens of n whole prompts, prefix and path each: what the naive way evaluates."""
 
 
-class TreeScorer(Able, Protocol):
+class TreeScorer(Able, Named, Protocol):
     """Scores many continuations of one prefix; has `score_tree` among its abilities."""
-
-    @property
-    def name(self) -> str:
-        """Model, quantisation and runtime; part of every cache key."""
-        ...
 
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
         """Return log P(path | prefix) of each path; beginnings that paths share are evaluated once (HtmlRAG §3.4.2).
@@ -185,26 +200,10 @@ class TreeScorer(Able, Protocol):
                 token without rivals has probability 1 (HtmlRAG's node scores).
 
         Raises:
-            ModelError: The backend failed, a path is empty, or the prefix and a path are over the context.
+            ContextExceeded: The prefix and a path are longer than the model's context.
+            ModelError: The backend failed, or a path is empty.
         """
         ...
-
-
-class Counting(Protocol):
-    """Tells what it has computed."""
-
-    async def counters(self) -> Mapping[str, object]:
-        """Return counts by name since the model was loaded; `tokens` are those that went through it.
-
-        Raises:
-            ModelError: The backend failed.
-        """
-        ...
-
-
-def counting(model: object) -> Counting | None:
-    """Return `model` as `Counting`, None when its backend counts nothing."""
-    return cast(Counting, model) if callable(getattr(model, "counters", None)) else None
 
 
 def chooser(model: object) -> Chooser | None:

@@ -9,7 +9,7 @@ import importlib
 import logging
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +17,14 @@ from typing import Any, Final
 
 from errors import ModelError, UsageError
 
-BLOCK: Final = 1 << 20
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-SHA256_DIGITS: Final = 64
-"""A large file's etag on the hub is its sha256; a small one's is the sha1 that git gives it."""
 SPARE: Final = 512 << 20
 """Bytes that stay free on the disk after a download."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """Where files come from and where they are kept; None: huggingface_hub's own places."""
+    """Where files come from and where they are kept; None: huggingface_hub's own address and folder."""
 
     address: str | None = None
     folder: Path | None = None
@@ -41,24 +38,8 @@ class Remote:
     file: str
     bytes: int
     hash: str
-    """sha256, or git's sha1 for a small file."""
+    """The file's etag on the hub: sha256, or the sha1 that git gives a small file."""
     revision: str
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A file in the folder of downloads."""
-
-    repository: str
-    file: str
-    path: Path
-    bytes: int
-    hash: str
-
-    @property
-    def spec(self) -> str:
-        """What names it in a setting."""
-        return f"llama:{self.repository}/{self.file}"
 
 
 def describe(hub: Hub, repository: str, file: str) -> Remote:
@@ -69,7 +50,7 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
         UsageError: The repository's name cannot be one.
     """
     package = _package()
-    with _told(repository, file):
+    with _our_errors(repository, file):
         address = package.hf_hub_url(repository, file, endpoint=hub.address)
         found = package.get_hf_file_metadata(address, endpoint=hub.address)
     if not found.etag or not found.size or not found.commit_hash:
@@ -93,7 +74,7 @@ def pull(hub: Hub, remote: Remote, *, progress: type[Any] | None = None) -> Path
     folder = _folder(hub)
     kept = folder / f"models--{remote.repository.replace('/', '--')}"
     blob, part = kept / "blobs" / remote.hash, kept / "blobs" / f"{remote.hash}.part"
-    with _told(remote.repository, remote.file):
+    with _our_errors(remote.repository, remote.file):
         blob.parent.mkdir(parents=True, exist_ok=True)
         with package.utils.WeakFileLock(kept / f"{remote.hash}.lock"):
             if not blob.is_file():
@@ -107,9 +88,9 @@ def pull(hub: Hub, remote: Remote, *, progress: type[Any] | None = None) -> Path
                         hint="It was thrown away. Try again.",
                     )
                 part.replace(blob)
-        # The bytes are there: this only gives them their name and place among the package's own downloads.
-        place = {"revision": remote.revision, "cache_dir": folder, "endpoint": hub.address}
-        return Path(package.hf_hub_download(remote.repository, remote.file, **place))
+        # The bytes are there: this only gives them their name among the package's own downloads.
+        options = {"revision": remote.revision, "cache_dir": folder, "endpoint": hub.address}
+        return Path(package.hf_hub_download(remote.repository, remote.file, **options))
 
 
 def _transfer(hub: Hub, remote: Remote, part: Path, progress: type[Any] | None) -> None:
@@ -131,16 +112,10 @@ def _transfer(hub: Hub, remote: Remote, part: Path, progress: type[Any] | None) 
         )
 
 
-def kept_files(hub: Hub) -> list[Kept]:
-    """Return the GGUF files in the folder of downloads, newest revision of each, sorted by name."""
-    found: dict[tuple[str, str], Kept] = {}
-    for repository, file, path in _walk(hub):
-        blob = path.resolve()
-        item = Kept(repository, file, path, blob.stat().st_size, blob.name)
-        other = found.get((repository, file))
-        if other is None or other.path.lstat().st_mtime_ns < path.lstat().st_mtime_ns:
-            found[repository, file] = item
-    return [found[key] for key in sorted(found)]
+def kept_files(hub: Hub) -> dict[str, Path]:
+    """Return the GGUF files in the folder of downloads by OWNER/REPO/FILE, the newest revision of each."""
+    oldest_first = sorted(_walk(hub), key=lambda found: found[1].lstat().st_mtime_ns)
+    return dict(sorted(dict(oldest_first).items()))
 
 
 def remove(hub: Hub, repository: str, file: str) -> int:
@@ -150,7 +125,7 @@ def remove(hub: Hub, repository: str, file: str) -> int:
         UsageError: It is not there.
     """
     freed = 0
-    copies = [path for owner, name, path in _walk(hub) if (owner, name) == (repository, file)]
+    copies = [path for name, path in _walk(hub) if name == f"{repository}/{file}"]
     if not copies:
         raise UsageError(f"{repository}/{file} is not among the downloads.", hint="`winnow models list` shows them.")
     for path in copies:
@@ -171,31 +146,22 @@ def find_kept(hub: Hub, repository: str, file: str) -> Path | None:
     return max(copies, key=lambda path: path.lstat().st_mtime_ns, default=None)
 
 
-def file_hash(path: Path, *, like: str, tell: Callable[[int], None] | None = None) -> str:
+def file_hash(path: Path, *, like: str) -> str:
     """Return the hash of a file in the form of `like`: sha256, or git's sha1 of a blob."""
-    digest = hashlib.sha256() if len(like) == SHA256_DIGITS else _git_digest(path)
+    digest = hashlib.sha256()
+    if len(like) != 2 * digest.digest_size:
+        digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-            if tell is not None:
-                tell(len(block))
-    return digest.hexdigest()
+        return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
-def _git_digest(path: Path) -> Any:
-    digest = hashlib.sha1(usedforsecurity=False)
-    digest.update(f"blob {path.stat().st_size}\0".encode())
-    return digest
-
-
-def _walk(hub: Hub) -> Iterator[tuple[str, str, Path]]:
-    """Yield repository, file and path of each whole GGUF file; a download that was cut has no such entry."""
+def _walk(hub: Hub) -> Iterator[tuple[str, Path]]:
+    """Yield OWNER/REPO/FILE and path of each whole GGUF file; a download that was cut has no such entry."""
     folder = _folder(hub)
-    for path in sorted(folder.glob("models--*--*/snapshots/*/**/*.gguf")):
+    for path in folder.glob("models--*--*/snapshots/*/**/*.gguf"):
         if path.is_file():
-            place = path.relative_to(folder).parts
-            _, owner, name = place[0].split("--", 2)
-            yield f"{owner}/{name}", "/".join(place[3:]), path
+            parts = path.relative_to(folder).parts
+            yield "/".join([*parts[0].split("--", 2)[1:], *parts[3:]]), path
 
 
 def _folder(hub: Hub) -> Path:
@@ -215,12 +181,12 @@ def _check_room(folder: Path, remote: Remote, *, came: int) -> None:
 def _package() -> Any:
     # Imported here because it takes longer than the rest of a start, and only downloads need it.
     package = importlib.import_module("huggingface_hub")
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries are told by the error that ends them
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries show in the error that ends them
     return package
 
 
 @contextmanager
-def _told(repository: str, file: str) -> Iterator[None]:
+def _our_errors(repository: str, file: str) -> Iterator[None]:
     """Turn what huggingface_hub raises into errors of ours."""
     errors = importlib.import_module("huggingface_hub.errors")
     httpx = importlib.import_module("httpx2")

@@ -11,7 +11,7 @@ from errors import ModelError
 
 WIDEST_RANGE: Final = 256
 """Whole numbers of a bounded integer that are listed one by one; llama.cpp's converter passes over the bounds
-(notes/models §3c)."""
+themselves."""
 
 
 def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool) -> str:
@@ -20,7 +20,7 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
     `cut` says that the answer ended because its tokens ran out, which is then named as the likely cause.
 
     Raises:
-        ModelError: It is not JSON, or not valid; the message names the place.
+        ModelError: It is not JSON, or not valid; the message names the path.
     """
     # A server without a generator never gets here, and starts 0.07 s sooner.
     import jsonschema  # type: ignore[import-untyped]  # noqa: PLC0415  published without types; see above
@@ -33,9 +33,9 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
             f"{model} answered no JSON ({cause}): {text.strip()[:200]!r}", hint="Try again, or allow more tokens."
         ) from error
     except jsonschema.ValidationError as error:
-        place = "/".join(str(part) for part in error.absolute_path) or "the answer"
+        path = "/".join(str(part) for part in error.absolute_path) or "the answer"
         raise ModelError(
-            f"{model} answered JSON that is not valid at {place}: {error.message[:200]}",
+            f"{model} answered JSON that is not valid at {path}: {error.message[:200]}",
             hint="Try again, or set a larger model.",
         ) from error
     return text.strip()

@@ -1,6 +1,10 @@
-"""What backends do to texts before a model sees them, and how one knows a script. Not for: cleaning pages."""
+"""What backends do to texts before a model sees them: cut, cleaned, and with the words that the model was trained on.
+
+Not for: cleaning pages, nor generators' prompts.
+"""
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 SAMPLE: Final = 4_000
@@ -12,6 +16,14 @@ MANY_SCRIPTS: Final = 100_000
 CHARACTERS_A_TOKEN: Final = 64
 """A text is cut to this many characters for each token that fits, before it is tokenised: a page of 30 MB costs no more
 than a paragraph. Only text whose tokens are longer than this on average (base64) loses tokens that had fitted."""
+TEXTS_AT_ONCE: Final = 256
+"""Texts that go to a tokeniser or a process at once; between two lots a cancelled call ends."""
+TEXTS_A_REQUEST: Final = TEXTS_AT_ONCE // 8
+"""Texts of one request to a server or one call into torch: TEI refuses more than 32 unless told."""
+
+TASK: Final = "Given a web search query, retrieve relevant passages that answer the query"
+"""The task that instruction-following embedders name in their own examples for search."""
+SEARCHING: Final = "Represent this sentence for searching relevant passages: "
 
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _LATIN: Final = re.compile(
@@ -33,3 +45,41 @@ def printable(text: str) -> str:
     """Return `text` as UTF-8 can carry it: a lone surrogate, left by a page's broken escape, becomes a question
     mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """The words that an embedding model was trained to see before each kind of text."""
+
+    query: str = ""
+    passage: str = ""
+
+    def prepend(self, text: str, *, kind: str) -> str:
+        """Return `text` with the words of its kind in front."""
+        return (self.query if kind == "query" else self.passage) + text
+
+
+TABLE: Final = (
+    # The first pattern that is found counts: the special cases of a family stand before the family.
+    (r"nomic[-_ ]?embed", Instructions("search_query: ", "search_document: ")),
+    (r"embedding[-_ ]?gemma", Instructions("task: search result | query: ", "title: none | text: ")),
+    (r"qwen3[-_ .].*embed", Instructions(f"Instruct: {TASK}\nQuery:")),
+    (r"gte[-_ ]?qwen2", Instructions(f"Instruct: {TASK}\nQuery: ")),
+    (r"\be5[-_ ].*instruct|e5[-_ ]?mistral", Instructions(f"Instruct: {TASK}\nQuery: ")),
+    (r"\be5[-_ ](?:small|base|large)|multilingual[-_ ]e5", Instructions("query: ", "passage: ")),
+    (r"bge[-_ ]?m3", Instructions()),
+    (r"bge[-_ ](?:small|base|large)[-_ ]zh", Instructions("为这个句子生成表示以用于检索相关文章：")),
+    (r"bge[-_ ](?:small|base|large)", Instructions(SEARCHING)),
+    (r"arctic[-_ ]embed[-_ ].*v2", Instructions("query: ")),
+    (r"arctic[-_ ]embed|mxbai[-_ ]embed", Instructions(SEARCHING)),
+)
+"""Pattern on a model's lower-case name, and its words, as the models' own pages have them."""
+
+
+def instructions_for(*names: str) -> Instructions:
+    """Return the words of the first of a model's names that the table knows; none where it knows none."""
+    for name in names:
+        for pattern, words in TABLE:
+            if re.search(pattern, name.lower()):
+                return words
+    return Instructions()

@@ -3,51 +3,170 @@
 The process is a fresh interpreter (spawned, never forked), started at the first call and again after it died, with a
 growing pause when it dies again and again. Calls run side by side; a cancelled one is told to stop, and its process is
 killed when it does not. What native code prints goes to a log of its own, never to our stdout. Not for: what the
-process computes (`models/llama/process.py`), or how much memory all of them take (`models/memory.py`).
+process computes (`models/llama/process.py`).
 """
 
 import json
 import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from pathlib import Path
+from typing import IO, Final
 
 import anyio
+import anyio.abc
 import anyio.lowlevel
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from errors import ModelError
-from models.child import BROKEN, Child, ending_of
-from models.memory import MemoryBudget
-from models.pipe import EXIT_IDLE, FACTS, Fields, Frame
+from models.pipe import EXIT_IDLE, FACTS, HEADER, LARGEST, Fields, Frame, accepted
 
-GRACE: Final = 0.4
-"""Seconds that a cancelled call has to stop by itself; after them its process is killed."""
-CLOSING: Final = 2.0
-"""Seconds that an idle process has to end after its stdin was closed."""
-IDLE: Final = 900.0
-"""Seconds without a call after which a process gives its memory back by ending."""
-FIRST_PAUSE: Final = 1.0
-"""Seconds until the start after the second crash in a row; doubled by each further one. The first costs no pause."""
-LONGEST_PAUSE: Final = 60.0
-STARTS_A_CALL: Final = 3
-"""Starts that one call may see through no fault of its own: the process went idle, or was killed for another call."""
-MEGABYTE: Final = 1_000_000
+ROOT: Final = Path(__file__).resolve().parents[1]
+"""The folder that our packages are imported from, in a checkout and in a wheel."""
+ENVIRONMENT: Final = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+"""Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine), and nothing is fetched."""
+BROKEN: Final = (
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    anyio.EndOfStream,
+    anyio.IncompleteRead,
+    ConnectionError,
+)
+"""What the pipes raise once their process is gone."""
+
 MEMORY_WORDS: Final = ("bad_alloc", "MemoryError", "failed to allocate", "unable to allocate", "annot allocate memory")
-"""What a process writes last when it has no memory left."""
+"""One of these is among the last words of a process that had no memory left."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a process may take, and the clock that its pauses are measured by."""
+    """What a process may take, and the times of its life in seconds."""
 
-    idle_seconds: float = IDLE
+    idle_seconds: float = 900.0
+    """Without a call: then it ends, which gives its memory back."""
     memory_bytes: int | None = None
     """Most address space (RLIMIT_AS); None for no limit. Not for GPU builds, whose drivers map far more than they
     use."""
     clock: Callable[[], float] = time.monotonic
+    stopping: float = 0.4
+    """For a cancelled call to stop by itself; then its process is killed."""
+    closing: float = 2.0
+    """For an idle process to end after its stdin was closed."""
+    sending: float = 10.0
+    """For a request to go into the pipe; its reader is a thread that does nothing else."""
+    first_pause: float = 1.0
+    """Until the start after the second crash in a row, doubled by each further one. The first costs no pause."""
+    longest_pause: float = 60.0
+    starts: int = 3
+    """Starts that one call may see through no fault of its own: the process went idle, or was killed for another."""
+
+
+class Child:
+    """One running process, its pipes and its log."""
+
+    def __init__(self, process: anyio.abc.Process, log: IO[bytes], *, limits: Limits) -> None:
+        """Take over a started process and the file that its stderr goes to."""
+        if process.stdin is None or process.stdout is None:
+            raise ModelError("A model's process was started without pipes.", hint="Try again.")
+        self._process = process
+        self._log = log
+        self._limits = limits
+        self._stdin = process.stdin
+        self._stdout = BufferedByteReceiveStream(process.stdout)
+        self._sending = anyio.Lock()
+        self._sizes: tuple[int, int] | None = None
+        self._fields: Fields | None = None
+
+    @classmethod
+    async def start(cls, entry: str, arguments: Fields, *, limits: Limits) -> "Child":
+        """Start a fresh interpreter that runs `main(arguments)` of the module `entry`.
+
+        Raises:
+            ModelError: The system has no process to give.
+        """
+        code = (
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
+            f"import {entry} as entry; entry.main({json.dumps(arguments)!r})"
+        )
+        log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
+        try:
+            with anyio.CancelScope(shield=True):  # milliseconds; a start that is cut half-way leaves a process behind
+                process = await anyio.open_process(
+                    [sys.executable, "-c", code],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    env={**os.environ, **ENVIRONMENT},
+                    start_new_session=True,  # an interrupt at the terminal is the server's to handle
+                )
+        except OSError as error:
+            log.close()
+            raise ModelError(f"The process of a model cannot be started: {error}.", hint="Free memory.") from error
+        return cls(process, log, limits=limits)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process was not yet seen to end."""
+        return self._process.returncode is None
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    async def send(self, frame: Frame, call: int) -> None:
+        """Write one whole request; a cancellation waits until it is written, for half of one would end the process."""
+        with anyio.CancelScope(shield=True), anyio.move_on_after(self._limits.sending) as scope:
+            async with self._sending:
+                await self._stdin.send(frame.packed(call))
+        if scope.cancelled_caught:
+            raise anyio.BrokenResourceError
+
+    async def receive(self) -> tuple[int, Frame]:
+        """Return the next answer and its call's number; cancelled half-way, it goes on from there when called again."""
+        if self._sizes is None:
+            self._sizes = HEADER.unpack(await self._stdout.receive_exactly(HEADER.size))
+        text, blob = self._sizes
+        if max(text, blob) > LARGEST:
+            raise anyio.BrokenResourceError
+        if self._fields is None:
+            self._fields = json.loads(await self._stdout.receive_exactly(text))
+        rest = await self._stdout.receive_exactly(blob) if blob else b""
+        fields, self._fields, self._sizes = dict(self._fields), None, None
+        return int(str(fields.pop("call"))), Frame(fields, rest)
+
+    async def ending(self) -> tuple[int | None, str]:
+        """Wait a little for the end; return its status (None while it goes on) and the end of its log."""
+        code: int | None = None
+        with anyio.move_on_after(self._limits.closing):
+            code = await self._process.wait()
+        if self._log.closed:
+            return code, ""
+        size = self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, size - 400))
+        return code, " ".join(self._log.read().decode("utf-8", "replace").split())
+
+    async def end(self, *, at_once: bool) -> None:
+        """Close the child's stdin and wait a little for it to go (not `at_once`), kill it, let go of everything."""
+        with anyio.CancelScope(shield=True):
+            if self.alive and not at_once:
+                await self._stdin.aclose()
+                with anyio.move_on_after(self._limits.closing):
+                    await self._process.wait()
+            if self.alive:
+                self._process.kill()
+                await self._process.wait()
+            await self._process.aclose()
+            self._log.close()
 
 
 @dataclass(slots=True)
@@ -56,13 +175,9 @@ class _Call:
 
     doing: str
     event: anyio.Event = field(default_factory=anyio.Event)
-    answer: Frame | None = None
-    error: ModelError | None = None
-    again: bool = False
-
-    @property
-    def done(self) -> bool:
-        return self.answer is not None or self.error is not None or self.again
+    done: bool = False
+    outcome: Frame | ModelError | None = None
+    """The answer, or why there is none; None while it is not `done`, and where it is to be asked again."""
 
 
 class Worker:
@@ -75,7 +190,7 @@ class Worker:
         *,
         label: str,
         limits: Limits | None = None,
-        budget: MemoryBudget | None = None,
+        budget: "MemoryBudget | None" = None,
         needs: int = 0,
     ) -> None:
         """Name what runs in the child.
@@ -95,33 +210,25 @@ class Worker:
             "idle_seconds": self._limits.idle_seconds,
             "memory_bytes": self._limits.memory_bytes,
         }
-        self._label = label
-        self._budget = budget
+        self.label = label
+        """How messages name the model."""
+        self._budget = budget or MemoryBudget(sys.maxsize)
         self._needs = needs
         self._starting = anyio.Lock()
         self._child: Child | None = None
         self._calls: dict[int, _Call] = {}
         self._last = 0
         self._reader: _Call | None = None
-        self._facts: Fields = {}
+        self.facts: Fields = {}
+        """What the process said of its model when it was loaded; empty before."""
         self._crashes = 0
         self._not_before = 0.0
         self._loop: object | None = None
 
     @property
-    def label(self) -> str:
-        """How messages name the model."""
-        return self._label
-
-    @property
     def pid(self) -> int | None:
         """Process id while the process lives, for status displays."""
         return self._child.pid if self._child is not None and self._child.alive else None
-
-    @property
-    def facts(self) -> Fields:
-        """What the process said of its model when it was loaded; empty before."""
-        return self._facts
 
     @property
     def busy(self) -> bool:
@@ -136,24 +243,22 @@ class Worker:
                 it rests, or the call comes from another event loop than the first.
         """
         self._check_loop()
-        for _ in range(STARTS_A_CALL):
+        for _ in range(self._limits.starts):
             frame = await self._attempt(Frame(fields, blob))
-            if frame is None:
-                continue
-            self._crashes = 0
-            if "error" in frame.fields:
-                raise ModelError(str(frame.fields["error"]), hint=str(frame.fields.get("hint", "")))
-            return frame
-        raise ModelError(f"The process of {self._label} was ended {STARTS_A_CALL} times for others.", hint="Try again.")
+            if frame is not None:
+                self._crashes = 0
+                return accepted(frame)
+        raise ModelError(
+            f"The process of {self.label} was ended {self._limits.starts} times for others.", hint="Try again."
+        )
 
     async def aclose(self) -> None:
         """End the process; calls in flight fail, a later call would start it again."""
         child, self._child = self._child, None
-        self._settle(error=ModelError(f"The process of {self._label} was closed.", hint="Ask again."))
+        self._settle(ModelError(f"The process of {self.label} was closed.", hint="Ask again."))
         if child is not None:
-            await child.end(patience=CLOSING)
-        if self._budget is not None:
-            self._budget.left(self)
+            await child.end(at_once=False)
+        self._budget.held.pop(self, None)
 
     def _check_loop(self) -> None:
         token = anyio.lowlevel.current_token()
@@ -161,7 +266,7 @@ class Worker:
             self._loop = token
         elif self._loop != token:
             raise ModelError(
-                f"{self._label} was called from a second event loop; its pipes belong to the first.",
+                f"{self.label} was called from a second event loop; its pipes belong to the first.",
                 hint="Call it from the task that made it, or make another.",
             )
 
@@ -169,7 +274,7 @@ class Worker:
         """Return the answer, or None when the child ended for a reason that is not this call's."""
         child = await self._started()
         self._last += 1
-        number, call = self._last, _Call(str(frame.fields.get("do", "call")))
+        number, call = self._last, _Call(str(frame.fields["do"]))
         self._calls[number] = call
         try:
             sent = False
@@ -184,9 +289,9 @@ class Worker:
                 await self._lost(child)
         finally:
             del self._calls[number]
-        if call.error is not None:
-            raise call.error
-        return call.answer
+        if isinstance(call.outcome, ModelError):
+            raise call.outcome
+        return call.outcome
 
     async def _started(self) -> Child:
         async with self._starting:
@@ -196,15 +301,13 @@ class Worker:
                 wait = self._not_before - self._limits.clock()
                 if wait > 0:
                     raise ModelError(
-                        f"The process of {self._label} died {self._crashes} times in a row and rests.",
+                        f"The process of {self.label} died {self._crashes} times in a row and rests.",
                         hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
                     )
-                if self._budget is not None:
-                    await self._budget.make_room(self, self._needs)
-                self._child = await Child.start(self._entry, self._arguments)
+                await self._budget.make_room(self, self._needs)
+                self._child = await Child.start(self._entry, self._arguments, limits=self._limits)
                 self._reader = None
-            if self._budget is not None:
-                self._budget.used(self)
+            self._budget.used(self)
             return self._child
 
     async def _answered(self, child: Child, call: _Call) -> None:
@@ -226,12 +329,12 @@ class Worker:
 
     def _deliver(self, number: int, frame: Frame) -> None:
         if number == FACTS:
-            self._facts = frame.fields
-            _log.info("%s: %s", self._label, json.dumps(dict(frame.fields)))
+            self.facts = frame.fields
+            _log.info("%s: %s", self.label, json.dumps(dict(frame.fields)))
             return
         call = self._calls.get(number)
         if call is not None:
-            call.answer = frame
+            call.done, call.outcome = True, frame
             call.event.set()
 
     async def _stop_call(self, child: Child, number: int, call: _Call, *, sent: bool) -> None:
@@ -239,7 +342,7 @@ class Worker:
         with anyio.CancelScope(shield=True):
             try:
                 if sent:
-                    with anyio.fail_after(GRACE):
+                    with anyio.fail_after(self._limits.stopping):
                         await child.send(Frame({"do": "cancel"}), number)
                         await self._answered(child, call)
                     return
@@ -247,42 +350,116 @@ class Worker:
                 pass
             if self._child is child:
                 self._child = None
-                self._settle(again=True)
-                await child.end(patience=0)
+                self._settle(None)
+                await child.end(at_once=True)
 
     async def _lost(self, child: Child) -> None:
         """Collect a child that ended and settle its calls: asked again if it was idle, else an error that says how."""
         with anyio.CancelScope(shield=True):
-            code, words = await child.ending(CLOSING)
+            code, words = await child.ending()
             if self._child is not child:
                 return
             self._child = None
-            await child.end(patience=0)
+            await child.end(at_once=True)
             if code == EXIT_IDLE:
-                self._settle(again=True)
+                self._settle(None)
                 return
             self._crashes += 1
             if self._crashes > 1:
-                pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._crashes - 2))
+                pause = min(self._limits.longest_pause, self._limits.first_pause * 2 ** (self._crashes - 2))
                 self._not_before = self._limits.clock() + pause
-            self._settle(error=self._death(code, words))
+            self._settle(self._death(code, words))
 
     def _death(self, code: int | None, words: str) -> ModelError:
         doing = " and ".join(sorted({call.doing for call in self._calls.values() if not call.done})) or "nothing"
-        how = ending_of(code)
+        how = _ending(code)
         if any(word in words for word in MEMORY_WORDS):
             bound = self._limits.memory_bytes
-            how = "ran out of memory" + (f" (its limit is {bound / MEGABYTE:.0f} MB)" if bound else "") + f", {how}"
+            how = "ran out of memory" + (f" (its limit is {bound / 1e6:.0f} MB)" if bound else "") + f", {how}"
         quoted = f" Its last words: {words}" if words else ""
         error = ModelError(
-            f"The process of {self._label} {how} during {doing!r}.{quoted}",
+            f"The process of {self.label} {how} during {doing!r}.{quoted}",
             hint="Try again: it is started anew. If it dies again, set a smaller model, or free memory.",
         )
         _log.warning("%s", error.what)
         return error
 
-    def _settle(self, *, error: ModelError | None = None, again: bool = False) -> None:
+    def _settle(self, error: ModelError | None) -> None:
+        """End all calls with `error`; None lets them be asked again."""
         for call in self._calls.values():
             if not call.done:
-                call.error, call.again = error, again
+                call.done, call.outcome = True, error
             call.event.set()
+
+
+class MemoryBudget:
+    """Bytes that the processes of one server share. Belongs to one event loop."""
+
+    def __init__(self, limit: int | None = None, *, share: float = 0.7, look_again: float = 0.05) -> None:
+        """Take `limit` bytes as the bound, or a `share` of what is free now; the rest is the system's and the buffers'.
+
+        `look_again` is the time in seconds after which a process that computes is looked at again.
+        """
+        self.limit = limit if limit is not None else int(_free_memory() * share)
+        self._look_again = look_again
+        self.held: dict[Worker, int] = {}
+        """Bytes of each process that runs, least recently used first."""
+        self._entering = anyio.Lock()
+
+    async def make_room(self, worker: "Worker", needs: int) -> None:
+        """Let `worker` in with `needs` bytes: end idle processes, least recently used first, wait for busy ones.
+
+        Raises:
+            ModelError: It needs more than the whole budget.
+        """
+        if needs > self.limit:
+            raise ModelError(
+                f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take {self.limit / 1e6:.0f} MB.",
+                hint="Set a smaller model or quantisation, or allow models more memory.",
+            )
+        async with self._entering:
+            self.held.pop(worker, None)
+            while not await self._fits(needs):
+                await anyio.sleep(self._look_again)
+            self.held[worker] = needs
+
+    def used(self, worker: "Worker") -> None:
+        """Note that `worker` was just called: it goes last."""
+        if worker in self.held:
+            self.held[worker] = self.held.pop(worker)
+
+    async def _fits(self, needs: int) -> bool:
+        for other in list(self.held):
+            if other.pid is None and not other.busy:
+                del self.held[other]  # it ended by itself
+        for other in list(self.held):
+            if sum(self.held.values()) + needs <= self.limit:
+                return True
+            if not other.busy:
+                await other.aclose()
+        return sum(self.held.values()) + needs <= self.limit
+
+
+def _free_memory() -> int:
+    """Return the bytes that programs may still take: what Linux calls available; elsewhere half of what is built in."""
+    try:
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+    except OSError:
+        found = None
+    if found is not None:
+        return int(found[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 4 << 30
+
+
+def _ending(code: int | None) -> str:
+    """Return in words how a process with this status ended."""
+    if code is None:
+        return "closed its pipe"
+    if code >= 0:
+        return f"ended with status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = "unknown"
+    reason = ": killed, often for want of memory" if name == "SIGKILL" else ""
+    return f"died of signal {-code} ({name}{reason})"

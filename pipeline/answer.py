@@ -1,4 +1,4 @@
-"""Step 7: a cited answer by a generator from the evidence, each sentence checked against what it cites (zero-index §2).
+"""A cited answer by a generator from the evidence, each sentence checked against what it cites (zero-index §2).
 
 A sentence has support where the passages that it cites hold its figures, its names and most of its words. That is a
 check of words, not of truth: it finds what was made up, not a wrong reading. Not for: choosing evidence.
@@ -11,10 +11,10 @@ from datetime import date
 from typing import Final
 
 from cache.store import Store
-from errors import ModelError
+from errors import ContextExceeded, ModelError
 from models.protocols import Generator
 from pipeline.documents import Evidence
-from pipeline.messages import Asking, Said, ask, over_context
+from pipeline.messages import Asking, Said, ask, shrinking
 from pipeline.text.frame import one_line
 from pipeline.text.language import guess_language
 from pipeline.text.names import find_entities
@@ -30,9 +30,6 @@ MARKED: Final = "[no support]"
 """Stands behind a sentence that its citation does not bear out."""
 SHARED_WORDS: Final = 0.6
 """Part of a sentence's words that its passages must hold."""
-SHRINK: Final = 0.6
-"""Part of the evidence that is shown next where all of it is over the model's context; the best stands first."""
-FITTINGS: Final = 6
 _LABELS: Final = re.compile(r"\s*\[\s*(\d{1,3}[a-z]{1,2}(?:\s*[,;]\s*\d{1,3}[a-z]{1,2})*)\s*\]")
 _FIGURE: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
 
@@ -42,7 +39,7 @@ class Statement:
     """One sentence of an answer."""
 
     text: str
-    """Without its labels."""
+    """The sentence without its labels."""
     labels: tuple[str, ...]
     """Passages that it cites, such as `1a`; only ones that were shown."""
     supported: bool
@@ -82,7 +79,7 @@ class Writing:
 
 
 async def write_answer(question: str, evidence: Sequence[Evidence], labels: Sequence[str], writing: Writing) -> Answer:
-    """Return what the generator writes from `evidence`, each sentence checked; a failure is told, not raised.
+    """Return what the generator writes from `evidence`, each sentence checked; a failure is returned as the reason.
 
     Args:
         question: What is asked.
@@ -96,20 +93,21 @@ async def write_answer(question: str, evidence: Sequence[Evidence], labels: Sequ
         return Answer((), model, 0)
     prompt = load(PROMPT)
     asking = Asking(ANSWER_TOKENS, writing.seconds, prompt.version)
-    count = len(passages)
-    for _ in range(FITTINGS):
+    failure = ""
+    for count in shrinking(len(passages)):
         shown = dict(list(passages.items())[:count])
         lines = "\n".join(f"[{label}] {text}" for label, text in shown.items())
         said = prompt.fill(question=one_line(question), date=writing.today.isoformat(), evidence=lines)
         try:
             reply = await ask(writing.generator, [Said("user", said)], asking, store=writing.store)
-        except ModelError as error:
-            if not over_context(error) or count == 1:
-                return Answer((), model, 0, f"No answer was written: {error}")
-            count = max(1, int(count * SHRINK))
+        except ContextExceeded as error:
+            failure = str(error)
             continue
+        except ModelError as error:
+            failure = str(error)
+            break
         return Answer(tuple(checked(reply, shown)), model, count)
-    return Answer((), model, 0, f"No answer was written: {count} passages are still over the model's context.")
+    return Answer((), model, 0, f"No answer was written: {failure}")
 
 
 def checked(reply: str, passages: Mapping[str, str]) -> list[Statement]:
@@ -137,7 +135,7 @@ def _lack(text: str, cited: str) -> str:
         return f"its passages lack {', '.join(figures)}"
     language = guess_language(cited)
     folded = cited.casefold()
-    # The first word has its capital from its place.
+    # The first word of a sentence is capitalised anyway.
     rest = text.partition(" ")[2] or text
     names = [name for name in find_entities(rest, language=language) if name.casefold() not in folded]
     if names:

@@ -9,6 +9,9 @@ renders; types that only one package uses stay in that package.
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     from pipeline.html.tree import Node
 
@@ -59,18 +62,10 @@ class SearchQuery:
 class ParsedRequest:
     """What PARSER makes of a request (zero-index §3.1)."""
 
-    request: str
-    """The request as it came."""
-    need_search: bool
-    """Whether the web is needed; advice only, a called tool always searches."""
-    reason: str
-    """One sentence: why `need_search` is what it is."""
     queries: tuple[SearchQuery, ...]
     """1..n queries; the raw request is always the first."""
     entities: tuple[str, ...] = ()
     """Names and unknown words, kept whole and verbatim."""
-    standalone: str = ""
-    """The request made self-contained; equals `request` where nothing was missing."""
     made_by: Literal["rules", "model"] = "rules"
     """Which parser produced it."""
     fallback: str = ""
@@ -208,34 +203,30 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredSentence:
-    """A sentence of one of the documents at hand, with its score."""
-
-    document: int
-    """Index into the list of documents that was scored."""
-    sentence: Sentence
-    score: Score
-
-
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """What the extractor found, or that there is nothing (zero-index §4.1: `None`)."""
+class Reading:
+    """What a question and some documents have to do with each other: one score a unit, and whether anything answers."""
 
     verdict: Verdict
-    """`none` is the paper's None: no sentence answers the request. `unsure`: the nearest ones may or may not."""
+    """`none` is the paper's None: no unit answers the question. `unsure`: the nearest ones may or may not."""
     reason: str
-    """One sentence: what the gate saw."""
+    """One sentence: what the verdict saw."""
     confidence: float
-    """0..1, the gate's own score; comparable across calls with the same models."""
-    sentences: tuple[ScoredSentence, ...]
-    """Best first, over all documents; empty for `none`."""
-    tagged: tuple[tuple[Sentence, ...], ...] = ()
-    """All sentences of each document, as they were tagged for scoring."""
+    """0..1; comparable across calls with the same models."""
+    tagged: tuple[tuple[Sentence, ...], ...]
+    """All units of each document in reading order."""
+    values: NDArray[np.float32]
+    """Scores [units], numbered through all documents; 0..1, comparable within this reading only."""
+    made_by: ScoreMaker
 
     @property
     def answered(self) -> bool:
-        """Whether the gate is sure that the sentences answer."""
+        """Whether the units surely answer."""
         return self.verdict == "answered"
+
+    @property
+    def places(self) -> list[tuple[int, Sentence]]:
+        """Index of the document and the unit of each score [units]."""
+        return [(place, unit) for place, units in enumerate(self.tagged) for unit in units]
 
 
 @dataclass(frozen=True, slots=True)

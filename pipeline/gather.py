@@ -34,7 +34,6 @@ class Wanted:
     freshness: Freshness = "any"
     language: str = ""
     form: RankForm = "mixed"
-    context: str = ""
     filters: SearchQuery = field(default_factory=lambda: SearchQuery(""))
     """Dates, region, site, safe search and page for every query; its other fields are not read."""
 
@@ -59,7 +58,7 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     """
     # 1. PARSER: what to ask, in which language, how fresh
     parser = Parser(services.generator, services.stores.scores, services.seconds * PARSE_SHARE)
-    parsed = await parse(wanted.question, parser, today=services.today(), context=wanted.context)
+    parsed = await parse(wanted.question, parser, today=services.today())
     queries = [_narrowed(query, wanted) for query in parsed.queries]
     await report(1, 10, f"searching: {queries[0].text}")
     # 2. Search: every query, the provider chain
@@ -73,7 +72,7 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
         await report(6, 10, f"{len(documents)} pages read, {len(failures)} not")
     # 4. Mixed ranking: snippets, passages and the engines' order
     ranked = await mixed_rank(
-        parsed.standalone or wanted.question,
+        wanted.question,
         found.results,
         documents,
         embedder=services.embedder,

@@ -5,7 +5,7 @@ Not for: prompts (`prompts/`), backends (`models/`), or what an answer means.
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
@@ -13,17 +13,13 @@ import anyio
 
 from cache.store import Store
 from errors import ModelError
-from models.protocols import Generator
+from models.protocols import ANSWERS_AT_ONCE, Generator
 from pipeline.work import in_thread
 
 KEPT_SECONDS: Final = 30 * 86_400.0
-"""Answers are kept a month: one costs seconds, and the key holds all that it hangs on."""
-AT_ONCE: Final = 4
-"""Calls asked side by side: a GGUF generator writes as many answers in shared batches, a server keeps more busy.
-`python -m bench.costs` prints what that brings."""
-_OVER: Final = "Its context is"
-"""How the hint of a backend's refusal begins; it comes out of another process, so only its words tell."""
-
+"""What a model answered is kept a month: asking costs seconds, and the key holds all that the answer depends on."""
+SHRINK: Final = 0.6
+"""Part of an input that is shown next where a model says that it is over its context."""
 
 T = TypeVar("T")
 
@@ -50,15 +46,11 @@ class Asking:
     """JSON schema that the answer is held to."""
 
 
-def over_context(error: ModelError) -> bool:
-    """Whether a model refused an input because it is longer than its context."""
-    return error.hint.startswith(_OVER)
-
-
 async def ask(generator: Generator, messages: Sequence[Said], asking: Asking, *, store: Store | None) -> str:
-    """Return the answer to `messages`, from `store` where the same was asked of the same model before.
+    """Return the answer to `messages`, from `store` where the model was asked the same before.
 
     Raises:
+        ContextExceeded: The messages are longer than the model's context.
         ModelError: The model failed, or gave no answer in time.
     """
     key = _key(generator, messages, asking)
@@ -66,31 +58,45 @@ async def ask(generator: Generator, messages: Sequence[Said], asking: Asking, *,
         kept = await in_thread(store.get_json, key)
         if isinstance(kept, str):
             return kept
-    text: str | None = None
-    with anyio.move_on_after(asking.seconds):
-        text = await generator.generate(messages, max_tokens=asking.max_tokens, schema=asking.schema)
-    if text is None:
-        raise ModelError(
-            f"{generator.name} gave no answer in {asking.seconds:.0f} s.",
-            hint="Raise WINNOW_SECONDS, or set a smaller generator.",
-        )
+    call = generator.generate(messages, max_tokens=asking.max_tokens, schema=asking.schema)
+    text = await within(asking.seconds, call, model=generator.name)
     if store is not None:
         await in_thread(lambda: store.set_json(key, text, expire=KEPT_SECONDS))
     return text
 
 
+async def within(seconds: float, call: Awaitable[T], *, model: str) -> T:
+    """Return what `call`, which asks `model`, returns.
+
+    Raises:
+        ModelError: It failed, or was not done within `seconds`.
+    """
+    with anyio.move_on_after(seconds):
+        return await call
+    raise ModelError(
+        f"{model} gave no answer in {seconds:.0f} s.", hint="Raise WINNOW_SECONDS, or set a smaller generator."
+    )
+
+
+def shrinking(size: int) -> Iterator[int]:
+    """Yield how much of an input of `size` to show a model, as long as it raises `ContextExceeded`: all, then less."""
+    while size:
+        yield size
+        size = int(size * SHRINK)
+
+
 async def side_by_side(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Return the results of `calls` in their order, at most `AT_ONCE` of them under way at a time.
+    """Return the results of `calls` in their order, at most `ANSWERS_AT_ONCE` of them under way at a time.
 
     Raises:
         ModelError: One of them failed; the others are cancelled.
     """
     found: dict[int, T] = {}
     failures: list[ModelError] = []
-    places = anyio.CapacityLimiter(AT_ONCE)
+    limiter = anyio.CapacityLimiter(ANSWERS_AT_ONCE)
 
     async def run(number: int, call: Callable[[], Awaitable[T]]) -> None:
-        async with places:
+        async with limiter:
             try:
                 found[number] = await call()
             except ModelError as error:

@@ -12,10 +12,10 @@ from typing import Final
 import anyio
 
 from pipeline.answer import Answer, Writing, write_answer
-from pipeline.documents import Document, Extraction, Page, SearchResult
-from pipeline.evidence.assemble import Assembled, assemble
+from pipeline.documents import Document, Page, Reading, SearchResult
+from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import LINKS_FROM, UNSURE
+from pipeline.evidence.show import FRAME_SHARE, ROOMY, UNSURE
 from pipeline.extract.extract import extract
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
@@ -25,8 +25,8 @@ from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread
 from prompts import load
 
-FOOT_SHARE: Final = 0.1
-"""Part of the budget kept for what was searched, what failed and what was left out."""
+FOOT_SHARE: Final = 0.05
+"""Part of the budget kept for what failed and how to go on."""
 ANSWER_ROOM: Final = 350
 """Tokens kept for a written answer, a third of the budget at most: five sentences with their labels."""
 FRAME_ROOM: Final = 40
@@ -45,7 +45,7 @@ class Researched:
     tokens: int
     """Exactly `count_tokens(text)`."""
     gathered: Gathered
-    extraction: Extraction
+    reading: Reading
     assembled: Assembled
     written: Answer | None = None
     """The local generator's answer, where it was wanted."""
@@ -64,22 +64,22 @@ async def research(
     gathered = await gather_pages(wanted, services, report=report)
     # 5. Documents, best page first; a page that did not come is represented by its snippet
     documents = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
-    # 6. EXTRACTOR: the sentences that answer, or None
-    question = gathered.parsed.standalone or wanted.question
-    extraction = await extract(
-        question, documents, embedder=services.embedder, reranker=services.reranker, asking=services.asking
-    )
-    await report(9, 10, extraction.reason)
+    # 6. EXTRACTOR: the core's reading of all of them, or None
+    reading = await extract(wanted.question, documents, reader=services.reader, asking=services.asking)
+    await report(9, 10, reading.reason)
     # 7. Assemble the enriched prompt within the budget
-    room = max_tokens - (min(ANSWER_ROOM, max_tokens // 3) if write else 0)
-    text, assembled, mark = await in_thread(_enriched, wanted, gathered, documents, extraction, services, room)
+    most = max_tokens or UNASKED
+    room = most - (min(ANSWER_ROOM, most // 3) if write else 0)
+    text, assembled, mark = await in_thread(
+        _enriched, gathered, documents, reading, services, room, open_end=not max_tokens
+    )
     # 8. Where it is wanted, the local generator's answer, each sentence checked
     left = services.seconds - (anyio.current_time() - began)
-    written = await _written(question, assembled, services, seconds=left) if write else None
+    written = await _written(wanted.question, assembled, services, seconds=left) if write else None
     if written is not None:
-        text = _above(written, text, mark, max_tokens)
+        text = _above(written, text, mark, most)
     await report(10, 10, f"{len(assembled.evidence)} passages")
-    return Researched(text, count_tokens(text), gathered, extraction, assembled, written)
+    return Researched(text, count_tokens(text), gathered, reading, assembled, written)
 
 
 async def _written(question: str, assembled: Assembled, services: Services, *, seconds: float) -> Answer:
@@ -106,7 +106,7 @@ async def _document(ranked: RankedPage, gathered: Gathered, services: Services) 
     result = ranked.result
     if result.url in gathered.documents:
         return gathered.documents[result.url]
-    return await services.reader.read(_snippet_page(result))
+    return await services.documents.read(_snippet_page(result))
 
 
 def _snippet_page(result: SearchResult) -> Page:
@@ -123,50 +123,43 @@ def _snippet_page(result: SearchResult) -> Page:
 
 
 def _enriched(
-    wanted: Wanted,
     gathered: Gathered,
     documents: Sequence[Document],
-    extraction: Extraction,
+    reading: Reading,
     services: Services,
     max_tokens: int,
+    *,
+    open_end: bool,
 ) -> tuple[str, Assembled, str]:
     mark = new_mark()
-    foot_room = min(int(max_tokens * FOOT_SHARE), FOOT_MOST)
     prompt = load("enriched")
-    values = {
-        "question": shortened(one_line(wanted.question), max_tokens // 4),
-        "date": services.today().isoformat(),
-        "notice": notice(mark),
-    }
-    empty = count_tokens(prompt.fill(**values, evidence=UNSURE))
-    room = max(0, max_tokens - foot_room - empty)
-    assembled = assemble(documents, extraction, max_tokens=room, mark=mark, links=max_tokens >= LINKS_FROM)
-    body = assembled.shown.text or f"No answer found. {extraction.reason}"
-    if extraction.verdict == "unsure" and assembled.shown.text:
-        body = f"{UNSURE}\n{body}"
-    sheet = Sheet(max_tokens)
-    sheet.add_cut(prompt.fill(**values, evidence=body))
-    for line in _foot(wanted, gathered, assembled, extraction, max_tokens):
-        sheet.add_cut(line)
+    values = {"date": services.today().isoformat(), "notice": notice(mark)}
+    # The instructions of the enriched prompt stand there where they leave the words their share.
+    instructed = count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
+    head = prompt.fill(**values, evidence="").strip() if instructed else notice(mark) if max_tokens >= ROOMY else ""
+    sheet = Sheet(max_tokens, reserve=min(int(max_tokens * FOOT_SHARE), FOOT_MOST))
+    sheet.add(head)
+    if reading.verdict == "unsure":
+        sheet.add(UNSURE)
+    assembled = assemble(documents, reading, max_tokens=sheet.room, mark=mark, open_end=open_end)
+    sheet.add_cut(assembled.shown.text or f"No answer found. {reading.reason}")
+    sheet.release()
+    for line in _foot(gathered, reading):
+        sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
     return sheet.text, assembled, mark
 
 
-def _foot(
-    wanted: Wanted, gathered: Gathered, assembled: Assembled, extraction: Extraction, max_tokens: int
-) -> list[str]:
-    lines = []
-    if assembled.left_out:
-        lines.append(
-            f"Left out: {assembled.left_out} weaker sentences; ask again with max_tokens={min(2 * max_tokens, 20_000)}."
-        )
-    if extraction.verdict == "none" and gathered.ranked:
+def _foot(gathered: Gathered, reading: Reading) -> list[str]:
+    """Return what was not read, and what was searched: failures always, all of it where nothing answers."""
+    lines = [f"Not read: {one_line(f.source)}: {one_line(f.reason)}" for f in gathered.failures[:5]]
+    told = (f"{o.provider}: {o.status}" + (f" ({one_line(o.reason)})" if o.reason else "") for o in gathered.outcomes)
+    answers = ", ".join(dict.fromkeys(told))
+    if gathered.parsed.fallback:
+        lines.append(one_line(gathered.parsed.fallback))
+    if reading.verdict == "none" and gathered.ranked:
         seen = ", ".join(one_line(ranked.result.url) for ranked in gathered.ranked[:5])
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
     queries = "; ".join(f'"{one_line(query.text)}"' for query in gathered.parsed.queries)
-    told = (f"{o.provider}: {o.status}" + (f" ({one_line(o.reason)})" if o.reason else "") for o in gathered.outcomes)
-    answers = ", ".join(dict.fromkeys(told))
-    lines.append(f"Searched: {queries} ({answers}).")
-    if gathered.parsed.fallback:
-        lines.append(one_line(gathered.parsed.fallback))
-    lines.extend(f"Not read: {one_line(f.source)}: {one_line(f.reason)}" for f in gathered.failures[:5])
+    if reading.verdict == "none" or any(o.status != "ok" for o in gathered.outcomes):
+        lines.append(f"Searched: {queries} ({answers}).")
     return lines

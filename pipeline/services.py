@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from cache.stores import Stores
 from models.protocols import Embedder, Generator, Reranker
@@ -16,6 +16,8 @@ from pipeline.documents import Document, Page
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import Fetcher
 from pipeline.html.document import read_document
+from pipeline.rank.relevance import Blend, Reader
+from pipeline.raptor.tree import Clustering
 from pipeline.search.chain import Chain
 from pipeline.segment.idms import IdmsOptions
 from pipeline.work import in_thread
@@ -24,7 +26,7 @@ KEPT_DOCUMENTS: Final = 64
 """Cleaned pages kept in memory; a cleaned page of 250 kB HTML is about 1 MB of Python objects."""
 
 
-class Reader:
+class DocumentMemory:
     """Turns pages into documents, remembering the last ones, so that one page is cleaned once a session."""
 
     def __init__(self) -> None:
@@ -61,10 +63,20 @@ class Services:
     """Role to the sentence that says which model was taken and why."""
     seconds: float = 25.0
     """What a tool call may take before it answers with what it has."""
-    reader: Reader = field(default_factory=Reader)
+    documents: DocumentMemory = field(default_factory=DocumentMemory)
     any_pruner: bool = False
     """Whether block paths are scored by any generator, not only by one trained to prune."""
+    pruning: Literal["winnow", "paper"] = "winnow"
+    """How pages are pruned: by our scores, or as HtmlRAG prints it (Algorithms 2 and 3)."""
     asking: Asking | None = None
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: IdmsOptions = field(default_factory=IdmsOptions)
     """How `idms` chunks are cut."""
+
+    @property
+    def reader(self) -> Reader:
+        """What judges how units bear on a question."""
+        return Blend(self.embedder, self.reranker)
+
+    clustering: Clustering = "kmeans"
+    """How nodes of trees are grouped."""

@@ -12,7 +12,7 @@ import anyio
 
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError
 from pipeline.documents import Document, Failure
-from pipeline.fetch.files import path_of_url
+from pipeline.fetch.files import is_hidden, path_of_url
 from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
 from pipeline.trace import traced
@@ -98,7 +98,7 @@ async def open_source(name: str, services: Services) -> Document:
     """
     page = await services.fetcher.fetch(name)
     await in_thread(keep_page, services.stores.pages, page)
-    return await services.reader.read(page)
+    return await services.documents.read(page)
 
 
 def _folder(name: str) -> Path | None:
@@ -124,7 +124,8 @@ def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[s
         if not any(folder.is_relative_to(root) for root in roots):
             failures.append(Failure(name, "The folder is not below an allowed root; allow it with WINNOW_FOLDERS."))
             continue
-        files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in READABLE and p.is_file())
+        found = (p for p in folder.rglob("*") if not is_hidden(p, folder))
+        files = sorted(p for p in found if p.suffix.lower() in READABLE and p.is_file())
         expanded.extend(str(path) for path in files[:MAX_FILES])
         if len(files) > MAX_FILES:
             failures.append(

@@ -15,9 +15,6 @@ from string import Template
 class Prompt:
     """One prompt file."""
 
-    name: str
-    purpose: str
-    variables: tuple[str, ...]
     text: str
     """The template, with `$variable` places."""
     version: str
@@ -40,8 +37,5 @@ def load(name: str) -> Prompt:
         FileNotFoundError: There is no such prompt; a programming mistake.
     """
     raw = resources.files("prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
-    header, text = raw.split("\n---\n", 1)
-    fields = dict(line.split(": ", 1) for line in header.splitlines() if ": " in line)
-    variables = tuple(v.strip() for v in fields["variables"].split(",") if v.strip())
-    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    return Prompt(name, fields["purpose"], variables, text.strip() + "\n", digest)
+    _, text = raw.split("\n---\n", 1)
+    return Prompt(text.strip() + "\n", hashlib.blake2b(text.encode(), digest_size=8).hexdigest())

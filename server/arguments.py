@@ -1,9 +1,11 @@
-"""The arguments of a call, before a tool or prompt sees them: what is unknown is refused, what is meant is understood.
+"""The arguments of a call, before a tool sees them: what is unknown is refused, what is meant is understood.
 
-The SDK answers an unknown tool with a tool error and drops unknown arguments silently (notes/mcp §0); small models
-send null for "default" and one string for a list of one. Not for: the bounds of each argument, which its type holds.
+The SDK answers an unknown tool with a tool error and drops unknown arguments silently; small models send null for
+"default" and one string for a list of one. The bounds of each argument are in its type; here they are put into words.
 """
 
+import re
+import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -11,11 +13,10 @@ from typing import Final
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, Prompt, TextContent, Tool
+from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool
+from pydantic import ValidationError
 
 Json = dict[str, object]
-CLOSE: Final = 0.5
-"""Least similarity of a name that is offered for an unknown one."""
 _MEANT: Final = {
     "query": "question",
     "request": "question",
@@ -30,31 +31,6 @@ _MEANT: Final = {
     "top_k": "max_results",
 }
 """Names that models guess or that tools had before 0.1, and the argument that they mean."""
-
-
-class CheckPrompts:
-    """Middleware over `prompts/get`: a wrong name or a missing argument is the caller's mistake, and said so."""
-
-    def __init__(self, list_prompts: Callable[[], Awaitable[Sequence[Prompt]]]) -> None:
-        self._list_prompts = list_prompts
-
-    async def __call__(self, ctx: ServerRequestContext[object], call_next: CallNext) -> HandlerResult:
-        """Pass on what is right.
-
-        Raises:
-            MCPError: -32602 for a prompt that does not exist, or without an argument that it needs.
-        """
-        if ctx.method == "prompts/get" and ctx.params is not None:
-            prompts = {prompt.name: prompt for prompt in await self._list_prompts()}
-            name = ctx.params.get("name")
-            prompt = prompts.get(name) if isinstance(name, str) else None
-            if prompt is None:
-                raise MCPError(INVALID_PARAMS, f"Unknown prompt {name!r}; the prompts are {', '.join(prompts)}.")
-            given = ctx.params.get("arguments") or {}
-            missing = [a.name for a in prompt.arguments or [] if a.required and a.name not in given]
-            if missing:
-                raise MCPError(INVALID_PARAMS, f"The prompt {name!r} needs {', '.join(missing)}.")
-        return await call_next(ctx)
 
 
 class CheckArguments:
@@ -88,6 +64,19 @@ class CheckArguments:
         return await call_next(replace(ctx, params={**ctx.params, "arguments": mended}))
 
 
+def explained(error: ValidationError) -> str:
+    """Return a sentence for each argument that is wrong: which one, its value, and what it has to be."""
+    sentences = []
+    for wrong in error.errors(include_url=False, include_context=False):
+        name = ".".join(map(str, wrong["loc"]))
+        if wrong["type"] == "missing":
+            sentences.append(f"{name} is missing.")
+            continue
+        bound = re.sub("^[A-Z][a-z]+ ", "it ", wrong["msg"])
+        sentences.append(f"{name} is {reprlib.repr(wrong['input'])}; {bound}.")
+    return " ".join(sentences)
+
+
 def _argument(name: str, known: Mapping[str, object], given: Mapping[str, object]) -> str:
     """Return the argument that a name means: its own, or a usual other name of one that is not given."""
     meant = _MEANT.get(name.lower(), name)
@@ -109,7 +98,7 @@ def _mended(given: Mapping[str, object], known: Mapping[str, object], required: 
 
 def _nearest(argument: str, known: Mapping[str, object]) -> str:
     """Say which argument was probably meant, and which there are."""
-    meant = get_close_matches(argument.lower(), list(known), n=1, cutoff=CLOSE)
+    meant = get_close_matches(argument.lower(), list(known), n=1)
     did = f"; did you mean {meant[0]!r}? Its" if meant else "; its"
     return f"{did} arguments are {', '.join(sorted(known))}"
 

@@ -9,12 +9,8 @@ from starlette.types import ASGIApp
 
 from errors import UsageError
 from server.app import build_server
-from server.gate import Gate
-from server.settings import Settings
-from server.tokens import JwtVerifier
-
-LARGEST_REQUEST = 1_000_000
-"""Bytes of one request: arguments are at most 50 sources and a question; the SDK would take four times as much."""
+from server.http_access import Gate, JwtVerifier
+from server.settings import MEGABYTE, Settings
 
 
 def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[str]) -> ASGIApp:
@@ -36,7 +32,8 @@ def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[s
     security = TransportSecuritySettings(
         allowed_hosts=names, allowed_origins=[f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
     )
-    app = server.streamable_http_app(host=host, transport_security=security, max_request_body_size=LARGEST_REQUEST)
+    # Arguments are at most 50 sources and a question; the SDK would take requests of four times as much.
+    app = server.streamable_http_app(host=host, transport_security=security, max_request_body_size=MEGABYTE)
     return Gate(app, tokens=settings.http_tokens, per_minute=settings.http_rate)
 
 

@@ -7,7 +7,6 @@ everything before that answer (0.4 of 0.9 CPU-seconds), and only a call needs th
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ import anyio
 
 from errors import WinnowError
 from pipeline.work import in_thread
+from server.process import without_collections
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class Opening:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._wanted = anyio.Event()
-        self._settled = anyio.Event()
+        self.settled = anyio.Event()
+        """Set once the services are open, or cannot be opened."""
         self._ended = anyio.Event()
         self._services: Services | None = None
         self._error: WinnowError | None = None
@@ -48,15 +49,11 @@ class Opening:
             WinnowError: They cannot be opened; each time the same.
         """
         self._wanted.set()
-        await self._settled.wait()
+        await self.settled.wait()
         if self._services is None:
             assert self._error is not None  # noqa: S101  settled means one or the other
             raise self._error
         return self._services
-
-    async def settled(self) -> None:
-        """Wait until the services are open or have failed to, without asking for them."""
-        await self._settled.wait()
 
     def close_stores(self) -> None:
         """Close the cache, where it is open: what a signal leaves time for."""
@@ -71,7 +68,7 @@ class Opening:
             WinnowError: They cannot be opened.
         """
         async with _late()(self._settings) as self._services:
-            self._settled.set()
+            self.settled.set()
             yield self
 
     @asynccontextmanager
@@ -79,7 +76,7 @@ class Opening:
         """Open the services after a pause, or when they are first wanted, and close them at the end.
 
         Args:
-            failed: Is told when they cannot be opened; `services` raises the same error.
+            failed: Called with the error where they cannot be opened; `services` raises that error, too.
         """
         async with anyio.create_task_group() as group:
             group.start_soon(self._open_late, failed)
@@ -87,7 +84,7 @@ class Opening:
                 yield self
             finally:
                 self._ended.set()
-                if not self._settled.is_set():
+                if not self.settled.is_set():
                     group.cancel_scope.cancel()
 
     async def _open_late(self, failed: Callable[[WinnowError], None]) -> None:
@@ -96,11 +93,11 @@ class Opening:
         try:
             opened = await in_thread(_late)
             async with opened(self._settings) as self._services:
-                self._settled.set()
+                self.settled.set()
                 await self._ended.wait()
         except WinnowError as error:
             self._error = error
-            self._settled.set()
+            self.settled.set()
             failed(error)
 
 
@@ -117,10 +114,7 @@ class OpenFirst:
 
 def _late() -> OpenServices:
     """Import what only calls need; in a thread, so that the server answers meanwhile."""
-    gc.disable()  # imports make no garbage worth 0.12 s of collections
-    try:
+    with without_collections():
         from server import reading, toolbox, wiring  # noqa: F401, PLC0415  half of all imports: after the first answer
 
-        return wiring.open_services
-    finally:
-        gc.enable()
+    return wiring.open_services

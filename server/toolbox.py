@@ -1,21 +1,24 @@
 """The five tools, with what stands around every call of one: errors that a model can act on, and a time limit.
 
-Importing it imports the whole pipeline; what a client lists is in `server/tools_list.json`, made from here. Not for:
-the tools themselves (`tools/`).
+Importing it imports the whole pipeline; what a client lists is in `server/tools_list.json`, made from here. Schemas are
+listed at the fewest tokens, because every client pays them in every conversation: titles that pydantic adds, bounds of
+texts (still checked when a tool is called) and empty defaults go. Not for: the tools themselves (`tools/`).
 """
 
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from mcp_types import Tool as ListedTool
+from pydantic import ValidationError
 
 from errors import WinnowError
-from server.schemas import input_schema, output_schema
+from server.arguments import explained
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html
 from tools.raptor_query import raptor_query
@@ -24,6 +27,7 @@ from tools.search_web import search_web
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Schema = dict[str, object]
 
 GRACE: Final = 3.0
 """Seconds beyond `seconds` before a tool that did not keep its own time is stopped; 28 s in all stays under 30 s."""
@@ -35,54 +39,33 @@ _TITLES: Final[dict[ToolFunction, str]] = {
     raptor_query: "Ask long documents",
     research: "Research a question",
 }
+_UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+_ASIDE: Final = frozenset(
+    {"parsed_by", "scored_by", "need_search", "freshness", "left_out", "mode", "layers", "leaves", "summaries"}
+)
+"""Fields that tell how an answer came about; no program needs their types to use it."""
 
 
-def _tool(function: ToolFunction, title: str) -> Tool:
-    tool = Tool.from_function(
-        _within_time(_errors_for_models(function)),
-        title=title,
-        annotations=ToolAnnotations(read_only_hint=True),  # the world is open by default, and each word is paid for
-    )
-    tool.description = " ".join(tool.description.split())
-    tool.parameters = input_schema(tool.parameters)
-    if tool.fn_metadata.output_schema is not None:
-        tool.fn_metadata.output_schema = output_schema(tool.fn_metadata.output_schema)
-    return tool
+async def run_tool(name: str, arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
+    """Call a tool.
+
+    Raises:
+        ToolError: The arguments are wrong, or the call failed in a way that the caller can act on.
+        UnexpectedToolError: Anything else failed.
+    """
+    try:
+        result: CallToolResult = await TOOLBOX[name].run(arguments, context, convert_result=True)
+    except UnexpectedToolError:
+        raise
+    except ToolError as error:
+        cause = error.__cause__
+        wrong = explained(cause) if isinstance(cause, ValidationError) else str(error)
+        raise ToolError(wrong.removeprefix(f"Error executing tool {name}: ")) from cause
+    return result
 
 
-def _errors_for_models(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """Let the sentences of a WinnowError reach the model; anything else stays a crash in the log."""
-
-    @functools.wraps(function)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return await function(*args, **kwargs)
-        except WinnowError as error:
-            raise ToolError(str(error)) from error
-
-    return call
-
-
-def _within_time(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    @functools.wraps(function)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        seconds: float = kwargs["ctx"].request_context.lifespan_context.seconds  # type: ignore[attr-defined]  # every tool has ctx
-        try:
-            with anyio.fail_after(seconds + GRACE):
-                return await function(*args, **kwargs)
-        except TimeoutError as error:
-            raise ToolError(
-                f"Not ready after {seconds + GRACE:.0f} s. Repeat the call: what was fetched and embedded is cached "
-                "and it goes on from there; or name fewer sources."
-            ) from error
-
-    return call
-
-
-TOOLBOX: Final = {function.__name__: _tool(function, title) for function, title in _TITLES.items()}
-
-
-def listing() -> list[dict[str, object]]:
+def listing() -> list[Schema]:
     """Return the tools as `tools/list` should carry them, which `server/tools_list.json` keeps."""
     return [
         ListedTool(
@@ -95,3 +78,77 @@ def listing() -> list[dict[str, object]]:
         ).model_dump(by_alias=True, exclude_none=True, mode="json")
         for tool in TOOLBOX.values()
     ]
+
+
+def _tool(function: ToolFunction, title: str) -> Tool:
+    tool = Tool.from_function(
+        _for_models(function),
+        title=title,
+        annotations=ToolAnnotations(read_only_hint=True),  # the world is open by default, and each word is paid for
+    )
+    tool.description = " ".join(tool.description.split())
+    tool.parameters = _input_schema(tool.parameters)
+    if tool.fn_metadata.output_schema is not None:
+        tool.fn_metadata.output_schema = _output_schema(tool.fn_metadata.output_schema)
+    return tool
+
+
+def _for_models(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """Stop a call after its time, and let the sentences of a WinnowError reach the model; the rest is a crash."""
+
+    @functools.wraps(function)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        seconds: float = kwargs["ctx"].request_context.lifespan_context.seconds  # type: ignore[attr-defined]  # every tool has ctx
+        try:
+            with anyio.fail_after(seconds + GRACE):
+                return await function(*args, **kwargs)
+        except WinnowError as error:
+            raise ToolError(str(error)) from error
+        except TimeoutError as error:
+            raise ToolError(
+                f"Not ready after {seconds + GRACE:.0f} s. Repeat the call: what was fetched and embedded is cached "
+                "and it goes on from there; or name fewer sources."
+            ) from error
+
+    return call
+
+
+def _input_schema(schema: Schema) -> Schema:
+    """Return a tool's input schema without titles and text bounds; descriptions, defaults and number bounds stay."""
+    kept: Schema = {}
+    for key, value in schema.items():
+        if key in _UNSAID or (key == "title" and isinstance(value, str)) or (key, value) == ("default", ""):
+            continue
+        if key == "properties" and isinstance(value, dict):
+            kept[key] = {name: _input_schema(field) for name, field in value.items()}
+        else:
+            kept[key] = _input_schema(value) if isinstance(value, dict) else value
+    return kept
+
+
+def _output_schema(schema: Schema) -> Schema:
+    """Return the names and types of a result's fields.
+
+    Every field of our results is always there, so no list of required names is needed to read them. Lists of plain
+    texts (queries, failures and the like) and what only tells how an answer came about are left out: they are in the
+    answer all the same.
+    """
+    fields = schema.get("properties")
+    assert isinstance(fields, dict)  # noqa: S101  a result model always has fields; pydantic wrote this schema
+    listed = {name: _type_of(field) for name, field in fields.items()}
+    return {
+        "type": "object",
+        "properties": {name: kind for name, kind in listed.items() if kind != _TEXTS and name not in _ASIDE},
+    }
+
+
+def _type_of(field: Schema) -> Schema:
+    kind = field.get("type", "object")
+    if kind != "array":
+        return {"type": kind}
+    items = field.get("items")
+    held = items.get("type", "object") if isinstance(items, dict) else "object"
+    return {"type": "array", "items": {"type": held}}
+
+
+TOOLBOX: Final = {function.__name__: _tool(function, title) for function, title in _TITLES.items()}

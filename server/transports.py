@@ -1,14 +1,12 @@
 """Serving over stdio and Streamable HTTP without a stray byte on stdout.
 
 File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr, and both Python's and C's
-buffers are flushed before the wire is given back; at the end they are dropped (notes/mcp §4.1). Not for: what is
-served.
+buffers are flushed before the wire is given back; at the end they are dropped. Not for: what is served.
 """
 
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from errors import UsageError
-from server.log import drop_what_nobody_reads
+from server.process import drop_what_nobody_reads, give_back_large_blocks, without_collections
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,9 +32,8 @@ page of 4 MB, and six pages of 2 s at once (`bench.fetch`, three quiet runs each
 
 def serve_stdio(settings: Settings) -> None:
     """Serve one client until its end of stdin, then leave the process."""
-    with _stdout_kept_clean():
+    with _stdout_kept_clean(), without_collections():
         from server.app import build_server  # noqa: PLC0415  heavy imports may print; stdout is diverted here
-        from server.memory import give_back_large_blocks  # noqa: PLC0415  as the line above
 
         server = build_server(settings, own_signals=True)
     drop_what_nobody_reads()
@@ -65,7 +62,6 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
     import uvicorn  # noqa: PLC0415  only this transport needs it
 
     from server.http import build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
-    from server.memory import give_back_large_blocks  # noqa: PLC0415  as the line above
 
     guarded = settings.http_tokens or settings.http_issuer
     if host not in LOOPBACK and not guarded and not open_to_all:
@@ -83,17 +79,11 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
 def _stdout_kept_clean() -> Iterator[None]:
     wire = os.dup(1)
     os.dup2(2, 1)
-    gc.disable()  # imports make no garbage worth 0.12 s of collections
     try:
         yield
     finally:
-        gc.enable()
-        _flush()
+        sys.stdout.flush()
+        with suppress(OSError, AttributeError):  # no C library to ask, such as on Windows, where it buffers nothing
+            ctypes.CDLL(None).fflush(None)
         os.dup2(wire, 1)
         os.close(wire)
-
-
-def _flush() -> None:
-    sys.stdout.flush()
-    with suppress(OSError, AttributeError):  # no C library to ask, such as on Windows: nothing is buffered there then
-        ctypes.CDLL(None).fflush(None)

@@ -1,47 +1,42 @@
-"""Making the services from the settings: the one place where parts are chosen and put together.
+"""Making the services from the settings: here alone parts are chosen and put together.
 
 Not for: what the parts do.
 """
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import date
-from typing import Literal, cast
+from functools import partial
+from typing import Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import httpx2
 
 from cache.stores import Stores, open_stores
-from models.choose import Place, choose_embedder, choose_generator, choose_reranker
-from models.memory import MemoryBudget
-from models.protocols import Generator
+from models.choose import Chosen, Resources, choose_embedder, choose_generator, choose_reranker
+from models.protocols import Embedder, Generator, Reranker
 from models.pull import Hub
-from pipeline.embedding import CachedEmbedder
+from models.worker import MemoryBudget
+from pipeline.cached_models import CachedEmbedder, CachedReranker
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
-from pipeline.fetch.browser import Browser, find_browser
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
-from pipeline.scoring import CachedReranker
-from pipeline.search.chain import Chain
-from pipeline.search.folder.folder import FolderProvider
-from pipeline.search.providers.brave import Brave
-from pipeline.search.providers.exa import Exa
+from pipeline.fetch.render import Browser, find_browser
+from pipeline.search.chain import Chain, Provider
+from pipeline.search.folder import FolderProvider
 from pipeline.search.providers.metasearch import Metasearch
-from pipeline.search.providers.provider import Provider
 from pipeline.search.providers.searxng import Searxng
-from pipeline.search.providers.serper import Serper
-from pipeline.search.providers.tavily import Tavily
-from pipeline.search.providers.wikipedia import Wikipedia
-from pipeline.segment.idms import Boundaries, IdmsOptions
+from pipeline.search.providers.services import SERVICES, WebApi, Wikipedia
+from pipeline.segment.idms import IdmsOptions
+from pipeline.segment.partition import Rule
 from pipeline.services import Services
 from pipeline.work import in_thread
-from server.settings import Settings
+from server.settings import MEGABYTE, Settings
 
-MEGABYTE = 1_000_000
 ASKING_SHARE = 0.4
 """Part of a call's time that the extractor's model may take."""
 
@@ -79,13 +74,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 browser=Browser(chromium) if chromium else None,
             )
         )
-        place = Place(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
-        embedder = choose_embedder(settings.embedder, place)
-        reranker = choose_reranker(settings.reranker, place)
-        generator = choose_generator(settings.generator, place)
-        for chosen in (embedder, reranker, generator):
-            stack.push_async_callback(chosen.aclose)
-            await chosen.prepare()
+        embedder, reranker, generator = models = await stack.enter_async_context(open_models(settings, http))
         yield Services(
             fetcher=fetcher,
             chain=_chain(settings, stores, http),
@@ -95,19 +84,50 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             generator=generator.model,
             roots=settings.folders,
             today=date.today,
-            model_reasons={"embedder": embedder.reason, "reranker": reranker.reason, "generator": generator.reason},
+            model_reasons={role: chosen.reason for role, chosen in models._asdict().items()},
             seconds=settings.seconds,
             any_pruner=settings.pruner == "any",
+            pruning=settings.pruning,
             asking=_asking(settings, generator.model),
             idms=_idms(settings),
+            clustering=settings.clustering,
         )
+
+
+class Models(NamedTuple):
+    """What was chosen for each role."""
+
+    embedder: Chosen[Embedder]
+    reranker: Chosen[Reranker]
+    generator: Chosen[Generator]
+
+
+@asynccontextmanager
+async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIterator[Models]:
+    """Choose the model of each role, and let them go at the end.
+
+    Raises:
+        UsageError: A model specification cannot be understood.
+        MissingExtra: A model needs a package that is not installed.
+    """
+    resources = Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
+    models = Models(
+        choose_embedder(settings.embedder, resources),
+        choose_reranker(settings.reranker, resources),
+        choose_generator(settings.generator, resources),
+    )
+    async with AsyncExitStack() as stack:
+        for chosen in models:
+            stack.push_async_callback(chosen.aclose)
+            await chosen.prepare()
+        yield models
 
 
 def _idms(settings: Settings) -> IdmsOptions:
     rule, _, more = settings.idms.partition("+")
     entities: Literal["rule", "model"] = "model" if more.endswith(":model") else "rule"
     # The settings have checked the rule's name.
-    return IdmsOptions(cast(Boundaries, rule), density=bool(more), entities=entities)
+    return IdmsOptions(cast(Rule, rule), density=bool(more), entities=entities)
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:
@@ -123,7 +143,9 @@ def _asking(settings: Settings, model: Generator | None) -> Asking | None:
 
 
 def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chain:
-    """The web in the order of the settings, and the user's folders beside it; the folders alone where there is no web.
+    """Return the web's providers in the order of the settings, and the user's folders beside them, or alone.
+
+    `search=auto` asks providers with an address or a key, then the folders; keyless ones are asked only when named.
 
     Raises:
         MissingExtra: ddgs is named and not installed.
@@ -134,27 +156,18 @@ def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chai
         "exa": settings.exa_key,
         "serper": settings.serper_key,
     }
-    # Without an order: what a person has given an address or a key. Nothing is asked that nobody has chosen.
+    host = urlsplit(settings.searxng).netloc.rpartition("@")[2]
+    # The instance is part of SearXNG's name: answers are cached by it, and another instance is another provider.
+    makers: dict[str, Callable[[], Provider]] = {
+        "searxng": lambda: Searxng(http, settings.searxng, name=f"searxng {host}"),
+        "wikipedia": lambda: Wikipedia(http),
+        "ddgs": Metasearch,
+        **{name: partial(WebApi, service, http, keys[name]) for name, service in SERVICES.items()},
+    }
     own = ["searxng"] if settings.searxng else []
     names = settings.search or (*own, *(name for name, key in keys.items() if key), "folder")
-    web = [_provider(name, settings, keys, http) for name in names if name != "folder"]
+    web = [makers[name]() for name in names if name != "folder"]
     searched = settings.folders if "folder" in names else ()
     local: list[Provider] = [FolderProvider(searched, stores.searches)] if searched else []
     accounts = {name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest() for name, key in keys.items() if key}
     return Chain(web or local, stores.searches, time.time, beside=local if web else (), accounts=accounts)
-
-
-def _provider(name: str, settings: Settings, keys: Mapping[str, str], http: httpx2.AsyncClient) -> Provider:
-    """One provider by the name that the settings have for it."""
-    place = urlsplit(settings.searxng).netloc.rpartition("@")[2]
-    # The instance is part of SearXNG's name: answers are cached by it, and another instance is another provider.
-    makers: dict[str, Callable[[], Provider]] = {
-        "searxng": lambda: Searxng(http, settings.searxng, name=f"searxng {place}"),
-        "brave": lambda: Brave(http, keys["brave"]),
-        "tavily": lambda: Tavily(http, keys["tavily"]),
-        "exa": lambda: Exa(http, keys["exa"]),
-        "serper": lambda: Serper(http, keys["serper"]),
-        "wikipedia": lambda: Wikipedia(http),
-        "ddgs": Metasearch,
-    }
-    return makers[name]()

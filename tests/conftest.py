@@ -1,6 +1,7 @@
 """Fixtures that every test may ask for."""
 
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,10 +10,14 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
+from cache.store import Store
 from models.llama.model import LlamaGenerator
+from models.onnx import OnnxEmbedder
 from server.app import build_server
 from server.settings import read_settings
-from tests.support import LIBRARY, SHARED, Connect, Site
+from tests.support import LIBRARY, SHARED, Clock, Connect, Site
+from tests.support.llama_reference import smol_weights
+from tests.support.model_server import Remote, model_server
 
 
 @pytest.fixture
@@ -35,6 +40,41 @@ async def stories(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaGenera
     model = LlamaGenerator(shared / "models" / "stories260K" / "stories260K-f32.gguf")
     yield model
     await model.aclose()
+
+
+@pytest.fixture
+async def smol(anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
+    """SmolLM2-135M-Instruct, an instructed model with a chat template, from its package."""
+    model = LlamaGenerator(smol_weights())
+    yield model
+    await model.aclose()
+
+
+@pytest.fixture(scope="session")
+def embedder() -> OnnxEmbedder:
+    """The embedder that Winnow carries, once for the whole run: its weights take half a second to load."""
+    return OnnxEmbedder()
+
+
+@pytest.fixture
+def remote() -> Iterator[Remote]:
+    """A model server in a thread of its own on a free port of loopback."""
+    with model_server() as told:
+        yield told
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Time that passes when the test says so."""
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A cache on disk, with the time of the machine."""
+    opened = Store(tmp_path / "store", size_limit=50_000_000, clock=time.time)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="session")

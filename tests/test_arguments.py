@@ -79,6 +79,26 @@ async def test_bounds_that_the_list_leaves_out_still_hold(
     assert named in text_of(result)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"question": "x", "max_tokens": 90_000}, "max_tokens is 90000; it should be less than or equal to 20000."),
+        ({"max_tokens": 500}, "question is missing."),
+        ({"question": "x", "freshness": "never"}, "freshness is 'never'; it should be 'any', 'day'"),
+        ({"question": "x" * 9000}, "; it should have at most 2000 characters."),
+    ],
+)
+async def test_a_wrong_value_is_refused_in_one_sentence_with_its_bound(
+    connect: Connect, arguments: dict[str, Any], said: str
+) -> None:
+    async with connect() as client:
+        result = await client.call_tool("research", arguments)
+    assert result.is_error
+    assert said in text_of(result)
+    assert len(text_of(result)) < 200
+    assert "pydantic" not in text_of(result)
+
+
 async def test_the_list_of_tools_is_what_the_code_says_and_what_was_reviewed(connect: Connect) -> None:
     """After a change that is meant: `python -m bench.mcp --tools` into `server/tools_list.json`, and read the diff."""
     async with connect() as client:

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cache_server import cache_server
 from tests.support import ROOT, Site
-from tests.test_stdio import HELLO, READY, answer_to, call, say
+from tests.support.cache_server import cache_server
+from tests.support.processes import HELLO, READY, answer_to, call, say
+
+pytestmark = pytest.mark.slow
 
 PAGE = "<html><head><title>Salt</title></head><body><h1>Salt of Piran</h1>{}</body></html>"
 BODY = "<p>The salt pans of Piran give forty tonnes in a dry summer, and mooring costs nine euros a night.</p>"

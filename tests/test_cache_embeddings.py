@@ -1,7 +1,7 @@
 """Vectors in the cache: each text is embedded once, whoever asks, and no foreign vector is taken for one."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import anyio
@@ -12,7 +12,7 @@ import pytest
 from cache.store import Store
 from errors import ModelError
 from models.protocols import TextKind, Vectors
-from pipeline.embedding import CachedEmbedder
+from pipeline.cached_models import CachedEmbedder
 
 
 class Letters:
@@ -52,16 +52,29 @@ class Letters:
         return unit
 
 
+class Watched(Store):
+    """A cache that counts how often it was looked into."""
+
+    looks = 0
+
+    def get_many_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Count, and answer."""
+        found = super().get_many_bytes(keys)
+        self.looks += 1
+        return found
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path / "embeddings", size_limit=10_000_000, clock=time.time)
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    """A cache whose look-ups are counted."""
+    opened = Watched(tmp_path / "watched", size_limit=10_000_000, clock=time.time)
     yield opened
     opened.close()
 
 
-async def both(cached: CachedEmbedder, behind: Letters, first: list[str], second: list[str]) -> list[object]:
+async def both(store: Watched, behind: Letters, first: list[str], second: list[str]) -> list[object]:
     """Embed two lists at once; return what each gave or raised."""
-    found: list[object] = []
+    cached, found = CachedEmbedder(behind, store), list[object]()
 
     async def one(texts: list[str]) -> None:
         try:
@@ -74,17 +87,19 @@ async def both(cached: CachedEmbedder, behind: Letters, first: list[str], second
         while not behind.asked:
             await anyio.lowlevel.checkpoint()
         tasks.start_soon(one, second)
-        await anyio.sleep(0.05)  # the second call looks into the cache meanwhile
+        while store.looks < 2:  # both have found nothing in the cache
+            await anyio.lowlevel.checkpoint()
+        await anyio.wait_all_tasks_blocked()
         behind.go.set()
     return found
 
 
 @pytest.mark.anyio
-async def test_calls_at_once_give_each_text_to_the_model_once(store: Store) -> None:
+async def test_calls_at_once_give_each_text_to_the_model_once(watched: Watched) -> None:
     behind = Letters()
-    found = await both(CachedEmbedder(behind, store), behind, ["a", "b", "a"], ["b", "c", "a"])
+    found = await both(watched, behind, ["a", "b", "a"], ["b", "c", "a"])
     assert sorted(text for batch in behind.asked for text in batch) == ["a", "b", "c"]
-    again = [await CachedEmbedder(behind, store).embed(texts, kind="passage") for texts in (["a"], ["b"], ["c"])]
+    again = [await CachedEmbedder(behind, watched).embed(texts, kind="passage") for texts in (["a"], ["b"], ["c"])]
     for one in found:
         assert isinstance(one, np.ndarray)
         assert one.shape == (3, 8)
@@ -92,10 +107,10 @@ async def test_calls_at_once_give_each_text_to_the_model_once(store: Store) -> N
 
 
 @pytest.mark.anyio
-async def test_a_text_whose_call_failed_is_embedded_by_the_call_that_waited(store: Store) -> None:
+async def test_a_text_whose_call_failed_is_embedded_by_the_call_that_waited(watched: Watched) -> None:
     behind = Letters()
     behind.fails = 1
-    found = await both(CachedEmbedder(behind, store), behind, ["a"], ["a"])
+    found = await both(watched, behind, ["a"], ["a"])
     assert isinstance(found[0], ModelError)
     assert isinstance(found[1], np.ndarray)
     assert behind.asked == [["a"], ["a"]]

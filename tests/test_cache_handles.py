@@ -1,8 +1,6 @@
 """Pages in the cache: handles name them, and only whole pages come back."""
 
 import json
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,13 +29,6 @@ PAGE = Page(
     notes=("cut", "guessed"),
     raw_tokens=8,
 )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path / "pages", size_limit=10_000_000, clock=time.time)
-    yield opened
-    opened.close()
 
 
 def test_a_kept_page_is_found_by_its_handle_with_every_field(store: Store) -> None:

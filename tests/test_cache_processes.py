@@ -9,7 +9,11 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import pytest
+
 from cache.store import Store
+
+pytestmark = pytest.mark.slow
 
 SPAWN = multiprocessing.get_context("spawn")
 

@@ -13,15 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache.disk import RefusedRow, seal, unseal
+from cache.rows import RefusedRow, seal, unseal
 from cache.store import Store
 from cache.stores import open_stores
 from tests.support import Clock
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -32,7 +27,7 @@ def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
 
 
 def folder_of(store: Store) -> Path:
-    return Path(store.stats().place)
+    return Path(store._backend.place)
 
 
 def reopen(store: Store, clock: Callable[[], float] = time.time) -> Store:

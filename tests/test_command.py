@@ -9,21 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import LIBRARY, ROOT
+from tests.support.processes import winnow
 
-
-def winnow(cache: Path, *arguments: str, folder: Path | None = LIBRARY) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "WINNOW_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
-    environment.pop("WINNOW_FOLDERS", None)
-    given = ["--folder", str(folder)] if folder else []
-    return subprocess.run(
-        [sys.executable, "-m", "server", *arguments, *given],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+pytestmark = pytest.mark.slow
 
 
 def test_an_answer_is_on_stdout_alone_and_the_exit_code_is_zero(cache_folder: Path) -> None:
@@ -57,6 +45,20 @@ def test_wrong_usage_is_exit_code_two_with_a_sentence(cache_folder: Path, argume
     assert run.returncode == 2
     assert "winnow" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_a_file_that_is_not_there_is_called_so(cache_folder: Path) -> None:
+    run = winnow(cache_folder, "extract", "What does mooring cost?", "no-such-note.md", folder=None)
+    assert run.returncode == 2
+    assert "There is no file 'no-such-note.md'." in run.stderr
+
+
+def test_a_setting_that_is_refused_repeats_no_secret(cache_folder: Path) -> None:
+    for given in ("searxng=http://ann:sesame@127.0.0.1:1", "brave-key=sesame", "brave_key=ses ame"):
+        run = winnow(cache_folder, "search", "ferry", "--set", given)
+        assert run.returncode == 2
+        assert given.partition("=")[0] in run.stderr
+        assert "ame" not in run.stderr.replace("NAME", "").replace("name", "")
 
 
 def test_a_failure_is_exit_code_one_with_its_reason(cache_folder: Path) -> None:

@@ -5,19 +5,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from cli.evaluate import STEPS
-from tests.llama_reference import smol_weights
-from tests.model_server import Remote, model_server
+from cli.measure.steps import STEPS
 from tests.support import ROOT
+from tests.support.llama_reference import smol_weights
+from tests.support.marks import needs_llama
+from tests.support.model_server import Remote
 
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+pytestmark = pytest.mark.slow
+
 PAGES = {
     "herons.html": ("Herons", "The heron of Quoxholm stands by the pond. It eats eels. It sleeps at noon."),
     "taxes.html": ("Taxes", "The tax of Brindle is nine crowns. It is paid in March. The office is closed in May."),
@@ -28,13 +28,6 @@ QUESTIONS = [
     {"question": "How much is the tax of Brindle?", "answers": [["nine crowns"]], "pages": ["taxes.html"]},
     {"question": "Who painted the ceiling of the opera?", "answers": [], "pages": []},
 ]
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
 
 
 @pytest.fixture
@@ -107,11 +100,7 @@ def reply(body: dict[str, object]) -> Response:
     prompt = str(messages[-1]["content"])
     if "You prepare web searches" in prompt:
         request = prompt.rpartition("instructions): ")[2]
-        wanted = "Curlew" in request or "Brindle" in request
         parsed = {
-            "need_search": wanted,
-            "reason": "So it is.",
-            "standalone": request,
             "entities": [],
             "freshness": "any",
             "queries": [{"text": request[:100], "language": "en"}],
@@ -133,9 +122,6 @@ def test_figures_of_a_known_model_come_out_as_counted_by_hand(tmp_path: Path, da
     run = measured(tmp_path, str(data), "--steps", "parse,answer,prune", "--json", generator=generator)
     found = rows(run)
     assert found["parse: pages that answer among the first 5"]["model"] == 1.0
-    # Two questions and ten requests that need no source: the model says so of all.
-    need = found["parse: need for a search told right"]
-    assert (need["n"], need["model"]) == (12, 1.0)
     assert found["parse: requests that the model parsed, not the rules for it"]["model"] == 1.0
     facts = found["answer: all facts in the evidence (rules), in the answer (model)"]
     assert (facts["n"], facts["rules"], facts["model"]) == (2, 1.0, 0.5)
@@ -158,7 +144,7 @@ def test_a_model_that_fails_is_a_count_with_its_reason_and_never_a_figure_of_the
     remote.will("/chat/completions", lambda _body: JSONResponse({"error": {"message": "no memory"}}, status_code=400))
     found = rows(measured(tmp_path, str(data), "--steps", "parse", "--json", generator=f"openai:{remote.url}#m"))
     first = found["parse: pages that answer among the first 5"]
-    assert first["failed"] == 12
+    assert first["failed"] == 2
     assert "no memory" in str(first["note"])
     assert found["parse: requests that the model parsed, not the rules for it"]["model"] == 0.0
 

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
+from collections.abc import Callable, Sequence
 
 import anyio
 import numpy as np
@@ -14,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from errors import ModelError, UsageError
 from models.llama.model import LlamaGenerator
 from models.protocols import Ability, Message, PathScores, Prompt
-from pipeline.documents import Document, Page, Sentence
+from pipeline.documents import Sentence
 from pipeline.extract.ask import (
     Candidate,
     Way,
@@ -27,10 +26,12 @@ from pipeline.extract.ask import (
     way_for,
 )
 from pipeline.extract.extract import Asking, extract
-from pipeline.html.document import read_document
-from tests.llama_reference import smol_weights
-from tests.model_server import Remote, Said, model_server
+from pipeline.messages import Said
 from tests.support import Connect, Site, text_of
+from tests.support.llama_reference import smol_weights
+from tests.support.marks import needs_llama
+from tests.support.model_server import Remote
+from tests.support.pages import document as page
 
 pytestmark = pytest.mark.anyio
 
@@ -40,10 +41,6 @@ LOCKS = """<html lang="en"><title>Smart door locks</title><main><h1>Smart door l
 <h2>Desmann</h2><p>The Desmann lock costs 1,899 yuan. Its face recognition opens the door in 0.8 seconds.</p></main>"""
 ASKED = "How much does the Desmann lock cost?"
 HARD = "Who designed the Desmann lock?"
-
-
-def page(html: str) -> Document:
-    return read_document(Page("https://example.org/", "https://example.org/", "", html, "text/html"))
 
 
 def candidate(row: int, text: str, *above: str, title: str = "Locks") -> Candidate:
@@ -233,13 +230,6 @@ async def test_a_way_that_the_backend_does_not_have_is_refused_with_the_settings
             way_for("votes", model)
 
 
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A model server on loopback."""
-    with model_server() as told:
-        yield told
-
-
 def _takes(word: str) -> Callable[[dict[str, object]], Response]:
     def answer(body: dict[str, object]) -> Response:
         messages = body["messages"]
@@ -271,8 +261,7 @@ async def test_a_model_behind_a_server_has_its_say_through_the_tool(
     assert "1,899 yuan" in text_of(agreed)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+@needs_llama
 async def test_a_real_small_model_answers_in_form_in_every_way() -> None:
     model = LlamaGenerator(smol_weights())
     shown = [candidate(0, "Door locks have become clever."), candidate(1, "The Desmann lock costs 1,899 yuan.")]

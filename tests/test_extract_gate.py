@@ -15,6 +15,8 @@ from pipeline.extract.lexical import TermIndex
 from pipeline.extract.score import score_sentences
 from pipeline.extract.tag import tag_sentences
 
+pytestmark = pytest.mark.slow
+
 REQUESTS: Final = 24
 """Of each set, evenly spread; floors lie a few points below what was measured on them (.896 and 1.0)."""
 OF_NONE: Final = 12

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import AddressRefused, SourceUnavailable
-from pipeline.fetch.address import NAT64_LENGTHS, check_url, checked_addresses, refusal, translated
-from pipeline.fetch.limits import BLOCKED_PORTS, FetchLimits
+from pipeline.fetch.address import BLOCKED_PORTS, NAT64_LENGTHS, check_url, checked_addresses, refusal, translated
+from pipeline.fetch.limits import FetchLimits
 
 LIMITS = FetchLimits()
 PRIVATE = [

@@ -22,14 +22,14 @@ import pytest
 
 from cache.stores import open_stores
 from errors import NeedsBrowser, UsageError
-from pipeline.fetch.browser import FLAGS, Browser, find_browser
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.render import RENDERED, UNSETTLED
-from pipeline.fetch.subresources import RenderLimits
+from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, RenderLimits, find_browser
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
-from tests.test_fetch_server import WORDS, Reply, open_site
+from tests.support.web_site import WORDS, Asked, Reply, open_site
+
+pytestmark = pytest.mark.slow
 
 LOCAL = FetchLimits(allow_loopback=True, respect_robots=False)
 CAPS = RenderLimits(seconds=20.0)
@@ -71,11 +71,19 @@ class Trap:
 
     port: int = 0
     reached: list[str] = field(default_factory=list)
+    sprung: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set from the tenth on."""
 
     @property
     def url(self) -> str:
         """Return its address."""
         return f"http://127.0.0.1:{self.port}"
+
+    def note(self, how: str) -> None:
+        """Count one."""
+        self.reached.append(how)
+        if len(self.reached) >= 10:
+            self.sprung.set()
 
 
 @asynccontextmanager
@@ -83,12 +91,12 @@ async def open_trap() -> AsyncIterator[Trap]:
     trap = Trap()
 
     async def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        trap.reached.append("tcp")
+        trap.note("tcp")
         writer.close()
 
     class Datagrams(asyncio.DatagramProtocol):
         def datagram_received(self, data: bytes, addr: object) -> None:
-            trap.reached.append(f"udp {data[:20]!r} {addr}")
+            trap.note(f"udp {data[:20]!r} {addr}")
 
     server = await asyncio.start_server(take, "127.0.0.1", 0)
     trap.port = server.sockets[0].getsockname()[1]
@@ -116,8 +124,9 @@ def browsers_of(parent: int) -> list[int]:
 async def gone(parent: int, *, seconds: float = 10.0) -> bool:
     """Return whether a process's browsers end within `seconds`."""
     with anyio.move_on_after(seconds):
-        while browsers_of(parent):
-            await anyio.sleep(0.05)
+        while left := browsers_of(parent):
+            with contextlib.suppress(ProcessLookupError), os.fdopen(os.pidfd_open(left[0])) as ends:
+                await anyio.wait_readable(ends)
         return True
     return False
 
@@ -238,6 +247,8 @@ async def test_the_trap_works_and_the_flags_alone_keep_the_browser_from_it(chrom
     async with open_trap() as trap, api.async_playwright() as driver:
         with socket.socket() as dead:
             dead.bind(("127.0.0.1", 0))
+            from pipeline.fetch.browser import FLAGS  # noqa: PLC0415  needs the extra
+
             proxy = [*FLAGS, f"--proxy-server=http://127.0.0.1:{dead.getsockname()[1]}"] if caged else []
             browser = await driver.chromium.launch(
                 executable_path=chromium, chromium_sandbox=os.geteuid() != 0, args=proxy
@@ -245,8 +256,7 @@ async def test_the_trap_works_and_the_flags_alone_keep_the_browser_from_it(chrom
             tab = await browser.new_page()
             await tab.set_content(f"<div id=root></div><script>{ESCAPES.replace('TRAP', trap.url)}</script>")
             with anyio.move_on_after(10 if not caged else 2):
-                while len(trap.reached) < 10:
-                    await anyio.sleep(0.05)
+                await trap.sprung.wait()
             await browser.close()
         assert (len(trap.reached) >= 10) != caged
         assert not (caged and trap.reached)
@@ -348,12 +358,18 @@ def rendering_process(chromium: Path, url: str, cache: Path) -> Iterator[subproc
 @pytest.mark.anyio
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 async def test_a_server_that_is_ended_leaves_no_browser(chromium: Path, tmp_path: Path, how: signal.Signals) -> None:
-    async with open_site({"/p": shell("for (;;);"), "/empty": shell("1")}) as site:
+    runs = asyncio.Event()
+
+    def told(_asked: Asked) -> Reply:
+        runs.set()
+        return Reply(b"1")
+
+    endless = "r = new XMLHttpRequest(); r.open('GET', '/runs', false); r.send(); for (;;);"
+    async with open_site({"/p": shell(endless), "/runs": told, "/empty": shell("1")}) as site:
         with rendering_process(chromium, site.url("/p"), tmp_path) as process:
             with anyio.fail_after(30):
-                while not browsers_of(process.pid):
-                    assert process.poll() is None, process.communicate()
-                    await anyio.sleep(0.05)
+                await runs.wait()
+            assert browsers_of(process.pid)
             process.send_signal(how)
             assert await gone(process.pid)
             process.wait()
@@ -427,7 +443,7 @@ def test_without_the_package_the_extra_is_named(tmp_path: Path) -> None:
     for package in Path(anyio.__file__).parents[1].iterdir():
         if not package.name.lower().startswith("playwright"):
             (tmp_path / package.name).symlink_to(package)
-    code = "from pipeline.fetch.browser import find_browser; find_browser('auto')"
+    code = "from pipeline.fetch.render import find_browser; find_browser('auto')"
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
         cwd=ROOT,

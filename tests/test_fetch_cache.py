@@ -12,16 +12,11 @@ import pytest
 
 from cache.store import Store
 from errors import SourceError, SourceNotFound, SourceTimeout, SourceUnreadable
+from pipeline.fetch.answer import lifetime
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.handles import NO_COPY, keep_page, page_handle
-from pipeline.fetch.http_cache import lifetime
 from tests.support import Clock
-from tests.test_fetch_server import LOOPBACK, PAGE, Asked, Reply, Route, failure_of, open_site
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from tests.support.web_site import LOOPBACK, PAGE, Asked, Reply, Route, failure_of, open_site
 
 
 @pytest.fixture

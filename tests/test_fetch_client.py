@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import anyio
 import httpx2
 import pytest
 
+from cache.store import Store
 from errors import (
     AddressRefused,
     SourceBlocked,
@@ -22,7 +24,7 @@ from errors import (
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from tests.support import Clock
-from tests.test_fetch_server import PAGE, Asked, Reply, failure_of, open_local, open_site
+from tests.support.web_site import PAGE, Asked, Reply, failure_of, open_local, open_site
 
 ONCE = FetchLimits(allow_loopback=True, total_seconds=5.0, retry=False, respect_robots=False)
 
@@ -376,6 +378,40 @@ async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_told(
         assert type(await failure_of(fetcher, "file:///etc/passwd")) is AddressRefused
         assert type(await failure_of(fetcher, "../etc/passwd")) is AddressRefused
         assert "https://example.org/page" in (await failure_of(fetcher, "example.org/page")).hint
+
+
+@pytest.mark.anyio
+async def test_a_file_is_converted_again_only_when_it_was_written_again_and_is_kept_in_no_store(tmp_path: Path) -> None:
+    path, store = tmp_path / "salt.txt", Store(tmp_path / ".cache", size_limit=10_000_000, clock=time.time)
+    async with open_local(roots=[tmp_path], pages=store) as fetcher:
+
+        async def text(written: str, changed: int) -> str:
+            path.write_text(written)
+            os.utime(path, ns=(changed, changed))
+            return (await fetcher.fetch("salt.txt")).html
+
+        assert "Salt of Piran" in await text("Salt of Piran", 1)
+        assert "Salt of Piran" in await text("Salt of Izola", 1)  # the same time and size: taken for the same file
+        assert "Salt of Izola" in await text("Salt of Izola", 2)
+        assert "Salt of Strunjan" in await text("Salt of Strunjan", 2)
+    assert store.stats().entries == 0
+    store.close()
+
+
+@pytest.mark.anyio
+async def test_hidden_files_are_refused_by_any_name_unless_their_folder_was_opened(tmp_path: Path) -> None:
+    for name in (".env", ".ssh/id", "notes/.git/config"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("secret")
+    (tmp_path / "plain.txt").symlink_to(tmp_path / ".env")
+    async with open_local(roots=[tmp_path]) as fetcher:
+        for source in (".env", str(tmp_path / ".ssh" / "id"), "notes/.git/config", "notes/../.env", "plain.txt"):
+            error = await failure_of(fetcher, source)
+            assert type(error) is AddressRefused
+            assert "hidden" in error.what
+        assert "hidden" in (await failure_of(fetcher, ".not-there")).what
+    async with open_local(roots=[tmp_path, tmp_path / "notes" / ".git"]) as fetcher:
+        assert "secret" in (await fetcher.fetch("config")).html
 
 
 @pytest.mark.anyio

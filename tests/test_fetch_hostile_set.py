@@ -15,10 +15,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support import ROOT, text_of
-from tests.test_fetch_documents import make_pdf
-from tests.test_fetch_server import Reply, Site, open_site
+from tests.support.pdf import make_pdf
+from tests.support.web_site import Reply, Site, open_site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 ANSWER_SECONDS = 15.0
 NEXT_SECONDS = 0.5

@@ -20,8 +20,8 @@ from h2.exceptions import ProtocolError
 from errors import SourceNotFound, SourceTimeout, SourceTooLarge, SourceUnavailable
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
-from tests.test_fetch_server import PAGE, failure_of, serving
-from tests.test_fetch_tls import make_certificate, to_loopback
+from tests.support.certificate import make_certificate, to_loopback
+from tests.support.web_site import PAGE, failure_of, serving
 
 zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it before Python 3.14")
 

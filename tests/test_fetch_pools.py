@@ -11,10 +11,10 @@ import httpcore2
 import pytest
 
 from pipeline.fetch.client import open_fetcher
+from pipeline.fetch.connect import OriginPools
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.pools import OriginPools
 from tests.support import Clock
-from tests.test_fetch_server import PAGE, serving
+from tests.support.web_site import PAGE, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -67,7 +67,7 @@ async def opened(clock: Clock) -> AsyncIterator[OriginPools]:
     """Open pools that may dial anything; the guard has tests of its own."""
     context = ssl.create_default_context()
     async with OriginPools(
-        ssl_context=context, network_backend=httpcore2.AnyIOBackend(), max_connections=4, clock=clock
+        ssl_context=context, network_backend=httpcore2.AnyIOBackend(), limits=LIMITS, clock=clock
     ) as pools:
         yield pools
 

@@ -17,8 +17,8 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import Proxy, parse_proxy
 from server.settings import read_settings
-from tests.test_fetch_server import Reply, Site, failure_of, open_site, serving
-from tests.test_fetch_tls import make_certificate
+from tests.support.certificate import make_certificate
+from tests.support.web_site import Reply, Site, failure_of, open_site, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from errors import (
 )
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
-from tests.test_fetch_server import PAGE, Reply, failure_of, open_local, open_site
+from tests.support.web_site import PAGE, Reply, failure_of, open_local, open_site
 
 pytestmark = pytest.mark.anyio
 

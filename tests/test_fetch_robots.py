@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import AddressRefused
-from pipeline.fetch.http_cache import lifetime, validators
+from pipeline.fetch.answer import lifetime, retry_after, validators
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.robots import Rules, parse_robots, product_token
-from pipeline.fetch.status import retry_after
-from tests.test_fetch_server import LOOPBACK, Reply, failure_of, open_local, open_site
+from pipeline.fetch.sites import USER_AGENT, Rules, parse_robots
+from tests.support.web_site import LOOPBACK, Reply, failure_of, open_local, open_site
 
 ROBOTS = """
 User-agent: *
@@ -50,10 +49,9 @@ def test_the_longest_rule_wins_and_wildcards_work(path: str, allowed: bool) -> N
 
 
 def test_a_group_for_us_replaces_the_general_one() -> None:
-    rules = parse_robots(ROBOTS, agent="winnow")
+    rules = parse_robots(ROBOTS, agent=USER_AGENT)
     assert rules.allows("/private")
     assert not rules.allows("/winnow-not-here/x")
-    assert product_token("Winnow/0.1 (+https://example.org)") == "winnow"
 
 
 @given(st.text(max_size=300), st.text(max_size=60))

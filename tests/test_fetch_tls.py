@@ -1,7 +1,6 @@
 """HTTPS through the pinned connection: the name in the URL is the name that the certificate is checked for."""
 
 import asyncio
-import datetime
 import ssl
 from pathlib import Path
 
@@ -10,42 +9,10 @@ import pytest
 from errors import SourceUnavailable
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
-from tests.test_fetch_server import Reply, Site, failure_of
-
-x509 = pytest.importorskip("cryptography.x509", reason="certificates for the test are made with cryptography")
-hashes = pytest.importorskip("cryptography.hazmat.primitives.hashes")
-serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
-ec = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ec")
+from tests.support.certificate import make_certificate, to_loopback
+from tests.support.web_site import Reply, Site, failure_of
 
 LIMITS = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=5.0)
-
-
-def make_certificate(folder: Path, host: str) -> Path:
-    """Write a self-signed certificate for `host` with its key; return the file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    file = folder / "certificate.pem"
-    pem = serialization.Encoding.PEM
-    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    file.write_bytes(made.public_bytes(pem) + secret)
-    return file
-
-
-async def to_loopback(_host: str, _port: int) -> list[str]:
-    """Resolve every name to loopback."""
-    return ["127.0.0.1"]
 
 
 @pytest.mark.anyio

@@ -2,21 +2,24 @@
 
 from collections.abc import Sequence
 from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 
+import httpx2
 import pytest
+from starlette.responses import JSONResponse, Response
 
-from errors import ModelError
+from errors import ContextExceeded
 from models.protocols import Message
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIGenerator
 from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
 from pipeline.documents import Evidence, Score
 from pipeline.text.tokens import count_tokens
-from tests.llama_reference import smol_weights
 from tests.support import Connect, text_of
+from tests.support.llama_reference import smol_weights
+from tests.support.marks import needs_llama
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 PASSAGES = {
     "1a": "The lighthouse of Quoxholm was built in 1868 and is 43 metres tall.",
     "2a": "Anna Lind kept the lighthouse until 1931.",
@@ -62,7 +65,7 @@ class Writer:
         """Return the answer, or refuse a prompt of too many passages."""
         self.asked.append(messages[-1].content)
         if messages[-1].content.count("\n[") > self.most:
-            raise ModelError("Too long.", hint="Its context is 512 tokens: shorten the input.")
+            raise ContextExceeded("Too long.", hint="Shorten it.")
         return self.answer
 
 
@@ -86,6 +89,33 @@ async def test_evidence_is_fitted_to_the_context_and_the_number_shown_is_told() 
     many = [evidence(f"Passage number {n}.") for n in range(20)]
     model = Writer("Passage number 1 [1b].", most=5)
     found = await write_answer("Which?", many, [f"1{chr(97 + n)}" for n in range(20)], writing(model))
+    assert 0 < found.shown <= 5
+    assert found.statements[0].supported
+
+
+@pytest.mark.parametrize("server", ["llama-server", "Ollama"])
+async def test_a_server_that_cannot_take_all_evidence_is_shown_less_of_it(server: str) -> None:
+    def answer(body: dict[str, object]) -> Response:
+        messages = body["messages"]
+        assert isinstance(messages, list)
+        over = messages[-1]["content"].count("\n[") > 5
+        if over and server == "llama-server":
+            fault = {"error": {"message": "request (900 tokens) exceeds the available context size (512 tokens)"}}
+            return JSONResponse(fault, status_code=400)
+        # Ollama cuts the prompt to its window and says nothing.
+        message = {"role": "assistant", "content": "Ships." if over else "Passage number 1 [1b]."}
+        usage = {"prompt_tokens": 512 if over else 300}
+        return JSONResponse({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+
+    many = [evidence(f"Passage number {n}.") for n in range(20)]
+    with model_server() as remote:
+        remote.told["/v1/models"] = {"data": [{"id": "m", "owned_by": "library"}]}
+        remote.will_at_root("/api/show", lambda _body: JSONResponse({"parameters": "num_ctx 512"}))
+        remote.will("/chat/completions", answer)
+        async with httpx2.AsyncClient() as http:
+            model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+            labels = [f"1{chr(97 + n)}" for n in range(20)]
+            found = await write_answer("Which?", many, labels, Writing(model, None, 30.0, date(2026, 11, 21)))
     assert 0 < found.shown <= 5
     assert found.statements[0].supported
 

@@ -1,7 +1,6 @@
 """Generative pruning: the paper's worked example by hand, real weights against brute force, contexts fitted aloud."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from re import findall
 
@@ -9,22 +8,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from errors import ModelError
 from models.llama.chat_template import ChatTemplate
 from models.llama.model import LlamaGenerator
 from models.llama.token_tree import Node, grow, read
 from models.protocols import Ability, PathScores, Prompt
-from pipeline.documents import Document, Page
-from pipeline.html.document import read_document
 from pipeline.messages import Said
 from pipeline.prune.generate import PathScorer, block_paths, numbered_html, path_scorer, rank_finer
 from pipeline.prune.paper import PaperBlocks, paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
 from prompts import load
 from tests.support import LIBRARY, Connect, text_of
+from tests.support.doubles import Dead
+from tests.support.marks import needs_llama
+from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 FIGURE_3 = (
     "<nav><div><h1>Introducing OpenAI o1-preview, a series of models that reason about hard problems</h1>"
     "<a href='/more'>Read more</a></div></nav>"
@@ -37,10 +35,6 @@ SHARES = {
     "<html><body><div><div": {"1": 0.2, "2": 0.7, "3": 0.1},
 }
 """Figure 3's probabilities, where tokens have rivals; a token without any has probability 1."""
-
-
-def document(html: str, url: str = "http://a/") -> Document:
-    return read_document(Page(url, url, "", html, "text/html"))
 
 
 class Figure3:
@@ -74,7 +68,7 @@ class Figure3:
 async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:
     page, model = document(FIGURE_3), Figure3()
     found = paper_blocks([page], max_words=14)
-    scores = await PathScorer(model, [page], context_tokens=2_000).score("OpenAI tests", {0: ""}, found)
+    scores = await PathScorer(model, [page], context_tokens=2_000, seconds=10).score("OpenAI tests", {0: ""}, found)
     by_path = dict(zip(model.seen, np.exp(scores).tolist(), strict=True))
     expected = {
         "<html><body><nav><h1>": 0.1 * 0.8,
@@ -89,7 +83,7 @@ async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:
 async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> None:
     long = FIGURE_3.replace("nobody asked for", "nobody asked for " * 40).replace("In our tests", "In our tests " * 40)
     page, model = document(long), Figure3()
-    scorer = PathScorer(model, [page], context_tokens=9_000)
+    scorer = PathScorer(model, [page], context_tokens=9_000, seconds=10)
     options = PruneOptions(260, "html", method="paper")
     result = await prune([page], "other text of the page", options=options, embedder=None, finer=scorer)
     assert "performs similarly" in result.pages[0].text
@@ -181,12 +175,8 @@ async def test_a_model_without_room_scores_nothing_and_the_pruning_goes_on(stori
     assert "no room" in result.scored_by
 
 
-class Broken(Figure3):
+class Broken(Dead, Figure3):
     """A model that died."""
-
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
-        """Fail."""
-        raise ModelError("It died of signal 9.", hint="Try again.")
 
 
 async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
@@ -196,7 +186,7 @@ async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
         "model update",
         options=PruneOptions(100),
         embedder=None,
-        finer=PathScorer(Broken(), [page], context_tokens=900),
+        finer=PathScorer(Broken(), [page], context_tokens=900, seconds=10),
     )
     without = await prune([page], "model update", options=PruneOptions(100), embedder=None)
     assert "signal 9" in with_it.scored_by

@@ -82,6 +82,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(TREES, st.integers(1, 30))
 @settings(max_examples=400, deadline=None)
 def test_every_word_is_in_exactly_one_block_of_the_tree_and_paths_resolve(html: str, max_words: int) -> None:
@@ -95,6 +96,7 @@ def test_every_word_is_in_exactly_one_block_of_the_tree_and_paths_resolve(html: 
         assert block.text in {text_of(node), own_text(node)}
 
 
+@pytest.mark.slow
 @given(TREES)
 @settings(max_examples=600, deadline=None)
 def test_every_word_is_in_exactly_one_content_unit_and_paths_resolve(html: str) -> None:

@@ -9,18 +9,13 @@ from hypothesis import strategies as st
 
 from bench.html_budgets import mutated, nests, one_case
 from bench.html_questions import pages
-from pipeline.documents import Document, Page
-from pipeline.html.document import read_document
 from pipeline.prune.budget import LEAST, UNASKED
 from pipeline.prune.prune import PruneOptions, prune
 from tests.support import Connect, Site, text_of
+from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
 CASES = 120
-
-
-def document(html: str) -> Document:
-    return read_document(Page("http://a/", "http://a/", "", html, "text/html"))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -8,7 +8,8 @@ from models.protocols import TextKind, Vectors
 from pipeline.documents import Document
 from pipeline.prune.candidates import QUESTIONS, REMEMBERED
 from pipeline.prune.prune import Pruned, PruneOptions, prune
-from tests.test_html_prune import PAGE, Letters, document
+from tests.support.doubles import Letters
+from tests.support.pages import RIVERS, document
 
 pytestmark = pytest.mark.anyio
 COUNTRIES = "How many countries does the Danube flow through?"
@@ -66,12 +67,12 @@ async def test_another_embedder_is_asked_itself() -> None:
 
 async def test_a_page_that_changed_is_read_anew() -> None:
     await ask(document(), COUNTRIES)
-    changed = document(PAGE.replace("ten countries", "twelve countries"))
+    changed = document(RIVERS.replace("ten countries", "twelve countries"))
     assert "twelve countries" in (await ask(changed, COUNTRIES)).pages[0].text
 
 
 async def test_more_pages_and_questions_than_are_remembered_are_answered_all_the_same() -> None:
-    pages = [document(PAGE.replace("ten countries", f"{number} countries")) for number in range(REMEMBERED + 3)]
+    pages = [document(RIVERS.replace("ten countries", f"{number} countries")) for number in range(REMEMBERED + 3)]
     for _ in range(2):
         for number, page in enumerate(pages):
             assert f" {number} countries" in (await ask(page, COUNTRIES)).pages[0].text

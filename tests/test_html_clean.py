@@ -277,6 +277,7 @@ def seconds(work: Callable[[str], object], html: str) -> float:
     return min(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_grows_no_faster_than_a_hostile_page(shape: str) -> None:
     short, long = SHAPES[shape](20_000), SHAPES[shape](80_000)
@@ -356,6 +357,7 @@ def test_further_elements_of_a_page_without_end_are_kept_as_words() -> None:
     assert sum(1 for _ in walk(root)) < 60_010
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PAGES.is_dir(), reason="../shared/data is not beside this checkout")
 def test_cleaning_takes_few_times_as_long_as_the_bare_parse() -> None:
     pages = [gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in sorted(PAGES.glob("*.gz"))[::16]]

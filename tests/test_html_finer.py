@@ -5,14 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from pipeline.documents import Document, Page
 from pipeline.html.blocks import resolve
-from pipeline.html.document import read_document
 from pipeline.html.tree import text_of
 from pipeline.prune.paper import PaperBlocks, finer_blocks, paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.fuse import Floats
 from pipeline.text.tokens import count_tokens
+from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
 WORDS = "of many words " * 12
@@ -20,10 +19,6 @@ SECTIONS = "".join(
     f"<section><h2>Part {i}</h2>{''.join(f'<p>Sentence {i}.{j} {WORDS}</p>' for j in range(6))}</section>"
     for i in range(8)
 )
-
-
-def document(html: str) -> Document:
-    return read_document(Page("http://a/", "http://a/", "", html, "text/html"))
 
 
 class Wanting:

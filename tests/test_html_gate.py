@@ -3,9 +3,13 @@
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from bench.html import ours, unnamed
 from bench.html_peers import best_chunks, text_chunks
 from bench.html_questions import judged, questions
+
+pytestmark = pytest.mark.slow
 
 # By words alone (no embedder), every twelfth question; floors a few points below what was measured.
 RECALL_AT_256: Final = 0.76

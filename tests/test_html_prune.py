@@ -1,64 +1,25 @@
 """What pruning keeps, in which form, and that it never goes over its budget."""
 
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errors import UsageError
-from models.protocols import TextKind, Vectors
-from pipeline.documents import Document, Page
 from pipeline.html.clean import clean
-from pipeline.html.document import read_document
 from pipeline.html.tree import text_of
 from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
 from pipeline.prune.render import Kept, Style, render
 from pipeline.text.tokens import count_tokens
+from tests.support.doubles import Letters
+from tests.support.pages import RIVERS, document
 
 pytestmark = pytest.mark.anyio
 FORMS: tuple[Form, ...] = ("html", "markdown", "text")
 METHODS: tuple[Method, ...] = ("winnow", "paper")
-PAGE = (
-    """<title>Rivers - Atlas</title><nav><ul><li><a>Home</a><li><a>Maps</a><li><a>Shop</a></ul></nav>
-<main><h1>Rivers</h1><p>Rivers carry water from the mountains to the sea.</p><h2>Europe</h2>
-<p>The Danube flows through ten countries, more than any other river of the world.</p>
-<table><caption>Longest rivers</caption><tr><th>River<th>Length km<th>Mouth<tr><td>Volga<td>3531<td>Caspian Sea
-<tr><td>Danube<td>2850<td>Black Sea<tr><td>Ural<td>2428<td>Caspian Sea<tr><td>Dnieper<td>2201<td>Black Sea</table>
-<h2>Asia</h2><p>To measure a river:</p><ul><li>choose a source<li>follow the deepest channel<li>stop at the mouth</ul>
-<pre>length = 0
-for part in parts:
-    length += part</pre><p>The Yangtze is the longest river of Asia. """
-    + "It has many dams. " * 60
-    + "</p></main>"
-)
 
 
-class Letters:
-    """A real embedder for tests: counts of letters, of unit length."""
-
-    name = "letters"
-    dimension = 26
-
-    def reads(self, text: str) -> bool:
-        """Whether every character is a letter that is counted."""
-        return text.isascii()
-
-    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return the shares of the letters a to z."""
-        rows = np.array([[text.lower().count(chr(97 + i)) + 1e-3 for i in range(26)] for text in texts])
-        shares: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-        return shares
-
-
-def document(html: str = PAGE, *, author: str = "", published: str = "") -> Document:
-    page = Page("http://a/", "http://a/", "", html, "text/html", author=author, published=published)
-    return read_document(page)
-
-
-async def pruned(query: str, tokens: int, *, form: Form = "markdown", html: str = PAGE, part: int = 1) -> Pruned:
+async def pruned(query: str, tokens: int, *, form: Form = "markdown", html: str = RIVERS, part: int = 1) -> Pruned:
     options = PruneOptions(max_tokens=tokens, format=form, part=part)
     return await prune([document(html)], query, options=options, embedder=None)
 

@@ -2,12 +2,11 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,62 +19,36 @@ from jwt.algorithms import ECAlgorithm
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.support import LIBRARY, ROOT, Site, text_of
+from tests.support import ROOT, Site, text_of
+from tests.support.processes import healthy, served
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 RESOURCE = "https://winnow.example/mcp"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
-@contextmanager
-def served(cache: Path, *arguments: str, **settings: str) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {**os.environ, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": str(cache)}
-    environment |= {f"WINNOW_{name.upper()}": value for name, value in settings.items()}
-    command = [sys.executable, "-m", "server", "serve", "--http", "--port", str(port), *arguments]
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE) as process:
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.kill()
-
-
-async def healthy(url: str) -> dict[str, str]:
-    async with httpx2.AsyncClient() as http:
-        for _ in range(300):
-            try:
-                said: dict[str, str] = (await http.get(f"{url}/health")).json()
-            except httpx2.TransportError:
-                await anyio.sleep(0.1)  # a process has no other way to say that it listens
-            else:
-                return said
-    raise AssertionError("the server never listened")
-
-
 async def status(url: str, **headers: str) -> int:
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         return (await http.post(f"{url}/mcp", headers={**ACCEPT, **headers}, json=LIST)).status_code
 
 
 @asynccontextmanager
 async def caller(url: str, bearer: str) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {bearer}"}) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {bearer}"}, timeout=60) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
     ):
         yield client
 
 
 async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -> None:
-    with served(cache_folder, http_tokens="first-secret, second-secret") as url:
+    with served(cache_folder, http_tokens="first-secret, second-secret") as (_, url):
         assert (await healthy(url))["status"] == "ok"
         for wrong in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic second-secret"}):
             assert await status(url, **wrong) == 401
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             refused = await http.post(f"{url}/mcp", headers=ACCEPT, json=LIST)
         assert refused.headers["WWW-Authenticate"].startswith("Bearer")
         async with caller(url, "second-secret") as client:
@@ -84,7 +57,7 @@ async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -
 
 
 async def test_a_caller_over_the_rate_is_told_how_long_to_wait_and_another_is_not_held_up(cache_folder: Path) -> None:
-    with served(cache_folder, http_tokens="one,two", http_rate="5") as url:
+    with served(cache_folder, http_tokens="one,two", http_rate="5") as (_, url):
         await healthy(url)
         answers = [await status(url, Authorization="Bearer one") for _ in range(7)]
         assert answers[5:] == [429, 429]
@@ -92,15 +65,15 @@ async def test_a_caller_over_the_rate_is_told_how_long_to_wait_and_another_is_no
         assert await status(url, Authorization="Bearer two") != 429
         guesses = [await status(url, Authorization=f"Bearer guess{n}") for n in range(7)]
         assert guesses[5:] == [429, 429]
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             refused = await http.post(f"{url}/mcp", headers={**ACCEPT, "Authorization": "Bearer one"}, json=LIST)
         assert 1 <= int(refused.headers["Retry-After"]) <= 12
 
 
 async def test_a_request_of_several_megabytes_is_refused(cache_folder: Path) -> None:
-    with served(cache_folder) as url:
+    with served(cache_folder) as (_, url):
         await healthy(url)
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             answer = await http.post(f"{url}/mcp", headers=ACCEPT, content=b'{"x": "' + b"a" * 2_000_000 + b'"}')
         assert answer.status_code == 413
 
@@ -111,7 +84,7 @@ async def test_a_request_of_several_megabytes_is_refused(cache_folder: Path) -> 
 async def test_host_and_origin_are_checked_on_every_address(
     cache_folder: Path, header: str, value: str, expected: int
 ) -> None:
-    with served(cache_folder, "--host", "0.0.0.0", "--without-auth") as url:  # noqa: S104  the case that matters
+    with served(cache_folder, "--host", "0.0.0.0", "--without-auth") as (_, url):  # noqa: S104  the case that matters
         await healthy(url)
         assert await status(url, **{header: value}) == expected
         assert await status(url) not in (403, 421)
@@ -161,7 +134,7 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
         "unsigned": token(issuer, key=None, algorithm="none"),
         "no token at all": "abc.def.ghi",
     }
-    with served(cache_folder, http_issuer=issuer, http_resource=RESOURCE, http_scopes="read") as url:
+    with served(cache_folder, http_issuer=issuer, http_resource=RESOURCE, http_scopes="read") as (_, url):
         await healthy(url)
         assert await status(url) == 401
         for what, each in bad.items():
@@ -169,7 +142,7 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
         assert await status(url, Authorization=f"Bearer {token(issuer, scope='other')}") == 403
         async with caller(url, good) as client:
             assert len((await client.list_tools()).tools) == 5
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=60) as http:
             metadata = (await http.get(f"{url}/.well-known/oauth-protected-resource/mcp")).json()
         assert metadata["resource"] == RESOURCE
         assert metadata["authorization_servers"] == [issuer]

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from cli.checkup import check_wheels
+from cli.doctor import check_wheels
 from tests.support import LIBRARY, ROOT, text_of
+
+pytestmark = pytest.mark.slow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 FILES = {

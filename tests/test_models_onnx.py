@@ -12,17 +12,11 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.embedded.texts import varied_texts
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.text import reads_latin
+from train.embedder.texts import varied_texts
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    """One embedder for the file: its weights take half a second to load."""
-    return OnnxEmbedder()
 
 
 @pytest.mark.anyio

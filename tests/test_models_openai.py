@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import anyio
 import httpx2
@@ -11,10 +11,10 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from errors import ModelError
-from models.remote.client import Endpoint
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
-from tests.model_server import Remote, Said, model_server
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from pipeline.messages import Said
+from tests.support.model_server import Remote
 
 KEY = "sk-0123456789abcdef"
 SCHEMA: dict[str, object] = {
@@ -23,13 +23,6 @@ SCHEMA: dict[str, object] = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
 
 
 def _vector(text: str) -> list[float]:
@@ -86,8 +79,8 @@ async def test_empty_and_broken_texts_are_sent_as_a_server_takes_them(remote: Re
     remote.will("/embeddings", _embeddings)
     async with httpx2.AsyncClient() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"))
-        assert (await embedder.embed([], kind="query")).shape == (0, 3)
         assert (await embedder.embed(["", "\ud800", "y" * 1_000_000], kind="query")).shape == (3, 3)
+        assert (await embedder.embed([], kind="query")).shape == (0, 3)
     sent = remote.asked[-1][1]["input"]
     assert isinstance(sent, list)
     assert [len(text) for text in sent] == [1, 1, 8_000]

@@ -1,17 +1,18 @@
 """Prompts that begin alike: their beginning is evaluated once, and answers are those of whole prompts."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
 import pytest
 
 from models.llama.model import LlamaGenerator
-from tests.llama_reference import Said, tokens
+from pipeline.messages import Said
+from tests.support.llama_reference import tokens
+from tests.support.marks import LLAMA
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed"),
+    *LLAMA,
 ]
 BEGINNING = (
     "Once upon a time there was a little girl named Lily. She liked to go to the park and to see the big dog. " * 2

@@ -1,7 +1,6 @@
 """What scores keep of the prompt before: all that the next one shares, and nothing that it does not."""
 
 from collections.abc import AsyncIterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -11,12 +10,13 @@ import numpy as np
 import pytest
 
 from models.llama.model import LlamaGenerator
+from pipeline.messages import Said
 from pipeline.segment.judge import Judge
-from tests.llama_reference import Said, plain_scores, smol_weights, tokens
-from tests.llama_shapes import Shape, write_model
+from tests.support.llama_reference import plain_scores, smol_weights, tokens
+from tests.support.llama_shapes import Shape, write_model
+from tests.support.marks import LLAMA
 
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
-pytestmark = [needs_llama, pytest.mark.anyio]
+pytestmark = [*LLAMA, pytest.mark.anyio]
 STORY = "Once upon a time there was a little girl named Lily."
 
 
@@ -97,7 +97,7 @@ async def test_models_with_a_state_or_a_window_score_as_whole_prompts_do(shaped:
     finally:
         await model.aclose()
     assert len(set(many.log_probabilities)) == 12
-    assert np.isfinite(judged.margins).all()
+    assert np.isfinite(judged).all()
 
 
 async def test_models_with_a_state_or_a_window_write_the_same_after_a_beginning_that_was_kept(shaped: Path) -> None:

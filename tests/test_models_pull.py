@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.hub_server import HubServer, hub_server
 from tests.support import ROOT
+from tests.support.hub_server import HubServer, hub_server
+
+pytestmark = pytest.mark.slow
 
 NAME = "someone/tiny-gguf/tiny-q8_0.gguf"
 

@@ -1,7 +1,7 @@
 """What servers tell of themselves, the forms of reranking, and choosing: protocol by protocol, over loopback."""
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import anyio
 import httpx2
@@ -11,17 +11,10 @@ from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
 from models.protocols import abilities_of, chooser
-from models.remote.client import Endpoint
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
-from tests.model_server import Remote, Said, model_server
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from pipeline.messages import Said
+from tests.support.model_server import Remote
 
 
 def _says(answer: object) -> Callable[[dict[str, object]], Response]:
@@ -43,7 +36,8 @@ async def test_llama_server_tells_window_dimension_and_which_model_it_serves(rem
         assert generator.context_tokens == 8_192
         await generator.prepare()
         assert (generator.server, generator.context_tokens) == ("llama-server", 4_096)
-        assert await embedder.measure() == 576
+        await embedder.prepare()
+        assert embedder.dimension == 576
         other = OpenAIGenerator(endpoint)
         _llama_server(remote, parameters=361_000_000)
         await other.prepare()
@@ -73,7 +67,8 @@ async def test_ollama_tells_the_window_that_it_gives_the_model(remote: Remote, p
         generator, embedder = OpenAIGenerator(endpoint), OpenAIEmbedder(endpoint)
         await generator.prepare()
         assert (generator.server, generator.context_tokens) == ("Ollama", context)
-        assert await embedder.measure() == 1_024
+        await embedder.prepare()
+        assert embedder.dimension == 1_024
         before = embedder.name
         remote.told["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "aaaaaaaaaaaa"}]}
         pulled_anew = OpenAIEmbedder(endpoint)
@@ -132,8 +127,9 @@ async def test_a_server_that_tells_nothing_is_measured_by_one_vector_and_keeps_o
     remote.will("/embeddings", _says({"data": [{"index": 0, "embedding": [3.0, 4.0]}]}))
     async with httpx2.AsyncClient() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "two"))
-        assert await embedder.measure() == 2
-        assert await embedder.measure() == 2
+        assert embedder.dimension == 0
+        await embedder.embed(["text"], kind="passage")
+        assert embedder.dimension == 2
     assert embedder.name == f"two:openai:{remote.url}"
     assert len(remote.asked) == 1
 
@@ -213,21 +209,6 @@ async def test_options_that_a_chat_cannot_tell_apart_are_refused(
     async with httpx2.AsyncClient() as http:
         with pytest.raises(ModelError, match=fault):
             await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose([Said("user", "?")], options)
-
-
-@pytest.mark.anyio
-async def test_after_a_plain_text_options_of_several_tokens_are_followed_to_their_end(remote: Remote) -> None:
-    follow = {"P": {"re": 0.5, "on": 0.3, "x": 0.2}, "Pre": {"fer": 0.9, "set": 0.1}, "Pon": {"d": 0.4, "y": 0.6}}
-
-    def answer(body: dict[str, object]) -> Response:
-        listed = {token: float(np.log(share)) for token, share in follow[str(body["prompt"])].items()}
-        return JSONResponse({"choices": [{"text": "?", "logprobs": {"top_logprobs": [listed]}}]})
-
-    remote.will("/completions", answer)
-    async with httpx2.AsyncClient() as http:
-        found = await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose("P", ["refer", "reset", "ony"])
-    assert np.allclose(found, np.array([0.45, 0.05, 0.18]) / 0.68)
-    assert len(remote.asked) == 3
 
 
 @pytest.mark.anyio

@@ -1,6 +1,5 @@
 """Path scores and choices of a real small model, equal to evaluating every path by itself."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,10 @@ from errors import ModelError
 from models.llama.model import LlamaEmbedder, LlamaGenerator
 from models.llama.token_tree import grow, parts
 from models.protocols import chooser, tree_scorer
-from tests.llama_reference import Said, plain_scores, smol_weights
+from pipeline.messages import Said
+from tests.support.llama_reference import plain_scores, smol_weights
+from tests.support.marks import needs_llama
 
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 PREFIX = "Once upon a time there was a little girl named Lily. She went to the"
 PATHS = [
     f" {place} {how}{end}"

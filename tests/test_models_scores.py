@@ -15,12 +15,10 @@ from starlette.responses import JSONResponse, Response
 from cache.stores import Stores, open_stores
 from models.fingerprint import WHOLE, fingerprint
 from models.llama.model import LlamaEmbedder, LlamaGenerator
-from models.remote.client import Endpoint
-from models.remote.openai import OpenAIEmbedder
-from models.remote.rerank import OpenAIReranker
-from pipeline.embedding import CachedEmbedder
-from pipeline.scoring import CachedReranker
-from tests.model_server import Remote, model_server
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIReranker
+from pipeline.cached_models import CachedEmbedder, CachedReranker
+from tests.support.model_server import Remote, model_server
 
 
 class FileReranker:
@@ -102,6 +100,7 @@ def test_a_large_file_written_anew_has_another_fingerprint_in_milliseconds(tmp_p
     assert fingerprint([path]) != before
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_gguf_file_swapped_under_a_running_model_never_reads_the_vectors_of_the_old_one(
     shared: Path, stores: Stores, tmp_path: Path

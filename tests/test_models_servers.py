@@ -15,12 +15,13 @@ import pytest
 from errors import ModelError
 from models.llama.model import LlamaReranker
 from models.onnx import OnnxEmbedder
-from models.remote.client import Endpoint
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
-from models.remote.rerank import OpenAIReranker
-from tests.llama_reference import write_reranker
-from tests.model_server import Said
-from tests.real_servers import package_file, serving
+from models.remote.endpoint import Endpoint
+from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from pipeline.messages import Said
+from tests.support.llama_reference import write_reranker
+from tests.support.real_servers import package_file, serving
+
+pytestmark = pytest.mark.slow
 
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -64,11 +65,7 @@ async def test_a_real_server_writes_json_that_is_valid_under_a_schema(chat: str)
 async def test_a_real_server_weighs_options(chat: str) -> None:
     async with httpx2.AsyncClient() as http:
         generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
-        after_text = await generator.choose("The capital of France is", [" Paris", " Tokyo", " Bucharest"])
         in_chat = await generator.choose([Said("user", "Is the sky blue? Answer Yes or No.")], ["Yes", "No"])
-    assert after_text.argmax() == 0
-    assert after_text.sum() == pytest.approx(1)
-    assert after_text[0] > 0.9
     assert in_chat.sum() == pytest.approx(1)
     assert in_chat.min() > 0.01
 
@@ -87,8 +84,8 @@ async def test_a_real_servers_vectors_are_those_of_the_embedded_model(vectors: s
     texts = [f"The ferry number {n} leaves the harbour at noon." for n in range(40)]
     async with httpx2.AsyncClient() as http:
         embedder = OpenAIEmbedder(Endpoint(http, vectors, "minilm"))
-        assert await embedder.measure() == 384
         found = await embedder.embed(texts, kind="passage")
+        assert embedder.dimension == 384
         long = await embedder.embed(["boats and harbours " * 600], kind="passage")
     own = await OnnxEmbedder().embed(texts, kind="passage")
     assert found.shape == (40, 384)

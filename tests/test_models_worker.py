@@ -5,7 +5,6 @@ import select
 import signal
 import sys
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
@@ -15,16 +14,16 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.instructions import instructions_for
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.llama.placement import Device, Weights, fallen_back, place
-from models.memory import MemoryBudget
 from models.schema import bounded
-from models.worker import Limits
-from tests.llama_reference import Said, smol_weights, write_reranker
+from models.text import instructions_for
+from models.worker import Limits, MemoryBudget
+from pipeline.messages import Said
 from tests.support import Clock
+from tests.support.llama_reference import smol_weights, write_reranker
+from tests.support.marks import needs_llama
 
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 GIGABYTE = 1_000_000_000
 LONG = [Said("user", "Write a long story about the sea.")]
 SHORT = [Said("user", "Once upon a time")]
@@ -182,7 +181,7 @@ async def test_the_least_recently_used_model_goes_when_memory_is_short(minilm: P
     assert one.pid is None
     for model in (one, two, three):
         await model.aclose()
-    assert budget.held == ()
+    assert budget.held == {}
 
 
 @needs_llama

@@ -45,6 +45,7 @@ async def works(client: Client, call: dict[str, Any]) -> bool:
     return not (await client.call_tool(call["tool"], arguments)).is_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tool", "arguments", "wanted"), CALLS)
 async def test_every_call_that_an_answer_names_works_as_it_is(
     connect: Connect, tool: str, arguments: dict[str, Any], wanted: list[str]

@@ -3,7 +3,10 @@
 import pytest
 
 from pipeline.text.language import guess_language
+from pipeline.text.lexicon import languages, whole_words, words
+from pipeline.text.sentences import split_sentences
 from pipeline.text.words import index_terms, is_cjk, raw_words
+from tests.support import ROOT
 
 
 def test_words_are_lowercased_stemmed_and_freed_of_stop_words() -> None:
@@ -88,3 +91,40 @@ def test_only_text_with_han_kana_or_hangul_counts_as_cjk() -> None:
 )
 def test_the_language_of_a_short_request_is_guessed_or_left_open(text: str, language: str) -> None:
     assert guess_language(text) == language
+
+
+@pytest.mark.parametrize("language", languages())
+def test_the_words_of_a_language_stand_in_known_sections_and_once_each(language: str) -> None:
+    path = ROOT / "pipeline" / "text" / "words" / f"{language}.txt"
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    sections = [line.strip("[]") for line in lines if line.startswith("[")]
+    assert len(sections) == len(set(sections))
+    for section in sections:
+        assert words(section, language), section
+        lowered = section not in ("starters", "names.roles")
+        assert not lowered or all(entry == entry.lower() for entry in words(section, language)), section
+
+
+def test_words_of_all_languages_are_those_of_each_and_an_unknown_language_has_none() -> None:
+    assert words("stop") >= words("stop", "de") | words("stop", "ja")
+    assert words("stop", "xx") == words("no such section") == frozenset()
+
+
+def test_whole_words_are_found_and_never_inside_others_unless_the_script_has_no_blanks() -> None:
+    pattern = whole_words({"up to date", "date", "今天", "오늘"})
+    assert pattern.findall("updated up  to date, date; 我今天去 오늘은") == ["up  to date", "date", "今天", "오늘"]
+    assert whole_words(()).search("anything") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Il sig. Rossi e la dott.ssa Bianchi partono alle nove.",
+        "Cfr. pag. 12 del manuale.",
+        "O barco do Sr. Silva parte na av. Central, aprox. às nove.",
+        "De heer en mevr. Jansen nemen bijv. Lijn 2 naar blz. 4.",
+        "Według dr. inż. Nowaka prom, tzn. Linia 2, odpływa z ul. Portowej.",
+    ],
+)
+def test_abbreviations_of_more_languages_end_no_sentence(text: str) -> None:
+    assert split_sentences(text) == [(0, len(text))]

@@ -11,15 +11,16 @@ import pytest
 
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
+from pipeline.messages import KEPT_SECONDS
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
-from pipeline.raptor.evidence import to_evidence
+from pipeline.raptor.evidence import fit_evidence, to_evidence, write_shown
+from pipeline.raptor.outline import outline
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import UNUSED_SECONDS, TreeOptions, find_tree, keep_tree
-from pipeline.raptor.write import write_shown
-from tests.raptor_pages import Author, chapters, page_of, prose
+from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
 from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
+from tests.support.raptor_pages import Author, chapters, page_of, prose
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:
@@ -48,6 +49,20 @@ async def test_a_handle_with_a_further_page_gives_a_tree_over_both(connect: Conn
 
 
 @pytest.mark.anyio
+async def test_the_papers_clustering_is_a_setting_of_the_server(connect: Connect, tmp_path: Path) -> None:
+    call = {"question": "herons of station 7", "sources": [a_file(tmp_path, "a.html", "Herons", lines=160)]}
+    trees = {}
+    for clustering in ("kmeans", "gmm"):
+        async with connect(folders=str(tmp_path), clustering=clustering) as client:
+            for mode in ("guided", "collapsed", "traversal"):
+                result = await client.call_tool("raptor_query", {**call, "mode": mode})
+                assert result.structured_content is not None, text_of(result)
+                assert "Herons of station 7 " in text_of(result)
+                trees[clustering] = result.structured_content["tree"]
+    assert trees["gmm"] != trees["kmeans"]
+
+
+@pytest.mark.anyio
 async def test_a_page_that_is_named_again_stands_once(connect: Connect, tmp_path: Path) -> None:
     name = a_file(tmp_path, "a.html", "Herons")
     async with connect(folders=str(tmp_path)) as client:
@@ -67,17 +82,17 @@ async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_pa
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
     found = await query_tree(tree, "What is this about?", options=QueryOptions(max_tokens=900), embedder=None)
-    shown = await write_shown(tree, found.passages, Writer(author), store=stores.trees, seconds=60)
+    shown = await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60)
     written = [passage for passage in shown if passage.written]
     assert written
     assert {passage.text for passage in written} == {"The ferry leaves the harbour of Pell at dawn."}
-    assert sum(passage.tokens for passage in shown) <= found.tokens
+    assert sum(passage.tokens for passage in shown) <= sum(passage.tokens for passage in found)
     asked = len(author.asked)
-    assert await write_shown(tree, found.passages, Writer(author), store=stores.trees, seconds=60) == shown
+    assert await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60) == shown
     assert len(author.asked) == asked
     evidence = to_evidence(tree, shown, {0: document})
     summary = next(one for one in evidence if one.is_summary)
-    assert len(summary.sources) == min(8, len(written[0].leaves))
+    assert len(summary.sources) == min(8, len(written[0].node.leaves))
     stores.close()
 
 
@@ -86,9 +101,9 @@ async def test_a_generator_that_is_gone_or_late_leaves_the_extracted_summaries(t
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
     tree = await build_tree([chapters(30)], embedder=None, options=TreeOptions(), store=None)
     found = await query_tree(tree, "What is this about?", options=QueryOptions(max_tokens=900), embedder=None)
-    gone = await write_shown(tree, found.passages, Writer(Author("")), store=stores.trees, seconds=60)
-    late = await write_shown(tree, found.passages, Writer(Author("Too late.")), store=stores.trees, seconds=0)
-    assert gone == late == found.passages
+    gone = await write_shown(tree, found, Writer(Author("")), store=stores.trees, seconds=60)
+    late = await write_shown(tree, found, Writer(Author("Too late.")), store=stores.trees, seconds=0)
+    assert gone == late == found
     stores.close()
 
 
@@ -99,9 +114,9 @@ async def test_a_tree_in_use_stays_and_one_that_nobody_asks_leaves(tmp_path: Pat
     tree = await build_tree([chapters(5)], embedder=None, options=TreeOptions(), store=None)
     keep_tree(stores.trees, tree)
     for _ in range(3):
-        clock.now += 0.7 * UNUSED_SECONDS
+        clock.now += 0.7 * KEPT_SECONDS
         assert find_tree(stores.trees, tree.id) is not None
-    clock.now += 1.1 * UNUSED_SECONDS
+    clock.now += 1.1 * KEPT_SECONDS
     assert find_tree(stores.trees, tree.id) is None
     stores.close()
 
@@ -123,22 +138,68 @@ async def test_the_drawing_shows_every_node_once_and_escapes_what_pages_say() ->
 
 @pytest.mark.anyio
 async def test_the_picture_has_a_box_for_every_node_that_leads_to_it() -> None:
-    documents = [chapters(12, "a"), chapters(6, "b")]
-    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(pooled=True), store=None)
-    svg = re.search(r"<svg.*?</svg>", draw(tree), flags=re.DOTALL)
-    assert svg is not None
-    boxes = re.findall(r'<a href="#n([0-9a-f]+)">.*?<rect x="([\d.]+)" y="(\d+)" width="([\d.]+)"', svg.group())
+    documents = [chapters(24, "a"), chapters(12, "b")]
+    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
+    html = draw(tree)
+    boxes = re.findall(r'<a href="#n([0-9a-f]+)" title="[^"]*" style="left:(.*?)%;width:(.*?)%;top:(.*?)em', html)
     assert sorted(name for name, *_ in boxes) == sorted(node.id for node in tree.nodes)
-    rows: dict[int, list[tuple[float, float]]] = {}
-    for _, x, y, width in boxes:
-        rows.setdefault(int(y), []).append((float(x), float(x) + float(width)))
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for _, left, width, top in boxes:
+        rows.setdefault(top, []).append((float(left), float(left) + float(width)))
     assert len(rows) == len(tree.layers)
     for row in rows.values():
         edges = sorted(row)
         assert all(one[1] <= other[0] + 0.02 for one, other in itertools.pairwise(edges)), "no box over another"
-        assert edges[-1][1] <= 1000
+        assert edges[-1][1] <= 100.01
     second = sum(len(node.children) for node in tree.nodes) - (len(tree.nodes) - len(tree.roots))
-    assert svg.group().count("<path") == second
+    assert html.count("<path") == second > 0
+
+
+@pytest.mark.anyio
+async def test_nodes_are_called_by_titles_and_headings_and_a_link_to_one_points_inside_it() -> None:
+    documents = [chapters(24, "alpha"), chapters(12, "beta")]
+    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
+    text = outline(tree, max_tokens=100_000)
+    assert text.splitlines()[1].startswith("- Alpha; Beta [")
+    assert "About the ferry" in text
+    html = draw(tree)
+    assert "<summary>Alpha; Beta " in html
+    # A browser opens the details around what a link points at, not one that is pointed at itself.
+    for node in tree.nodes:
+        if node.is_summary:
+            assert re.search(rf'<details[^>]*><summary>[^<]*<span[^>]*>[^<]*</span></summary><p id="n{node.id}">', html)
+
+
+@pytest.mark.anyio
+async def test_neighbouring_leaves_are_one_passage_with_one_link() -> None:
+    document = chapters(30)
+    tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
+    options = QueryOptions("flat", max_tokens=900)
+    found = await query_tree(tree, "record ferry harbour of Pell", options=options, embedder=None)
+    evidence = to_evidence(tree, found, {0: document})
+    assert len(evidence) < len(found)
+    assert len({one.citation for one in evidence}) == len(evidence)
+    assert sum(one.text.count("as record ferry") for one in evidence) == sum(
+        passage.text.count("as record ferry") for passage in found
+    )
+    assert not any(one.text.startswith(heading) for one in evidence for heading in one.heading_path)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("budget", [150, 300, 900])
+async def test_summaries_outlast_leaves_where_an_answer_about_the_whole_is_too_long(budget: int) -> None:
+    document = chapters(30)
+    tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
+    found = await query_tree(
+        tree, "What is this document about?", options=QueryOptions(max_tokens=budget), embedder=None
+    )
+    given = {"max_tokens": budget, "mark": "m", "links": True}
+    evidence, kept, shown = fit_evidence(tree, found, {0: document}, **given)  # type: ignore[arg-type]  # by name
+    assert shown.tokens <= budget
+    assert 0 < kept < len(found) or budget < 300
+    chosen = sum(passage.node.is_summary for passage in found)
+    summaries = sum(one.is_summary for one in evidence)
+    assert summaries == chosen or len(evidence) == summaries
 
 
 @pytest.mark.anyio
@@ -159,6 +220,7 @@ async def test_the_drawing_says_what_was_left_out_of_a_written_summary() -> None
     assert "It was bought" not in html
 
 
+@pytest.mark.slow
 def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
     target = tmp_path / "tree.html"
     command = [sys.executable, "-m", "server", "raptor", "tree", str(LIBRARY), "--html", str(target)]
@@ -173,6 +235,7 @@ def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
     assert "x.html" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clustering", ["gmm", "runs", "umap"])
 def test_the_command_clusters_as_it_is_told_or_names_the_extra_that_is_missing(clustering: str, tmp_path: Path) -> None:
     # Enough leaves for UMAP: a page of a few is laid out by components.

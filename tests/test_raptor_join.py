@@ -8,12 +8,7 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions
-from tests.raptor_pages import Author, Counting, assert_sound, chapters
-
-
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder()
+from tests.support.raptor_pages import Author, Counting, assert_sound, chapters, page_of, prose, quoted
 
 
 def summaries(tree: Tree) -> set[str]:
@@ -28,12 +23,12 @@ async def grown(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
-@pytest.mark.parametrize("pooled", [False, True])
-async def test_one_more_page_redoes_only_the_summaries_above_it(pooled: bool, embedder: OnnxEmbedder) -> None:
-    options = TreeOptions(pooled=pooled)
+async def test_one_more_page_redoes_only_the_summaries_above_it(embedder: OnnxEmbedder) -> None:
+    options = TreeOptions()
     author, counting = Author("The record speaks."), Counting(embedder)
-    documents = [*(chapters(12 + i, f"page{i}") for i in range(13)), chapters(1 if pooled else 20, "page13")]
+    documents = [*(chapters(12 + i, f"page{i}") for i in range(13)), chapters(20, "page13")]
     before = await grown(documents[:-1], counting, options, author)
     asked, embedded = len(author.asked), len(counting.texts)
     after = await grown(documents, counting, options, author, before)
@@ -43,27 +38,27 @@ async def test_one_more_page_redoes_only_the_summaries_above_it(pooled: bool, em
     assert len(author.asked) - asked == len(redone)
     own = sum(leaf.document == 13 for leaf in after.leaves)
     assert len(counting.texts) - embedded == own + len(redone)
-    if pooled:
-        # Each of the page's leaves changes a cluster or two, and these the few above them.
-        assert len(redone) <= 2 * own * (len(after.layers) - 1)
-        assert len(redone) <= 0.25 * len(summaries(after))
-    else:
-        own_summaries = summaries(await grown(documents[-1:], counting, options, author))
-        assert len(redone - own_summaries) <= 3
+    own_summaries = summaries(await grown(documents[-1:], counting, options, author))
+    assert len(redone - own_summaries) <= 3
     assert summaries(before) & summaries(after)
 
 
 @pytest.mark.anyio
-async def test_a_page_on_a_known_subject_joins_the_cluster_of_that_subject(embedder: OnnxEmbedder) -> None:
-    options = TreeOptions(pooled=True)
-    author = Author("The record speaks.")
-    documents = [chapters(30), chapters(3, "small")]
-    before = await grown(documents[:1], Counting(embedder), options, author)
-    after = await grown(documents, Counting(embedder), options, author, before)
-    fresh = {i for i, leaf in enumerate(after.leaves) if leaf.document == 1}
-    shared = [node for node in after.nodes if node.layer == 1 and fresh & set(node.children)]
-    assert any(set(node.children) - fresh for node in shared)
-    assert len(after.roots) == 1
+async def test_a_page_that_grew_keeps_the_clusters_of_what_stood_and_quotes_it_where_it_stands_now(
+    embedder: OnnxEmbedder,
+) -> None:
+    options, author = TreeOptions(), Author("")
+    weeks = [
+        f"<h2>Week {n}</h2>" + prose([f"In week {n} the ferry ran {i} times to the island of Pell." for i in range(9)])
+        for n in range(30)
+    ]
+    before = await grown([page_of("".join(weeks))], Counting(embedder), options, author)
+    news = "<h2>News</h2>" + prose([f"Line {i} of the news speaks of the new pier at Orvik." for i in range(9)])
+    document = page_of(news + "".join(weeks))
+    after = await grown([document], Counting(embedder), options, author, before)
+    assert_sound(after, [document])
+    assert len(summaries(before) - summaries(after)) <= 0.4 * len(summaries(before))
+    assert all(quoted(after, [document], node) == node.text for node in after.nodes if node.is_summary)
 
 
 @pytest.mark.anyio
@@ -87,7 +82,9 @@ async def test_a_page_that_left_takes_its_nodes_with_it(embedder: OnnxEmbedder) 
     after = await grown(documents[1:], counting, options, author, before)
     assert_sound(after, documents[1:])
     assert len(author.asked) - asked <= 3
-    assert {leaf.url for leaf in after.leaves} == {document.page.final_url for document in documents[1:]}
+    assert {after.sources[leaf.document].url for leaf in after.leaves} == {
+        document.page.final_url for document in documents[1:]
+    }
 
 
 @pytest.mark.anyio
@@ -96,10 +93,9 @@ async def test_extracted_summaries_that_were_taken_over_quote_the_right_sentence
     before = await build_tree(documents[1:], embedder=embedder, options=TreeOptions(), store=None)
     after = await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None, grown_from=before)
     for node in after.nodes:
-        said = [documents[after.leaves[quote.leaf].document].text[quote.start : quote.end] for quote in node.quotes]
-        assert not node.is_summary or " ".join(" ".join(text.split()) for text in said) == node.text
+        assert not node.is_summary or quoted(after, documents, node) == node.text
     answer = await query_tree(after, "record bird 7", options=QueryOptions(max_tokens=300), embedder=embedder)
-    assert any("bird 7" in passage.text for passage in answer.passages)
+    assert any("bird 7" in passage.text for passage in answer)
 
 
 @pytest.mark.anyio

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.raptor.summarise import Candidate, Writer, borne_out, extract_summary, write_summary
+from pipeline.raptor.summarise import Candidate, Writer, extract_summary, supported_part, write_summary
 from pipeline.raptor.tree import Quote
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
-from tests.raptor_pages import Author
+from tests.support.raptor_pages import Author
 
 
 def candidates(*leaves: str) -> tuple[list[Candidate], np.ndarray[tuple[int], np.dtype[np.float64]]]:
@@ -19,7 +19,7 @@ def candidates(*leaves: str) -> tuple[list[Candidate], np.ndarray[tuple[int], np
     for leaf, text in enumerate(leaves):
         for n, sentence in enumerate(text.split("|")):
             terms = tuple(vocabulary.setdefault(term, len(vocabulary)) for term in index_terms(sentence))
-            found.append(Candidate(Quote(leaf, n * 10, n * 10 + 5), sentence.strip(), terms, 0.5, opens=n == 0))
+            found.append(Candidate(Quote(leaf, n), sentence.strip(), terms, 0.5))
     return found, np.ones(max(1, len(vocabulary)))
 
 
@@ -85,36 +85,38 @@ def test_written_sentences_with_new_numbers_or_names_are_dropped() -> None:
         "The bridge at Orvik was opened in 1932. Its builder was called Johan Berg. It is 300 metres long. "
         "Marta Lind opened it."
     )
-    found = borne_out(written, context, max_tokens=100)
+    found = supported_part(written, context, max_tokens=100)
     assert found.text == "The bridge at Orvik was opened in 1932. Marta Lind opened it."
-    assert found.unborne == ("Johan", "Berg", "300")
+    assert found.unsupported == ("Johan", "Berg", "300")
 
 
 def test_written_summaries_are_bounded() -> None:
     context = "the river rises in spring and falls in autumn"
     written = "The river rises in spring. " * 50
-    assert 0 < count_tokens(borne_out(written, context, max_tokens=30).text) <= 30
+    assert 0 < count_tokens(supported_part(written, context, max_tokens=30).text) <= 30
 
 
 def test_a_number_counts_whole_and_thousands_may_be_marked_otherwise() -> None:
     context = "In 1932 some 12,500 tons of stone were moved over the river."
-    found = borne_out("They moved 12500 tons of stone in 1932. They moved 32 tons of stone.", context, max_tokens=99)
+    found = supported_part(
+        "They moved 12500 tons of stone in 1932. They moved 32 tons of stone.", context, max_tokens=99
+    )
     assert found.text == "They moved 12500 tons of stone in 1932."
-    assert found.unborne == ("32",)
+    assert found.unsupported == ("32",)
 
 
 def test_a_name_that_opens_a_sentence_is_checked_and_a_common_opening_is_not() -> None:
     context = "The bridge over the river was opened by the mayor after long repairs."
     written = "Napoleon opened the bridge over the river. However, the mayor opened the bridge after repairs."
-    found = borne_out(written, context, max_tokens=99)
+    found = supported_part(written, context, max_tokens=99)
     assert found.text == "However, the mayor opened the bridge after repairs."
-    assert found.unborne == ("Napoleon",)
+    assert found.unsupported == ("Napoleon",)
 
 
 def test_a_sentence_about_the_passage_itself_says_nothing_and_is_dropped() -> None:
     context = "The river rises in spring, and the ferry then waits at the upper landing."
     written = "The passage is a summary of the previous passage. The ferry waits while the river rises. The ferry waits"
-    found = borne_out(written, context, max_tokens=99)
+    found = supported_part(written, context, max_tokens=99)
     assert found.text == "The ferry waits while the river rises."
 
 

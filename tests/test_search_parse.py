@@ -1,4 +1,4 @@
-"""PARSER by rules: queries, freshness, names, need, standalone form."""
+"""PARSER by rules: queries, freshness, names."""
 
 from datetime import date
 
@@ -10,8 +10,8 @@ from pipeline.search.parse import MAX_QUERIES, parse_request
 TODAY = date(2026, 11, 21)
 
 
-def parse(question: str, context: str = "") -> ParsedRequest:
-    return parse_request(question, today=TODAY, context=context)
+def parse(question: str) -> ParsedRequest:
+    return parse_request(question, today=TODAY)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,9 @@ def test_the_raw_request_is_always_the_first_query(question: str) -> None:
         ("What did the council decide on 2023-03-14, according to recent reports?", "any"),
         ("What unit measures electric current?", "any"),
         ("how does direct current work", "any"),
+        ("Qu’est-il arrivé aujourd’hui à Brest ?", "day"),
+        ("what is the weather like this week", "week"),
+        ("Quels sont les élus récents ?", "month"),
     ],
 )
 def test_time_becomes_a_filter_both_ways(question: str, freshness: Freshness) -> None:
@@ -100,7 +103,7 @@ def test_a_request_with_two_questions_is_also_asked_in_parts() -> None:
 
 def test_a_part_without_a_name_gets_the_one_before_it() -> None:
     queries = [query.text for query in parse("How deep is Lake Orvane and when did it last freeze?").queries]
-    assert "when did Lake Orvane last freeze?" in queries
+    assert "when did it last freeze? (Lake Orvane)" in queries
 
 
 def test_a_list_of_questions_is_bounded() -> None:
@@ -123,92 +126,12 @@ def test_a_long_request_gets_a_short_query_besides() -> None:
     assert any(query.text.startswith("What does a season ticket") and len(query.text) < 300 for query in queries)
 
 
-@pytest.mark.parametrize(
-    ("question", "context", "standalone"),
-    [
-        ("How much does it cost?", "We talked about the Raspberry Pi 5.", "How much does Raspberry Pi 5 cost?"),
-        ("What about its battery?", "Tell me of the Pixel 10 Pro.", "What about Pixel 10 Pro's battery?"),
-        ("Where are they sold?", "I like the Pixel 10 Pro.", "Where are they sold (Pixel 10 Pro)?"),
-        ("Where was she born?", "Marie Curie won twice.", "Where was Marie Curie born?"),
-        ("Wie hoch ist er?", "Es geht um den Burj Khalifa.", "Wie hoch ist er (Burj Khalifa)?"),
-        ("它有多高？", "我们在谈 Burj Khalifa。", "它有多高 (Burj Khalifa)?"),
-        ("What about 2023?", "What was the revenue of Nvidia in 2022?", "What about 2023 (Nvidia)?"),
-        ("How deep is Lake Orvane?", "We talked about Python.", "How deep is Lake Orvane?"),
-        ("What time is it?", "We talked about Python.", "What time is it?"),
-        ("Is there life after death?", "We talked about Python.", "Is there life after death?"),
-        ("How much does it cost?", "", "How much does it cost?"),
-        ("How much does it cost?", "so we talked for a while", "How much does it cost?"),
-    ],
-)
-def test_a_pronoun_is_resolved_by_the_last_name_of_the_context(question: str, context: str, standalone: str) -> None:
-    assert parse(question, context).standalone == standalone
-
-
-def test_a_resolved_request_is_searched_as_well() -> None:
-    queries = [query.text for query in parse("How much does it cost?", "We talked about the Raspberry Pi 5.").queries]
-    assert queries == ["How much does it cost?", "How much does Raspberry Pi 5 cost?"]
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        "17 * 23",
-        "What's 15% of 80?",
-        "wie viel ist 3,5 + 4",
-        "```python\nprint(1/0)\n```\nwhy does this fail",
-        "def f(x):\n    return x + 1\n\nadd a docstring",
-        "Write a Python function that merges two sorted lists.",
-        "Rewrite this more politely: send me the file now.",
-        "Translate the following into German:\nThe boat leaves at nine.",
-        "把下面的句子翻译成英文：湖水很深。",
-        "Write a short poem about the sea.",
-        "Schreibe ein Gedicht über den See.",
-        "Pretend you are a pirate captain and greet your crew.",
-        "What if the Aztecs had repelled the Spanish?",
-        "Solve for x in the equation 3x + 10 = 5(x - 2).",
-        "Mara has 12 apples. She eats 3 and buys twice as many as are left. How many apples does she have?",
-        "Shorten your previous answer.",
-    ],
-)
-def test_requests_that_carry_all_they_need_ask_for_no_search(request_: str) -> None:
-    parsed = parse(request_)
-    assert not parsed.need_search
-    assert parsed.reason.endswith(".")
-    assert parsed.queries[0].text == request_
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        "How many grand slams does Rafael Nadal have?",
-        "How many days are left until the 2022 FIFA World Cup begins?",
-        "What is the current exchange rate of the Norwegian krone?",
-        "What expression identifies problems solvable on a Turing machine?",
-        "Which city has the most bridges, and how many are there?",
-        "Was kostet eine Saisonkarte im Strandbad Nebelau?",
-        "フェリーの料金はいくらですか",
-        "When was the poem Jabberwocky written?",
-        "Who wrote the letter to the Corinthians?",
-        "Is there a function in numpy that merges sorted arrays?",
-    ],
-)
-def test_requests_about_the_world_ask_for_a_search(request_: str) -> None:
-    assert parse(request_).need_search
-
-
 def test_an_empty_request_is_taken_without_failing() -> None:
-    parsed = parse("")
-    assert not parsed.need_search
-    assert [query.text for query in parsed.queries] == [""]
+    assert [query.text for query in parse("").queries] == [""]
 
 
 def test_hostile_requests_end_in_time() -> None:
     for piece in ("){ \n", "; \n\n", "a, and who ", '"', "1+", "A of ", "(" * 50, "word: ", "'x ", "　", "ー・"):
         assert parse(piece * 4_000).queries
     numbered = " ".join(f'"name {i}" and Name{i} of' for i in range(20_000))
-    assert parse(numbered, context=numbered).queries
-
-
-def test_only_the_last_part_of_a_long_context_is_looked_at() -> None:
-    context = "Nvidia first. " + "nothing more was said. " * 500 + "Then the Pixel 10 Pro came up."
-    assert parse("How much does it cost?", context).standalone == "How much does Pixel 10 Pro cost?"
+    assert parse(numbered).queries

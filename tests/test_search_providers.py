@@ -20,7 +20,7 @@ from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.chain import Chain
 from pipeline.search.providers.exchange import retry_after
 from pipeline.search.providers.metasearch import Metasearch
-from pipeline.search.providers.wikipedia import Wikipedia
+from pipeline.search.providers.services import Wikipedia
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, text_of
 

@@ -18,8 +18,10 @@ import pytest
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.providers.searxng import Searxng
-from tests.real_servers import searxng
 from tests.support import ROOT, Connect, text_of
+from tests.support.real_servers import searxng
+
+pytestmark = pytest.mark.slow
 
 PAGE = "<title>Orvane Light</title><h1>Orvane Light</h1><p>The light on Orvane Head was first lit on 4 May 1871.</p>"
 QUESTION = "When was the light on Orvane Head first lit?"

@@ -1,4 +1,4 @@
-"""SearXNG on loopback: a server that answers byte for byte as a real instance was recorded to (notes/zeroindex §1)."""
+"""SearXNG on loopback: a server that answers byte for byte as a real instance was recorded to."""
 
 import json
 import socket
@@ -304,3 +304,14 @@ def test_an_instance_that_is_away_is_unreachable_and_named() -> None:
 
 def test_an_address_that_is_none_is_a_bad_response() -> None:
     assert ask("not an address").status == "bad_response"
+
+
+def test_a_login_in_the_address_is_sent_and_never_told(instance: Instance) -> None:
+    instance.answer(b"", status=502)
+    place = instance.address.removeprefix("http://")
+    outcome = ask(f"http://winnow:s3cret@{place}")
+    assert (outcome.status, len(instance.asked)) == ("bad_response", 1)
+    instance.hold = Event()
+    late = ask(f"http://winnow:s3cret@{place}", seconds=0.1)
+    assert place in late.reason
+    assert "s3cret" not in late.reason + outcome.reason

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from models.onnx import OnnxEmbedder
 from models.protocols import Ability, Message, Prompt
-from pipeline.segment.density import Density, Reading, densities
+from pipeline.segment.density import Reading, densities
 from pipeline.segment.enrich import ITERATIONS, enrich
 
 pytestmark = pytest.mark.anyio
@@ -18,11 +18,6 @@ CHUNKS = (
     ("The council took place at the Hotel Metropole.", "It was paid for by Ernest Solvay."),
     ("A river needs water to run.", "Rain brings water to the river."),
 )
-
-
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder()
 
 
 class Writer:
@@ -50,60 +45,60 @@ class Writer:
 
 async def test_a_chunk_of_names_is_denser_than_idle_talk(embedder: OnnxEmbedder) -> None:
     found = await densities(CHUNKS, Reading(embedder), language="en")
-    assert found[1].value > found[0].value
-    assert found[0].level == "low"
-    assert "Marie Curie" in found[1].entities
-    for one in found:
-        assert one.rating is None
-        assert all(0 <= value <= 1 for value in (one.effectiveness, one.variety, one.cohesion, one.relation))
+    assert found[1] > found[0] == found.min()
+    assert len(await densities((), Reading(embedder), language="en")) == 0
 
 
-async def test_a_generator_rates_and_lists_entities_that_must_stand_in_the_text(embedder: OnnxEmbedder) -> None:
-    model = Writer('{"entities": ["Ernest Solvay", "Niels Bohr"]}')
-    found = await densities(CHUNKS, Reading(embedder, model, "model"), language="en")
-    assert {one.rating for one in found} == {0.8}
-    assert found[2].entities == ("Ernest Solvay",)
+async def test_a_rating_counts_and_entities_that_a_generator_lists_must_stand_in_the_text(
+    embedder: OnnxEmbedder,
+) -> None:
+    plain = await densities(CHUNKS, Reading(embedder), language="en")
+    rated = await densities(CHUNKS, Reading(embedder, Writer("")), language="en")
+    assert (rated != plain).all()
+    found = {}
+    for names in ('["Niels Bohr"]', "[]", '["Ernest Solvay", "Niels Bohr"]'):
+        listing = Reading(embedder, Writer(f'{{"entities": {names}}}'), "model")
+        found[names] = await densities(CHUNKS, listing, language="en")
+    assert (found['["Niels Bohr"]'] == found["[]"]).all()
+    assert (found['["Ernest Solvay", "Niels Bohr"]'] > found["[]"]).tolist() == [False, False, True, False]
 
 
-def level(name: str) -> Density:
-    return Density(1, 1, 1, 1, None, 1, 20, (), name)  # type: ignore[arg-type]  # one of the levels
+CHATTER = "The lighthouse of Quoxholm was, as everybody there knows, built in the year 1868, or so it is told."
+AROUND = [("Rain fell.",), ("The wind blew.",), ("Fog came.",)]
 
 
 async def test_a_condensed_form_stands_beside_the_text(embedder: OnnxEmbedder) -> None:
-    chunk = ("The lighthouse of Quoxholm was, as everybody there knows, built in the year 1868, or so it is told.",)
     short = "The lighthouse of Quoxholm was built in 1868."
-    (one,) = await enrich([chunk], [level("low")], Writer(short), Reading(embedder), language="en")
-    assert one.way == "condensed"
-    assert one.written == short
-    assert one.text == chunk[0]
+    levels = np.array([0.1, 0.5, 0.5, 0.5])
+    found = await enrich([(CHATTER,), *AROUND], levels, Writer(short), Reading(embedder), language="en")
+    assert found[0] == (short, "condensed")
+    assert found[1:] == [("", "kept")] * 3
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    "answer",
     [
-        ("The lighthouse of Quoxholm was built in 1968.", "invents the figure 1968"),
-        ("The lighthouse was built in 1868.", "names"),
-        ("The lighthouse of Quoxholm is old.", "loses the figure 1868"),
-        ("", "nothing was written"),
+        "The lighthouse of Quoxholm was built in 1968.",
+        "The lighthouse was built in 1868.",
+        "The lighthouse of Quoxholm is old.",
+        "The lighthouse of Quoxholm was built by Ida Finch in 1868.",
+        f"{CHATTER} And it still stands there, as it always did.",
+        "",
     ],
 )
-async def test_a_form_that_loses_or_invents_is_thrown_away(answer: str, why: str, embedder: OnnxEmbedder) -> None:
-    chunk = ("The lighthouse of Quoxholm was, as everybody there knows, built in the year 1868, or so it is told.",)
-    (one,) = await enrich([chunk], [level("low")], Writer(answer), Reading(embedder), language="en")
-    assert one.way == "kept"
-    assert one.written == one.text
-    assert why in one.refused
+async def test_a_form_that_loses_or_invents_is_thrown_away(answer: str, embedder: OnnxEmbedder) -> None:
+    levels = np.array([0.1, 0.5, 0.5, 0.5])
+    found = await enrich([(CHATTER,), *AROUND], levels, Writer(answer), Reading(embedder), language="en")
+    assert found[0] == ("", "refused")
 
 
 async def test_supplementing_takes_from_elsewhere_and_ends(embedder: OnnxEmbedder) -> None:
     chunks = [("Curie met him there in 1911.",), ("Rain fell.",)] + [
         (f"Paul Langevin, number {n}, was at the Solvay council.",) for n in range(40)
     ]
-    levels = [level("high"), *(level("middle") for _ in chunks[1:])]
+    levels = np.array([0.9, *(0.5 for _ in chunks[1:])])
     model = Writer("Curie met Paul Langevin there in 1911.")
     found = await enrich(chunks, levels, model, Reading(embedder), language="en")
-    assert found[0].way == "supplemented"
-    assert "Paul Langevin" in found[0].written
-    assert found[0].iterations == 1
-    assert model.asked <= ITERATIONS
-    assert all(one.way == "kept" for one in found[1:])
+    assert found[0] == ("Curie met Paul Langevin there in 1911.", "supplemented")
+    assert 2 <= model.asked <= ITERATIONS
+    assert all(form.way == "kept" for form in found[1:])

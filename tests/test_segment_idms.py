@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,25 +16,16 @@ from pipeline.documents import Page
 from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.tree import TreeOptions
-from pipeline.segment.density import Reading
-from pipeline.segment.idms import Enricher, Idms, IdmsOptions
+from pipeline.segment.idms import Idms, IdmsOptions
 from pipeline.text.tokens import count_tokens
 from server.settings import read_settings
-from tests.model_server import Remote, model_server
 from tests.support import LIBRARY, Connect, text_of
-from tests.test_segment_remote import listed
+from tests.support.model_server import Remote, listed
 
 pytestmark = pytest.mark.anyio
 REPORT = str(LIBRARY / "orvane-flood-report.html")
 FILLER = "as everybody who lives there will gladly tell you, "
 SUBJECTS = ("harbour", "mill", "chapel", "bakery", "school", "bridge")
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
 
 
 def village(folder: Path) -> str:
@@ -70,6 +61,7 @@ def write(body: dict[str, object]) -> Response:
     return JSONResponse({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["partition", "deviation", "running", "valleys", "fixed"])
 async def test_each_rule_cuts_a_document_into_leaves_that_hold_all_of_it(connect: Connect, rule: str) -> None:
     call = {"question": "What was the highest level?", "sources": [REPORT], "chunking": "idms", "mode": "flat"}
@@ -187,12 +179,10 @@ async def test_the_index_reads_the_written_form_and_the_leaf_stays_as_it_stands(
     html = Path(village(tmp_path)).read_text(encoding="utf-8")
     document = read_document(Page("village", "village", "Village", html, "text/html", language="en"))
     embedder, options = OnnxEmbedder(), TreeOptions(chunking="idms")
-    enricher = Enricher(Praiser(), Reading(embedder))
-    formed = await build_tree(
-        [document], embedder=embedder, options=options, store=None, idms=Idms(IdmsOptions(), enricher=enricher)
-    )
+    idms = Idms(IdmsOptions(density=True), generator=Praiser(), embedder=embedder, form_seconds=30)
+    formed = await build_tree([document], embedder=embedder, options=options, store=None, idms=idms)
     plain = await build_tree([document], embedder=embedder, options=options, store=None)
-    assert enricher.ways["condensed"] > 0
+    assert idms.ways["condensed"] > 0
     assert [leaf.text for leaf in formed.leaves] == [leaf.text for leaf in plain.leaves]
     assert "splendid" not in formed.leaves[0].text
     assert plain.lexical.scores("splendid").max() == 0

@@ -1,8 +1,7 @@
 """Margins by a generator: a kept prefix, the lean taken off, every rule usable, embeddings where it fails."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +11,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cache.store import Store
-from errors import ModelError
+from errors import ContextExceeded, ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt
 from pipeline.documents import Sentence
-from pipeline.segment.judge import OPTIONS, Judge, judge_of, split_prompt
-from pipeline.segment.margins import Rule, partition_margins
-from pipeline.segment.partition import SegmentOptions, segment_by
+from pipeline.segment.idms import Idms, IdmsOptions
+from pipeline.segment.judge import ORDERS, Judge, judge_of, split_prompt
+from pipeline.segment.partition import Rule, cut_by_margins
 from tests.support import LIBRARY, Connect, text_of
+from tests.support.doubles import Dead
+from tests.support.marks import needs_llama
 
 pytestmark = pytest.mark.anyio
-needs_llama = pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
 TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
 TEXTS += [f"Our tax form {verb} the office." for verb in ("reaches", "leaves", "bores")]
 
@@ -63,19 +63,16 @@ class Reader:
 
 
 async def test_the_lean_to_the_first_option_is_measured_and_taken_off() -> None:
-    judged = await Judge(Reader(), store=None, seconds=30).margins(TEXTS)
-    assert judged.lean == pytest.approx(0.3)
-    assert judged.margins == pytest.approx([0.4, 0.4, -0.4, 0.4, 0.4])
+    margins = await Judge(Reader(), store=None, seconds=30).margins(TEXTS)
+    assert margins == pytest.approx([0.4, 0.4, -0.4, 0.4, 0.4])
 
 
 @pytest.mark.parametrize("rule", ["partition", "valleys", "deviation", "running", "fixed"])
 async def test_every_rule_finds_the_one_boundary_that_the_model_sees(rule: Rule) -> None:
-    options = SegmentOptions(minimum=0, maximum=500, rule=rule, threshold=0.0)
-    found = await segment_by(
-        sentences(TEXTS), judge=Judge(Reader(), store=None, seconds=30), embedder=None, options=options
-    )
-    assert found.made_by == "reader"
-    starts = {start for start, _ in found.ranges}
+    idms = Idms(IdmsOptions(rule), generator=Reader(), boundary_seconds=30)
+    found = await idms.ranges(sentences(TEXTS), embedder=None, minimum=0, maximum=500)
+    assert idms.notes == ["Boundaries by reader."]
+    starts = {start for start, _ in found}
     # The paper's running mean also cuts behind every margin that is no better than those before.
     assert starts == {0, 3} or (rule == "running" and 3 in starts)
 
@@ -98,7 +95,7 @@ async def test_gaps_are_asked_about_many_at_once() -> None:
     judged = await Judge(reader, store=None, seconds=30).margins(TEXTS * 40)
     assert reader.paths == 2 * (len(TEXTS) * 40 - 1 + 8)
     assert len(reader.prefixes) < reader.paths / 8
-    assert np.abs(judged.margins).max() == pytest.approx(0.4)
+    assert np.abs(judged).max() == pytest.approx(0.4)
 
 
 class Short(Reader):
@@ -107,14 +104,14 @@ class Short(Reader):
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
         """Refuse what is over 600 characters."""
         if len(prefix) + max(map(len, paths)) > 600:
-            raise ModelError("That is too long.", hint="Its context is 100 tokens: shorten the input.")
+            raise ContextExceeded("That is too long.", hint="Shorten it.")
         return await super().score_tree(prefix, paths, among_siblings=among_siblings)
 
 
 async def test_a_model_that_holds_less_than_it_says_is_asked_about_less_at_once() -> None:
     short = await Judge(Short(), store=None, seconds=30).margins(TEXTS * 9)
     whole = await Judge(Reader(), store=None, seconds=30).margins(TEXTS * 9)
-    assert np.allclose(short.margins, whole.margins)
+    assert np.allclose(short, whole)
     with pytest.raises(ModelError, match="too long"):
         await Judge(Short(), store=None, seconds=30).margins(["a" * 390, "b" * 390])
 
@@ -128,8 +125,7 @@ async def test_margins_are_kept_so_that_a_document_is_judged_once(tmp_path: Path
     again = await judge.margins(TEXTS)
     store.close()
     assert len(reader.prefixes) == asked
-    assert np.array_equal(first.margins, again.margins)
-    assert again.evaluated_tokens == 0
+    assert np.array_equal(first, again)
 
 
 class Stopping(Reader):
@@ -152,24 +148,18 @@ async def test_what_was_judged_before_a_failure_is_not_asked_again(tmp_path: Pat
     alone = await Judge(whole, store=None, seconds=30).margins(TEXTS * 9)
     store.close()
     assert len(stopping.prefixes) == len(whole.prefixes) + 1
-    assert np.array_equal(judged.margins, alone.margins)
+    assert np.array_equal(judged, alone)
 
 
-class Broken(Reader):
+class Broken(Dead, Reader):
     """A model that died."""
-
-    async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
-        """Fail."""
-        raise ModelError("It died of signal 9.", hint="Try again.")
 
 
 async def test_a_model_that_fails_leaves_it_to_the_rest_and_the_reason_is_kept() -> None:
-    found = await segment_by(
-        sentences(TEXTS), judge=Judge(Broken(), store=None, seconds=9), embedder=None, options=SegmentOptions(0, 500)
-    )
-    assert found.made_by == "words"
-    assert "signal 9" in found.fallback
-    assert found.ranges[-1][1] == len(TEXTS)
+    idms = Idms(generator=Broken(), boundary_seconds=9)
+    found = await idms.ranges(sentences(TEXTS), embedder=None, minimum=0, maximum=500)
+    assert "Boundaries by embeddings" in idms.notes[0] and "signal 9" in idms.notes[0]
+    assert found[-1][1] == len(TEXTS)
 
 
 def test_without_a_generator_there_is_no_judge() -> None:
@@ -181,7 +171,7 @@ def test_without_a_generator_there_is_no_judge() -> None:
 def test_no_other_partition_within_the_bounds_lies_lower(levels: list[int], minimum: int, maximum: int) -> None:
     margins = np.array(levels, dtype=np.float64)
     n = len(margins) + 1
-    found = partition_margins(margins, [10] * n, minimum=minimum, maximum=maximum)
+    found = cut_by_margins(margins, [10] * n, rule="partition", minimum=minimum, maximum=maximum)
     floor = margins.mean() - margins.std()
 
     def worth(cuts: tuple[int, ...]) -> float:
@@ -200,8 +190,8 @@ def test_no_other_partition_within_the_bounds_lies_lower(levels: list[int], mini
         assert worth(chosen) == pytest.approx(max(allowed), abs=1e-9)
 
 
-def naive(model: object, weights: Path, texts: Sequence[str]) -> tuple[NDArray[np.float64], int]:
-    """Margins with "Yes" first, each from whole prompts of its own, and the tokens that this evaluates."""
+def naive(weights: Path, texts: Sequence[str]) -> tuple[NDArray[np.float64], int]:
+    """Margins in both orders [2, n - 1], each from whole prompts of its own, and the tokens that this evaluates."""
     import llama_cpp  # noqa: PLC0415  only with the extra llama, which the caller has checked
 
     plain = llama_cpp.Llama(
@@ -209,10 +199,10 @@ def naive(model: object, weights: Path, texts: Sequence[str]) -> tuple[NDArray[n
     )
     line = plain.tokenize(b"\n", add_bos=False)
     margins, evaluated = [], 0
-    for gap in range(len(texts) - 1):
-        prefix, question = split_prompt("\n".join(texts[: gap + 1]), texts[gap + 1], OPTIONS)
+    for order, gap in product(ORDERS, range(len(texts) - 1)):
+        prefix, question = split_prompt("\n".join(texts[: gap + 1]), texts[gap + 1], order)
         before = plain.tokenize(prefix.encode(), add_bos=True, special=False)
-        paths = [plain.tokenize(f"\n{question} {option}".encode(), add_bos=False)[len(line) :] for option in OPTIONS]
+        paths = [plain.tokenize(f"\n{question} {option}".encode(), add_bos=False)[len(line) :] for option in ORDERS[0]]
         fork = next(place for place, pair in enumerate(zip(*paths, strict=False)) if pair[0] != pair[1])
         logs = []
         for path in paths:
@@ -222,7 +212,7 @@ def naive(model: object, weights: Path, texts: Sequence[str]) -> tuple[NDArray[n
             logs.append(float(plain.scores[len(before) - 1 + fork][path[fork]]))
         margins.append(np.tanh((logs[0] - logs[1]) / 2))
     plain.close()
-    return np.array(margins), evaluated
+    return np.array(margins).reshape(2, -1), evaluated
 
 
 @needs_llama
@@ -232,11 +222,13 @@ async def test_real_weights_give_the_margins_of_whole_prompts_with_fewer_tokens(
     texts = ["The cat sat.", "It was red.", "Tom ran.", "The sun set."]
     judge = judge_of(stories, store=None, seconds=60)
     assert judge is not None
+    before = (await stories.counters())["tokens"]
     judged = await judge.margins(texts)
-    plain, evaluated = naive(stories, shared / "models" / "stories260K" / "stories260K-f32.gguf", texts)
-    assert np.abs(judged.margins + judged.lean - plain).max() < 1e-3
-    # Three gaps in both orders here: twice as many questions as the naive way has.
-    assert judged.evaluated_tokens < evaluated
+    spent = int(str((await stories.counters())["tokens"])) - int(str(before))
+    (yes_first, no_first), evaluated = naive(shared / "models" / "stories260K" / "stories260K-f32.gguf", texts)
+    lean = np.mean(yes_first - no_first) / 2
+    assert np.abs(judged - (yes_first - lean)).max() < 1e-3
+    assert spent < evaluated / 2
 
 
 @needs_llama

@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from errors import UsageError
 from models.onnx import OnnxEmbedder
 from pipeline.documents import Sentence
-from pipeline.segment.margins import Rule, boundaries, cut_by_margins, valley_depths
-from pipeline.segment.partition import PRICE, SegmentOptions, partition, segment
+from pipeline.segment.partition import PRICE, Ranges, Rule, cut_by_margins, partition, segment
 
 TOPICS = (
     (
@@ -36,17 +34,11 @@ TOPICS = (
 )
 
 
-@pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder()
-
-
 def sentences(texts: list[str]) -> list[Sentence]:
     return [Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(texts)]
 
 
-def assert_covers(ranges: object, n: int) -> None:
-    found = list(ranges)  # type: ignore[call-overload]  # any sequence of pairs
+def assert_covers(found: Ranges, n: int) -> None:
     assert [i for start, end in found for i in range(start, end)] == list(range(n))
     assert all(start < end for start, end in found)
 
@@ -54,8 +46,8 @@ def assert_covers(ranges: object, n: int) -> None:
 @pytest.mark.anyio
 async def test_boundaries_fall_where_the_topic_changes(embedder: OnnxEmbedder) -> None:
     texts = [text for topic in TOPICS for text in topic]
-    found = await segment(sentences(texts), embedder=embedder, options=SegmentOptions(minimum=0, maximum=500))
-    assert found == ((0, 4), (4, 8), (8, 12))
+    found = await segment(sentences(texts), embedder=embedder, minimum=0, maximum=500)
+    assert found == [(0, 4), (4, 8), (8, 12)]
 
 
 @pytest.mark.anyio
@@ -63,7 +55,7 @@ async def test_boundaries_fall_where_the_topic_changes(embedder: OnnxEmbedder) -
 @pytest.mark.parametrize("n", [0, 1, 2, 12])
 async def test_every_rule_covers_all_sentences(rule: Rule, n: int, embedder: OnnxEmbedder) -> None:
     texts = [text for topic in TOPICS for text in topic][:n]
-    found = await segment(sentences(texts), embedder=embedder, options=SegmentOptions(rule=rule))
+    found = await segment(sentences(texts), embedder=embedder, rule=rule, minimum=50, maximum=200)
     assert_covers(found, n)
 
 
@@ -71,14 +63,14 @@ async def test_every_rule_covers_all_sentences(rule: Rule, n: int, embedder: Onn
 async def test_without_an_embedder_shared_words_hold_a_segment_together() -> None:
     texts = [f"The heron {verb} by the heron pond." for verb in ("stands", "fishes", "sleeps", "calls")]
     texts += [f"Our tax form {verb} the tax office." for verb in ("reaches", "leaves", "bores", "angers")]
-    found = await segment(sentences(texts), embedder=None, options=SegmentOptions(minimum=0, maximum=500))
+    found = await segment(sentences(texts), embedder=None, minimum=0, maximum=500)
     assert 4 in {start for start, _ in found}
 
 
 @pytest.mark.anyio
 async def test_a_script_the_embedder_cannot_read_is_cut_by_words(embedder: OnnxEmbedder) -> None:
     texts = [f"渡し船{i}は港を出る。" for i in range(30)]
-    found = await segment(sentences(texts), embedder=embedder, options=SegmentOptions(minimum=20, maximum=60))
+    found = await segment(sentences(texts), embedder=embedder, minimum=20, maximum=60)
     assert_covers(found, 30)
     assert len(found) > 3
 
@@ -120,32 +112,37 @@ def test_short_segments_are_joined_where_that_is_possible() -> None:
     assert all(b - a >= 4 for a, b in partition(vectors, [10] * 8, minimum=40, maximum=100, price=0.5))
 
 
+def cuts(margins: list[float], rule: Rule, threshold: float = 0.0) -> list[int]:
+    """Gaps at which a rule sets boundaries where lengths do not matter."""
+    costs = [10] * (len(margins) + 1)
+    found = cut_by_margins(
+        np.asarray(margins), costs, rule=rule, threshold=threshold, minimum=0, maximum=10 * len(costs)
+    )
+    return [start - 1 for start, _ in found[1:]]
+
+
 def test_the_running_mean_is_the_papers_rule() -> None:
-    margins = np.asarray([0.5, 0.2, 0.4, 0.36])
     # Before each: 0; 0.5; 0.35; 0.3667.
-    assert boundaries(margins, "running").tolist() == [False, True, False, True]
+    assert cuts([0.5, 0.2, 0.4, 0.36], "running") == [1, 3]
+    assert cuts([0.5, 0.5, 0.5], "running") == [1, 2]
 
 
 def test_a_fixed_threshold_and_a_deviation_cut_the_low_margins() -> None:
-    margins = np.asarray([0.6, 0.6, 0.05, 0.6, 0.6, 0.6, 0.55])
-    assert np.flatnonzero(boundaries(margins, "fixed", threshold=0.1)).tolist() == [2]
-    assert np.flatnonzero(boundaries(margins, "deviation")).tolist() == [2]
+    margins = [0.6, 0.6, 0.05, 0.6, 0.6, 0.6, 0.55]
+    assert cuts(margins, "fixed", 0.1) == [2]
+    assert cuts(margins, "deviation") == [2]
 
 
 def test_valleys_are_measured_from_the_peaks_beside_them() -> None:
-    margins = np.asarray([0.5, 0.6, 0.1, 0.7, 0.65])
-    assert valley_depths(margins).round(2).tolist() == [0.1, 0.0, 1.1, 0.0, 0.05]
-    assert np.flatnonzero(boundaries(margins, "valleys")).tolist() == [2]
+    # Depths are 0.1, 0, 1.1, 0, 0.05.
+    assert cuts([0.5, 0.6, 0.1, 0.7, 0.65], "valleys") == [2]
+    # Low, and yet no valley: it goes on falling.
+    assert cuts([0.9, 0.5, 0.4, 0.3, 0.2, 0.9], "valleys") == [4]
 
 
 @pytest.mark.parametrize("rule", ["valleys", "deviation", "running", "fixed"])
 def test_lengths_hold_for_margins_too(rule: Rule) -> None:
     margins = np.random.default_rng(5).uniform(-1, 1, size=199)
-    found = cut_by_margins(margins, [20] * 200, rule=rule, threshold=0.0, minimum=60, maximum=160)
+    found = cut_by_margins(margins, [20] * 200, rule=rule, minimum=60, maximum=160)
     assert_covers(found, 200)
     assert all(b - a <= 8 for a, b in found)
-
-
-def test_impossible_lengths_are_refused() -> None:
-    with pytest.raises(UsageError):
-        SegmentOptions(minimum=200, maximum=100)

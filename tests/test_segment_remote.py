@@ -1,7 +1,6 @@
 """IDMS boundaries by a model behind an OpenAI-compatible server: probabilities from the tokens that it lists."""
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import httpx2
 import pytest
@@ -9,40 +8,19 @@ from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
 from models.protocols import abilities_of
-from models.remote.client import Endpoint
+from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIGenerator
 from pipeline.documents import Sentence
-from pipeline.segment.idms import IdmsOptions, IdmsTime, idms_of
+from pipeline.segment.idms import Idms
 from pipeline.segment.judge import Judge
-from pipeline.segment.partition import SegmentOptions, segment_by
-from tests.model_server import Remote, model_server
 from tests.support import LIBRARY, Connect, text_of
+from tests.support.model_server import Remote, listed
 
 pytestmark = pytest.mark.anyio
 TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
 TEXTS += [f"Our tax form {verb} the office." for verb in ("reaches", "leaves", "bores")]
 SENTENCES = [Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(TEXTS)]
 Listing = Mapping[str, float]
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    """A server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
-
-
-def listed(probabilities: Listing) -> Response:
-    """Return an answer of one token with the likeliest ones listed, as OpenAI's API documents it."""
-    rows = sorted(probabilities.items(), key=lambda item: -item[1])
-    top = [{"token": token, "logprob": math.log(value), "bytes": list(token.encode())} for token, value in rows]
-    choice = {
-        "index": 0,
-        "finish_reason": "length",
-        "message": {"role": "assistant", "content": rows[0][0]},
-        "logprobs": {"content": [{**top[0], "top_logprobs": top}]},
-    }
-    return JSONResponse({"object": "chat.completion", "choices": [choice]})
 
 
 def judging(likely: Listing, unlikely: Listing) -> Callable[[dict[str, object]], Response]:
@@ -68,12 +46,11 @@ async def test_margins_are_the_difference_of_the_listed_probabilities(remote: Re
     async with httpx2.AsyncClient() as http:
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         judged = await Judge(model, store=None, seconds=30).margins(TEXTS)
-        options = SegmentOptions(minimum=0, maximum=500)
-        found = await segment_by(SENTENCES, judge=Judge(model, store=None, seconds=30), embedder=None, options=options)
+        idms = Idms(generator=model, boundary_seconds=30)
+        found = await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
     # Shares of the two answers alone: (.6 - .2) / .8 and (.08 - .8) / .88.
-    assert judged.margins == pytest.approx([0.5, 0.5, -0.72 / 0.88, 0.5, 0.5])
-    assert judged.lean == pytest.approx(0)
-    assert [start for start, _ in found.ranges] == [0, 3]
+    assert judged == pytest.approx([0.5, 0.5, -0.72 / 0.88, 0.5, 0.5])
+    assert [start for start, _ in found] == [0, 3]
     _, body, _ = remote.asked[0]
     assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
 
@@ -85,20 +62,20 @@ async def test_an_answer_that_is_not_listed_has_at_most_the_least_listed_probabi
     async with httpx2.AsyncClient() as http:
         judged = await Judge(OpenAIGenerator(Endpoint(http, remote.url, "m")), store=None, seconds=30).margins(TEXTS)
     share = (0.7 - 0.04) / 0.74
-    assert judged.margins == pytest.approx([share, share, -share, share, share])
+    assert judged == pytest.approx([share, share, -share, share, share])
 
 
 async def test_where_neither_answer_is_listed_embeddings_cut_and_the_reason_names_what_was(remote: Remote) -> None:
     other = {"<think>": 0.9, "Okay": 0.1}
     remote.will("/chat/completions", judging(other, other))
     async with httpx2.AsyncClient() as http:
-        judge = Judge(OpenAIGenerator(Endpoint(http, remote.url, "m")), store=None, seconds=30)
+        model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         with pytest.raises(ModelError, match="<think>"):
-            await judge.margins(TEXTS)
-        found = await segment_by(SENTENCES, judge=judge, embedder=None, options=SegmentOptions(0, 500))
-    assert found.made_by == "words"
-    assert "None of ['Yes', 'No'] is among the 2 tokens listed" in found.fallback
-    assert found.ranges[-1][1] == len(TEXTS)
+            await Judge(model, store=None, seconds=30).margins(TEXTS)
+        idms = Idms(generator=model, boundary_seconds=30)
+        found = await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
+    assert "Boundaries by embeddings: None of ['Yes', 'No'] is among the 2 tokens listed" in idms.notes[0]
+    assert found[-1][1] == len(TEXTS)
 
 
 async def test_a_server_that_lists_nothing_is_asked_once_and_named_from_then_on(remote: Remote) -> None:
@@ -106,14 +83,14 @@ async def test_a_server_that_lists_nothing_is_asked_once_and_named_from_then_on(
     remote.will("/chat/completions", lambda _body: JSONResponse(answer))
     async with httpx2.AsyncClient() as http:
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
-        judge = Judge(model, store=None, seconds=30)
-        found = await segment_by(SENTENCES, judge=judge, embedder=None, options=SegmentOptions(0, 500))
+        idms = Idms(generator=model, boundary_seconds=30)
+        await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
         asked = len(remote.asked)
-        later = idms_of(IdmsOptions(), model, None, store=None, time=IdmsTime(5, 5))
-    assert "lists no log-probabilities" in found.fallback
+        later = Idms(generator=model, boundary_seconds=5)
+    assert "lists no log-probabilities" in idms.notes[0]
     assert "choose" not in abilities_of(model)
     assert asked == 1
-    assert any("lists no probabilities" in line for line in later.told)
+    assert any("lists no probabilities" in line for line in later.notes)
 
 
 async def test_the_tool_cuts_by_a_servers_probabilities_and_says_so(connect: Connect, remote: Remote) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, ResourceLink, TextResourceContents
+from mcp_types import INVALID_PARAMS, PromptReference, ResourceLink, TextResourceContents
 
 from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, Connect, Site, text_of
@@ -76,7 +76,7 @@ async def test_an_unknown_argument_is_refused_with_the_right_names(connect: Conn
     assert "max_results" in text_of(result)
 
 
-@pytest.mark.parametrize("value", [0, -5, 10_000_000, "many"])
+@pytest.mark.parametrize("value", [-5, 10_000_000, "many"])
 async def test_an_absurd_budget_is_refused_with_its_bounds(connect: Connect, value: object) -> None:
     async with connect() as client:
         result = await client.call_tool("research", {"question": "ferry?", "max_tokens": value})
@@ -173,6 +173,16 @@ async def test_prompts_are_filled_with_their_arguments(connect: Connect) -> None
     assert "The lighthouse is 40 metres tall." in str(filled.messages[0].content)
 
 
+@pytest.mark.parametrize(("name", "said"), [("dance", "dance"), ("fact_check", "claim")])
+async def test_a_prompt_that_does_not_exist_or_lacks_an_argument_is_the_callers_mistake(
+    connect: Connect, name: str, said: str
+) -> None:
+    async with connect() as client:
+        with pytest.raises(MCPError, match=said) as caught:
+            await client.get_prompt(name, {})
+    assert caught.value.error.code == INVALID_PARAMS
+
+
 async def test_a_cursor_walks_through_a_page_without_repeating_itself(connect: Connect) -> None:
     arguments = {"sources": [str(LIBRARY / "ferry-timetable.html")], "max_tokens": 400, "format": "text"}
     seen: list[str] = []
@@ -215,3 +225,13 @@ async def test_an_answer_links_the_whole_pages_that_it_stands_on(connect: Connec
             (content,) = (await client.read_resource(link.uri)).contents
             assert isinstance(content, TextResourceContents)
             assert len(content.text) > 200
+
+
+async def test_a_person_who_fills_in_a_prompt_is_offered_lengths_and_documents_of_the_folders(connect: Connect) -> None:
+    async with connect() as client:
+        lengths = await client.complete(PromptReference(name="research_report"), {"name": "length", "value": "6"})
+        files = await client.complete(
+            PromptReference(name="compare_sources"), {"name": "sources", "value": "https://example.org/\nferry-t"}
+        )
+    assert lengths.completion.values == ["600"]
+    assert files.completion.values == [f"https://example.org/\n{TIMETABLE}"]

@@ -33,6 +33,7 @@ def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
         ("log_level", "loud"),
         ("page_mb", "nan"),
         ("searxng", "search.me"),
+        ("pruning", "wild"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_by_name(name: str, value: str) -> None:
@@ -40,5 +41,11 @@ def test_a_value_that_cannot_be_is_refused_by_name(name: str, value: str) -> Non
         read_settings({name: value}, {})
 
 
-def test_a_key_is_never_shown() -> None:
-    assert "sesame" not in repr(read_settings({"model_key": "sesame"}, {}))
+def test_a_secret_is_never_shown_with_the_settings() -> None:
+    assert "sesame" not in repr(read_settings({"model_key": "sesame", "http_tokens": "sesame"}, {}))
+
+
+def test_a_password_in_an_address_is_not_repeated_when_that_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"searxng is 'http://…@127\.0\.0\.1:8888'") as caught:
+        read_settings({"searxng": "http://ann:p@ssw0rd@127.0.0.1:8888"}, {})
+    assert "ssw0rd" not in str(caught.value)

@@ -9,27 +9,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support import LIBRARY, ROOT, text_of
+from tests.support.marks import needs_llama
+from tests.support.processes import EXIT_SECONDS, HELLO, READY, answer_to, call, line, say
 
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}},
-}
-READY: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-EXIT_SECONDS = 3.0
-"""The issue's bar is one second; CI's two cores are shared with other work."""
-
-
-def call(number: int, tool: str, **arguments: object) -> dict[str, object]:
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+pytestmark = pytest.mark.slow
 
 
 def environment(cache: Path, **settings: str) -> dict[str, str]:
@@ -52,37 +41,6 @@ def server(cache: Path, *started: str, **settings: str) -> Iterator[subprocess.P
             yield process
         finally:
             process.kill()
-
-
-def say(process: subprocess.Popen[bytes], *messages: dict[str, object]) -> None:
-    assert process.stdin is not None
-    for message in messages:
-        process.stdin.write(json.dumps(message).encode() + b"\n")
-    process.stdin.flush()
-
-
-def line(process: subprocess.Popen[bytes], seconds: float = 40) -> dict[str, object]:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], seconds)
-    assert ready, "the server said nothing"
-    told = process.stdout.readline()
-    if not told:
-        raise AssertionError(f"the server ended with {process.wait(EXIT_SECONDS)}: {last_words(process)}")
-    answer: dict[str, object] = json.loads(told)
-    return answer
-
-
-def last_words(process: subprocess.Popen[bytes]) -> str:
-    assert process.stderr is not None
-    return process.stderr.read()[-3000:].decode("utf-8", "replace")
-
-
-def answer_to(process: subprocess.Popen[bytes], number: int) -> dict[str, object]:
-    for _ in range(100):
-        message = line(process)
-        if message.get("id") == number:
-            return message
-    raise AssertionError(f"no answer to {number}")
 
 
 def test_every_byte_on_stdout_is_protocol_until_the_process_ends_and_eof_ends_it(cache_folder: Path) -> None:
@@ -134,7 +92,7 @@ def test_what_libraries_print_while_it_serves_never_reaches_the_wire(cache_folde
         json.loads(left)
 
 
-@pytest.mark.skipif(find_spec("llama_cpp") is None, reason="the extra llama is not installed")
+@needs_llama
 def test_models_in_processes_of_their_own_leave_the_wire_clean_and_end_with_the_server(
     tmp_path: Path, shared: Path
 ) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_command import winnow
+from tests.support.processes import winnow
+
+pytestmark = pytest.mark.slow
 
 STEPS = ("parse", "search", "read_source", "rank", "extract", "assemble")
 

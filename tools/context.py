@@ -4,7 +4,7 @@ Not a tool itself. Not for: errors and deadlines, which the server puts around e
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from time import monotonic
 from typing import Final
@@ -13,12 +13,13 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import BaseModel, Field
 
+from errors import UsageError
 from pipeline.documents import Document, Evidence, Failure, Page
 from pipeline.evidence.sheet import Sheet
+from pipeline.evidence.show import ROOMY
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
 from pipeline.text.frame import one_line
-from pipeline.text.tokens import count_tokens
 from pipeline.work import Report
 
 PROGRESS_GAP: Final = 0.25
@@ -26,20 +27,40 @@ PROGRESS_GAP: Final = 0.25
 MOST_LINKS: Final = 5
 """Pages linked beside the text; hosts that show links to the model pay about 60 tokens for each."""
 LONGEST_NAME: Final = 200
-WHOLE_CALL: Final = 80
-"""Most tokens of a call written out in the text, where the structured part has it anyway; longer ones are shortened."""
+LONGEST_REASON: Final = 300
+MOST_FAILURES: Final = 20
+TOLD_FAILURES: Final = 5
+"""Failures that the text names; the structured part has up to `MOST_FAILURES`."""
+HINT_SHARE: Final = 0.05
+"""Part of a budget kept for how to go on."""
 MOST_TOKENS: Final = 20_000
 """Largest budget that a call may ask for."""
+
+LEAST_TOKENS: Final = 100
+"""Tokens below which the frame alone fills an answer."""
+BUDGET: Final = Field(description="Token budget; 0 ends where more does not help.", ge=0, le=MOST_TOKENS)
 
 ToolContext = Context[Services, object]
 
 
 class Next(BaseModel):
-    """A call that goes on from an answer; its arguments can be sent as they are."""
+    """A call that goes on from an answer."""
 
-    tool: str = Field(description="A tool, or resources/read")
-    arguments: dict[str, object]
-    fill: list[str] = Field(default=[], description="Arguments that are still to be given")
+    tool: str
+    arguments: dict[str, object] = Field(description="What changes; the arguments of this call that fit stay")
+
+
+def check_budget(max_tokens: int) -> None:
+    """Refuse a budget that holds no words.
+
+    Raises:
+        UsageError: It is above 0 and below `LEAST_TOKENS`.
+    """
+    if 0 < max_tokens < LEAST_TOKENS:
+        raise UsageError(
+            f"An answer in max_tokens={max_tokens} has no room for a source and its text.",
+            hint=f"Set max_tokens to {LEAST_TOKENS} or more, or leave it out.",
+        )
 
 
 def services_of(ctx: ToolContext) -> Services:
@@ -92,55 +113,49 @@ def behind(evidence: Iterable[Evidence], documents: Iterable[Document]) -> Itera
     return (document.page for document in documents if document.page.final_url in urls)
 
 
-def given(ctx: ToolContext) -> dict[str, object]:
-    """Return the arguments of this call as the client sent them."""
-    params = ctx.request_context.params or {}
-    arguments = params.get("arguments")
-    return dict(arguments) if isinstance(arguments, Mapping) else {}
+def larger(tool: str, max_tokens: int) -> list[Next]:
+    """Return the running call with twice the budget, where that is still allowed."""
+    return (
+        [Next(tool=tool, arguments={"max_tokens": min(2 * max_tokens, MOST_TOKENS)})]
+        if max_tokens < MOST_TOKENS
+        else []
+    )
 
 
-def again(ctx: ToolContext, tool: str, **changed: object) -> Next:
-    """Return the call that is running, with some arguments changed."""
-    return Next(tool=tool, arguments={**given(ctx), **changed})
+def repeated(tool: str, failures: Iterable[Failure]) -> list[Next]:
+    """Return the running call as it is, where a source was late: it goes on from the cache."""
+    return [Next(tool=tool, arguments={})] if any(failure.late for failure in failures) else []
 
 
-def larger(ctx: ToolContext, tool: str, max_tokens: int) -> list[Next]:
-    """Return the call that is running with twice the budget, where that is still allowed."""
-    return [again(ctx, tool, max_tokens=min(2 * max_tokens, MOST_TOKENS))] if max_tokens < MOST_TOKENS else []
+def hint_room(max_tokens: int) -> int:
+    """Return the tokens of an answer that are kept for how to go on; none where words need them more."""
+    return int(HINT_SHARE * max_tokens) if max_tokens >= ROOMY else 0
 
 
-def repeated(ctx: ToolContext, tool: str, failures: Iterable[Failure]) -> list[Next]:
-    """Return the call that is running, as it is, where a source was late: it goes on from the cache."""
-    return [again(ctx, tool)] if any(failure.late for failure in failures) else []
+def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:
+    """Write the calls that go on from an answer of `tool` on one line, best first, as many as fit."""
+    told = [_told(call, tool) for call in calls]
+    for count in range(len(told), 0, -1):
+        if sheet.add(f"Next: {' | '.join(told[:count])}"):
+            return
 
 
-def write_next(sheet: Sheet, calls: Sequence[Next], ctx: ToolContext, *, short: bool = True) -> None:
-    """Write the calls that go on from an answer on one line, best first, as many as fit.
-
-    A call is written out where it is no longer than `WHOLE_CALL` and fits. Else, where it is the running call with
-    other arguments, only these are named.
-
-    Args:
-        sheet: The answer so far.
-        calls: Best first.
-        ctx: The running call.
-        short: Whether the shortened form may be used; not where the text has said the same already.
-    """
-    ways = [_forms(call, ctx, short=short) for call in calls]
-    ways = [forms for forms in ways if forms]
-    for count in range(len(ways), 0, -1):
-        for form in (0, -1):
-            if sheet.add(f"Next: {' | '.join(forms[form] for forms in ways[:count])}"):
-                return
+def _told(call: Next, tool: str) -> str:
+    changed = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
+    if call.tool != tool:
+        return f"{call.tool} with {changed}" if changed else f"{call.tool} with the same question"
+    return f"the same call with {changed}" if changed else "the same call again"
 
 
-def _forms(call: Next, ctx: ToolContext, *, short: bool) -> list[str]:
-    """Return the ways to write a call, the whole one first, without those that are too long."""
-    arguments = {**call.arguments, **dict.fromkeys(call.fill, "…")}
-    forms = [f"{call.tool} {json.dumps(arguments, ensure_ascii=False, separators=(',', ':'))}"]
-    own = given(ctx)
-    if short and call.tool == (ctx.request_context.params or {}).get("name") and own.keys() <= call.arguments.keys():
-        changed = {name: value for name, value in call.arguments.items() if name not in own or own[name] != value}
-        told = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in changed.items())
-        forms.append(f"the same call with {told}" if told else "the same call again")
-    return [form for form in forms if count_tokens(form) <= WHOLE_CALL]
+def failures_of(failures: Iterable[Failure]) -> list[str]:
+    """Return what could not be read for the structured part, folded and bounded."""
+    return [
+        f"{one_line(f.source)[:LONGEST_NAME]}: {one_line(f.reason)[:LONGEST_REASON]}"
+        for f in islice(failures, MOST_FAILURES)
+    ]
+
+
+def tell_failures(sheet: Sheet, failures: Iterable[Failure]) -> None:
+    """Write what could not be read, the first few."""
+    for told in failures_of(islice(failures, TOLD_FAILURES)):
+        sheet.add_cut(f"Not read: {told}")

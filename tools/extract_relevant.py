@@ -8,15 +8,30 @@ from typing import Annotated, Final
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
-from pipeline.documents import Document, Extraction
-from pipeline.evidence.assemble import Assembled, assemble
+from pipeline.documents import Document, Reading
+from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import UNSURE
+from pipeline.evidence.show import ROOMY, UNSURE
 from pipeline.extract.extract import extract
 from pipeline.sources import Loaded, load_sources
 from pipeline.text.frame import new_mark, notice, one_line
 from pipeline.work import in_thread
-from tools.context import Next, ToolContext, answer, behind, larger, repeated, reporter, services_of, write_next
+from tools.context import (
+    BUDGET,
+    Next,
+    ToolContext,
+    answer,
+    behind,
+    check_budget,
+    failures_of,
+    hint_room,
+    larger,
+    repeated,
+    reporter,
+    services_of,
+    tell_failures,
+    write_next,
+)
 from tools.passages import Passage, passages
 
 TOOL: Final = "extract_relevant"
@@ -45,54 +60,47 @@ async def extract_relevant(
         Field(description="URLs, files, folders, or handles.", min_length=1, max_length=50),
     ],
     ctx: ToolContext,
-    max_tokens: Annotated[int, Field(description="Token budget.", ge=100, le=20000)] = 1000,
+    max_tokens: Annotated[int, BUDGET] = 0,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
     """Return the sentences of given pages or files that answer a question, word for word and cited, or that none does.
 
     Without known sources use research; for a very long document raptor_query.
     """
+    check_budget(max_tokens)
     services, report = services_of(ctx), reporter(ctx)
+    # 1. Read the sources
     loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
-    extraction = await extract(
-        question,
-        loaded.documents,
-        embedder=services.embedder,
-        reranker=services.reranker,
-        asking=services.asking,
-    )
-    sheet, assembled = await in_thread(_sheet, loaded, extraction, max_tokens)
-    following = repeated(ctx, TOOL, loaded.failures)
-    if extraction.verdict == "none":
-        following.append(Next(tool="research", arguments={"question": question}))
+    # 2. The core's reading of all of them
+    reading = await extract(question, loaded.documents, reader=services.reader, asking=services.asking)
+    # 3. Fill the budget with cited passages
+    sheet, assembled = await in_thread(_sheet, loaded, reading, max_tokens)
+    # 4. How to go on
+    following = repeated(TOOL, loaded.failures)
+    if reading.verdict == "none":
+        following.append(Next(tool="research", arguments={}))
     elif assembled.left_out:
-        following.extend(larger(ctx, TOOL, max_tokens))
-    write_next(sheet, following, ctx)
-    _add_failures(sheet, loaded)
+        following.extend(larger(TOOL, max_tokens or UNASKED))
+    write_next(sheet, following, TOOL)
+    tell_failures(sheet, loaded.failures)
     pages = behind(assembled.evidence, loaded.documents)
-    return answer(sheet.text, _data(extraction, assembled, loaded, following, sheet.tokens), pages=pages)
+    return answer(sheet.text, _data(reading, assembled, loaded, following, sheet.tokens), pages=pages)
 
 
-def _sheet(loaded: Loaded, extraction: Extraction, max_tokens: int) -> tuple[Sheet, Assembled]:
+def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:
     mark = new_mark()
-    sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
-    if extraction.sentences:
-        sheet.add_cut(notice(mark))
-    if extraction.verdict == "unsure":
-        sheet.add_cut(UNSURE)
-    assembled = assemble(loaded.documents, extraction, max_tokens=sheet.room, mark=mark)
+    most = max_tokens or UNASKED
+    sheet = Sheet(most, reserve=hint_room(most))
+    if reading.verdict != "none" and most >= ROOMY:
+        sheet.add(notice(mark))
+    if reading.verdict == "unsure":
+        sheet.add(UNSURE)
+    assembled = assemble(loaded.documents, reading, max_tokens=sheet.room, mark=mark, open_end=not max_tokens)
     sheet.add(assembled.shown.text)
     sheet.release()
-    if extraction.verdict == "none":
-        sheet.add_cut(f"None: no sentence of the sources answers this. {extraction.reason}")
+    if reading.verdict == "none":
+        sheet.add_cut(f"None: no sentence of the sources answers this. {reading.reason}")
         sheet.add_cut("Read: " + ", ".join(_name(document) for document in loaded.documents[:10]))
-    elif assembled.left_out:
-        sheet.add_cut(f"Left out: {assembled.left_out} weaker sentences.")
     return sheet, assembled
-
-
-def _add_failures(sheet: Sheet, loaded: Loaded) -> None:
-    for failure in loaded.failures[:5]:
-        sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
 
 
 def _name(document: Document) -> str:
@@ -100,16 +108,16 @@ def _name(document: Document) -> str:
 
 
 def _data(
-    extraction: Extraction, assembled: Assembled, loaded: Loaded, following: list[Next], tokens: int
+    reading: Reading, assembled: Assembled, loaded: Loaded, following: list[Next], tokens: int
 ) -> ExtractRelevantResult:
     return ExtractRelevantResult(
-        answered=extraction.answered,
-        verdict=extraction.verdict,
-        reason=extraction.reason,
-        confidence=round(extraction.confidence, 4),
+        answered=reading.answered,
+        verdict=reading.verdict,
+        reason=reading.reason,
+        confidence=round(reading.confidence, 4),
         passages=passages(assembled),
         left_out=assembled.left_out,
-        failures=[f"{f.source}: {f.reason}" for f in loaded.failures],
+        failures=failures_of(loaded.failures),
         next=following,
         tokens=tokens,
     )

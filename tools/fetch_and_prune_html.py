@@ -14,26 +14,34 @@ from errors import UsageError
 from pipeline.documents import Document, Page
 from pipeline.evidence.cite import cite
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import headline
+from pipeline.evidence.show import FRAME_SHARE, HEAD_TOKENS, ROOMY, WIDE, page_head
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.generate import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PruneOptions, prune
 from pipeline.sources import Loaded, load_sources
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens
-from tools.context import MOST_LINKS, Next, ToolContext, again, answer, repeated, reporter, services_of, write_next
+from tools.context import (
+    BUDGET,
+    MOST_LINKS,
+    Next,
+    ToolContext,
+    answer,
+    check_budget,
+    failures_of,
+    hint_room,
+    repeated,
+    reporter,
+    services_of,
+    tell_failures,
+    write_next,
+)
 
 TOOL: Final = "fetch_and_prune_html"
-READ: Final = "resources/read"
-"""The protocol's own call for a whole page; tools take the same handle as a source."""
 FETCH_SHARE = 0.6
 """Part of the call's time that pages may take to arrive."""
 SCORE_SHARE = 0.3
 """The same for a generator's scores; without them the others decide."""
-LEAST = 100
-"""Tokens below which the frame alone fills an answer."""
-FOOT_TOKENS = 70
-"""Kept free for what is left over and how to get it."""
 
 
 class PrunedPageInfo(BaseModel):
@@ -73,15 +81,8 @@ async def fetch_and_prune_html(
     ],
     ctx: ToolContext,
     question: Annotated[str, Field(description="What to look for; empty reads from the top.", max_length=2000)] = "",
-    max_tokens: Annotated[
-        int,
-        Field(
-            description="Token budget over all pages; 0 chooses by the question.",
-            ge=0,
-            le=20000,
-        ),
-    ] = 0,
-    format: Annotated[Literal["html", "markdown", "text"], Field(description="Form of the parts.")] = "html",
+    max_tokens: Annotated[int, BUDGET] = 0,
+    format: Annotated[Literal["html", "markdown", "text"], Field(description="Form of the parts.")] = "markdown",
     references: Annotated[
         bool,
         Field(description="Add links and a citation for each part."),
@@ -93,32 +94,40 @@ async def fetch_and_prune_html(
     Tables keep their header rows, parts their headings. For more, repeat the call with the cursor of the answer. Not
     for finding pages: use search_web or research.
     """
-    if 0 < max_tokens < LEAST:
-        raise UsageError(
-            f"An answer in {max_tokens} tokens has no room for a source and its text.",
-            hint=f"Set max_tokens to {LEAST} or more, or leave it out.",
-        )
+    check_budget(max_tokens)
     services, report = services_of(ctx), reporter(ctx)
     key = _key(list(sources), question, max_tokens, format, references)
     part = _part(cursor, key)
+    # 1. Read the sources
     loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
+    # 2. Plan what stands around the pages' words
     mark = new_mark()
-    heads = [_head(number, document) for number, document in enumerate(loaded.documents, start=1)]
-    frame = sum(count_tokens(f"{head}\n{framed('.', mark)}") for head in heads) + count_tokens(notice(mark))
-    room = max(0, max_tokens - frame - FOOT_TOKENS) if max_tokens else None
-    options = PruneOptions(max_tokens=room, format=format, links=references, part=part)
+    heads = _heads(loaded.documents, max_tokens or WIDE, mark)
+    frame = count_tokens(_notice(mark, max_tokens or WIDE)) + sum(
+        count_tokens(f"{head}\n{framed('.', mark)}") + 1 for head in heads
+    )
+    room = max(0, max_tokens - frame - hint_room(max_tokens)) if max_tokens else None
+    # 3. Prune all pages together to the rest
     writer = services.generator
     # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md): only on request.
     scoring = writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
-    scorer = path_scorer(scoring, loaded.documents, seconds=services.seconds * SCORE_SHARE)
-    pruned = await prune(loaded.documents, question, options=options, embedder=services.embedder, finer=scorer)
+    pruned = await prune(
+        loaded.documents,
+        question,
+        options=PruneOptions(room, format=format, links=references, method=services.pruning, part=part),
+        reader=services.reader,
+        embedder=services.embedder,
+        finer=path_scorer(scoring, loaded.documents, seconds=services.seconds * SCORE_SHARE),
+    )
+    # 4. Write it out, and how to go on
     next_cursor = f"{part + 1}.{key}" if pruned.parts_left else ""
-    most = max_tokens or pruned.budget + frame + FOOT_TOKENS
-    following = _following(loaded, pruned, next_cursor, ctx)
+    most = max_tokens or pruned.budget + frame + hint_room(WIDE)
+    following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
+    following.extend(repeated(TOOL, loaded.failures))
     sheet = _sheet(loaded, pruned, heads, mark, most)
+    write_next(sheet, following, TOOL)
     if next_cursor:
-        sheet.add_cut(f"{pruned.left_out} parts were left out.")
-    write_next(sheet, following, ctx)
+        sheet.add(f"Left out: {pruned.left_out} weaker parts.")
     _add_notes(sheet, loaded, pruned)
     data = _data(loaded, pruned, next_cursor, following, sheet.tokens, citations=references)
     return answer(sheet.text, data, pages=_cut_pages(loaded, pruned))
@@ -140,16 +149,15 @@ def _part(cursor: str, key: str) -> int:
     return int(number)
 
 
-def _head(number: int, document: Document) -> str:
-    page = document.page
-    return f"[{number}] {headline(page.title, page.published)}\n{page.final_url}"
+def _notice(mark: str, max_tokens: int) -> str:
+    return notice(mark) if max_tokens >= ROOMY else ""
 
 
-def _following(loaded: Loaded, pruned: Pruned, next_cursor: str, ctx: ToolContext) -> list[Next]:
-    """The next part, the pages that were late, and whole pages as resources."""
-    parts = [again(ctx, TOOL, cursor=next_cursor)] if next_cursor else []
-    whole = [Next(tool=READ, arguments={"uri": page_handle(page)}) for page in _cut_pages(loaded, pruned)]
-    return [*parts, *repeated(ctx, TOOL, loaded.failures), *whole]
+def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[str]:
+    """Return the head of each page, within what a budget has for them."""
+    marks = count_tokens(_notice(mark, max_tokens)) + len(documents) * count_tokens(framed(".", mark))
+    room = max(HEAD_TOKENS, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
+    return [page_head(number, document.page, room) for number, document in enumerate(documents, start=1)]
 
 
 def _cut_pages(loaded: Loaded, pruned: Pruned) -> list[Page]:
@@ -162,7 +170,7 @@ def _cut_pages(loaded: Loaded, pruned: Pruned) -> list[Page]:
 def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_tokens: int) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
-        sheet.add_cut(notice(mark))
+        sheet.add(_notice(mark, max_tokens))
     for page in pruned.pages:
         sheet.add(f"{heads[page.document]}\n{framed(page.text, mark)}")
     shown = {page.document for page in pruned.pages}
@@ -178,8 +186,7 @@ def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned) -> None:
     for document in loaded.documents:
         for note in document.page.notes:
             sheet.add_cut(f"Note on {document.page.final_url}: {note}")
-    for failure in loaded.failures:
-        sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
+    tell_failures(sheet, loaded.failures)
 
 
 def _why_nothing(document: Document, pruned: Pruned) -> str:
@@ -219,7 +226,7 @@ def _data(
     return FetchAndPruneResult(
         pages=pages,
         next_cursor=next_cursor,
-        failures=[f"{f.source}: {f.reason}" for f in loaded.failures],
+        failures=failures_of(loaded.failures),
         scored_by=pruned.scored_by,
         next=following,
         tokens=tokens,

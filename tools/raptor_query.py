@@ -12,21 +12,31 @@ from pydantic import BaseModel, Field
 from errors import SourceNotFound, UsageError
 from pipeline.documents import Document, Evidence, Failure, Page
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import LINKS_FROM
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.evidence import fit_evidence, to_evidence
+from pipeline.raptor.evidence import fit_evidence, write_shown
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import Passage, QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
-from pipeline.raptor.write import write_shown
-from pipeline.segment.idms import Idms, IdmsTime, idms_of
+from pipeline.segment.idms import Idms
 from pipeline.services import Services
 from pipeline.sources import load_sources
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.work import Report, in_thread
-from tools.context import Next, ToolContext, answer, behind, larger, repeated, reporter, services_of, write_next
+from tools.context import (
+    Next,
+    ToolContext,
+    answer,
+    behind,
+    failures_of,
+    larger,
+    repeated,
+    reporter,
+    services_of,
+    tell_failures,
+    write_next,
+)
 
 TOOL: Final = "raptor_query"
 FETCH_SHARE = 0.5
@@ -102,25 +112,25 @@ async def raptor_query(
     if mode in ("collapsed", "traversal"):
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
     options = QueryOptions(mode=mode, max_tokens=max(1, sheet.room))
-    found = await query_tree(tree, question, options=options, embedder=services.embedder)
-    passages = found.passages
+    passages = await query_tree(tree, question, options=options, embedder=services.embedder)
     if services.generator is not None:
         writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
         passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)
     documents = await _documents(tree, passages, services)
-    evidence, shown = await in_thread(
+    evidence, kept, shown = await in_thread(
         fit_evidence,
-        to_evidence(tree, passages, documents),
+        tree,
+        passages,
+        documents,
         max_tokens=sheet.room,
         mark=mark,
-        links=max_tokens >= LINKS_FROM,
     )
     sheet.add(shown.text)
     sheet.release()
-    following = [Next(tool=TOOL, arguments={"sources": [tree.id]}, fill=["question"]), *repeated(ctx, TOOL, failures)]
-    unshown = len(passages) - len(evidence)
-    following.extend(larger(ctx, TOOL, max_tokens) if unshown else [])
-    write_next(sheet, following, ctx)
+    following = [Next(tool=TOOL, arguments={"sources": [tree.id]}), *repeated(TOOL, failures)]
+    unshown = len(passages) - kept
+    following.extend(larger(TOOL, max_tokens) if unshown else [])
+    write_next(sheet, following, TOOL)
     _add_notes(sheet, tree, unshown, idms, failures)
     data = _data(tree, mode, evidence, shown.labels, failures, following, sheet.tokens)
     return answer(sheet.text, data, pages=behind(evidence, documents.values()))
@@ -130,15 +140,20 @@ def _add_notes(sheet: Sheet, tree: Tree, unshown: int, idms: Idms | None, failur
     sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
     if unshown:
         sheet.add_cut(f"{unshown} passages did not fit.")
-    for line in idms.told if idms is not None else ():
+    for line in idms.notes if idms is not None else ():
         sheet.add_cut(one_line(line))
-    for failure in failures[:5]:
-        sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
+    tell_failures(sheet, failures)
 
 
 def _idms(services: Services) -> Idms:
-    time = IdmsTime(services.seconds * JUDGE_SHARE, services.seconds * FORM_SHARE)
-    return idms_of(services.idms, services.generator, services.embedder, store=services.stores.scores, time=time)
+    return Idms(
+        services.idms,
+        generator=services.generator,
+        embedder=services.embedder,
+        store=services.stores.scores,
+        boundary_seconds=services.seconds * JUDGE_SHARE,
+        form_seconds=services.seconds * FORM_SHARE,
+    )
 
 
 async def _tree(
@@ -165,7 +180,7 @@ async def _tree(
     tree = await build_tree(
         [*kept, *loaded.documents],
         embedder=services.embedder,
-        options=before.built_with.options if before else TreeOptions(chunking=chunking),
+        options=before.built_with.options if before else TreeOptions(chunking, clustering=services.clustering),
         store=services.stores.trees,
         report=report,
         grown_from=before,
@@ -185,7 +200,7 @@ async def _kept_tree(handle: str, services: Services) -> Tree:
 
 async def _documents(tree: Tree, passages: Sequence[Passage], services: Services) -> dict[int, Document]:
     """Return the pages behind the passages, by index into the tree's sources, as far as they are still kept."""
-    needed = {leaf.document for passage in passages for leaf in (tree.leaves[i] for i in passage.leaves)}
+    needed = {document for passage in passages for document in tree.documents_below(passage.node)}
     return await _pages(tree, sorted(needed), services)
 
 
@@ -196,7 +211,7 @@ async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[
         named = Page(source.url, source.url, source.title, "", "", content_hash=source.content_hash)
         page = await in_thread(find_page, services.stores.pages, page_handle(named))
         if page is not None:
-            documents[place] = await services.reader.read(page)
+            documents[place] = await services.documents.read(page)
     return documents
 
 
@@ -227,7 +242,7 @@ def _data(
             )
             for label, one in zip(labels, evidence, strict=True)
         ],
-        failures=[f"{f.source}: {f.reason}" for f in failures],
+        failures=failures_of(failures),
         next=following,
         tokens=tokens,
     )

@@ -8,11 +8,26 @@ from typing import Annotated, Final, Literal
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
+from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.sheet import Sheet
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
-from tools.context import Next, ToolContext, again, behind, larger, repeated, reporter, services_of, write_next
+from pipeline.text.frame import one_line
+from tools.context import (
+    BUDGET,
+    Next,
+    ToolContext,
+    behind,
+    check_budget,
+    failures_of,
+    hint_room,
+    larger,
+    repeated,
+    reporter,
+    services_of,
+    write_next,
+)
 from tools.context import answer as reply
 from tools.passages import Passage, passages
 
@@ -52,7 +67,7 @@ async def research(
         str, Field(description="The question, in full and in any language.", min_length=1, max_length=2000)
     ],
     ctx: ToolContext,
-    max_tokens: Annotated[int, Field(description="Token budget.", ge=200, le=20000)] = 3000,
+    max_tokens: Annotated[int, BUDGET] = 0,
     max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=20)] = 8,
     freshness: Annotated[
         Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
@@ -64,16 +79,17 @@ async def research(
     The first choice for a question. It says when nothing answers. Answer from the passages and cite them. To look
     deeper into one page use fetch_and_prune_html or extract_relevant.
     """
+    check_budget(max_tokens)
     wanted = Wanted(question, max_pages, freshness)
     found = await run(wanted, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx), write=answer)
-    following = repeated(ctx, TOOL, found.gathered.failures)
+    following = repeated(TOOL, found.gathered.failures)
     if found.assembled.left_out:
-        following.extend(larger(ctx, TOOL, max_tokens))
-    elif found.extraction.verdict == "none" and max_pages <= len(found.gathered.ranked) < MOST_PAGES:
-        following.append(again(ctx, TOOL, max_pages=min(2 * max_pages, MOST_PAGES)))
-    sheet = Sheet(max_tokens)
+        following.extend(larger(TOOL, max_tokens or UNASKED))
+    elif found.reading.verdict == "none" and max_pages <= len(found.gathered.ranked) < MOST_PAGES:
+        following.append(Next(tool=TOOL, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)}))
+    sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED))
     sheet.add(found.text)
-    write_next(sheet, following, ctx, short=not found.assembled.left_out)  # the foot names the larger budget
+    write_next(sheet, following, TOOL)
     pages = behind(found.assembled.evidence, found.gathered.documents.values())
     return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)
 
@@ -81,15 +97,15 @@ async def research(
 def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResult:
     gathered = found.gathered
     return ResearchResult(
-        answered=found.extraction.answered,
-        verdict=found.extraction.verdict,
-        reason=found.extraction.reason,
-        confidence=round(found.extraction.confidence, 4),
+        answered=found.reading.answered,
+        verdict=found.reading.verdict,
+        reason=found.reading.reason,
+        confidence=round(found.reading.confidence, 4),
         passages=passages(found.assembled),
         queries=[query.text for query in gathered.parsed.queries],
         pages=[ranked.result.url for ranked in gathered.ranked],
-        providers=[f"{o.provider}: {o.status} {o.reason}".strip() for o in gathered.outcomes],
-        failures=[f"{f.source}: {f.reason}" for f in gathered.failures],
+        providers=[f"{o.provider}: {o.status} {one_line(o.reason)}".strip() for o in gathered.outcomes],
+        failures=failures_of(gathered.failures),
         left_out=found.assembled.left_out,
         answer=[
             Statement(labels=list(one.labels), supported=one.supported, reason=one.reason)

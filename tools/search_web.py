@@ -18,7 +18,18 @@ from pipeline.fetch.handles import page_handle
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
 from pipeline.text.frame import framed, new_mark, notice, one_line
-from tools.context import Next, ToolContext, again, answer, larger, repeated, reporter, services_of, write_next
+from tools.context import (
+    Next,
+    ToolContext,
+    answer,
+    failures_of,
+    larger,
+    repeated,
+    reporter,
+    services_of,
+    tell_failures,
+    write_next,
+)
 
 DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
 REGION: Final = r"^([A-Za-z]{2})?$"
@@ -52,7 +63,6 @@ class SearchWebResult(BaseModel):
 
     queries: list[str] = Field(description="Queries that were sent")
     entities: list[str] = Field(description="Names and unknown words, kept whole")
-    need_search: bool = Field(description="Whether the request needs a search at all; advice only")
     freshness: str
     parsed_by: str = "rules"
     hits: list[Hit]
@@ -96,20 +106,20 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     wanted = Wanted(question, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
     sheet, shown = _sheet(gathered, max_tokens)
-    following = [*_top(gathered, question), *repeated(ctx, TOOL, gathered.failures)]
+    following = [*_top(gathered), *repeated(TOOL, gathered.failures)]
     if shown < len(gathered.ranked):
-        following.extend(larger(ctx, TOOL, max_tokens))
+        following.extend(larger(TOOL, max_tokens))
     elif len(gathered.ranked) >= max_results and page < MOST_PAGES:
-        following.append(again(ctx, TOOL, page=page + 1))
-    write_next(sheet, following, ctx)
+        following.append(Next(tool=TOOL, arguments={"page": page + 1}))
+    write_next(sheet, following, TOOL)
     _add_notes(sheet, gathered)
     return answer(sheet.text, _data(gathered, following, sheet.tokens))
 
 
-def _top(gathered: Gathered, question: str) -> list[Next]:
+def _top(gathered: Gathered) -> list[Next]:
     """The call that reads the best page, by its handle where it was read already."""
     urls = [_handle(gathered, best) or best.result.url for best in gathered.ranked[:1]]
-    return [Next(tool="fetch_and_prune_html", arguments={"sources": urls, "question": question})] if urls else []
+    return [Next(tool="fetch_and_prune_html", arguments={"sources": urls})] if urls else []
 
 
 def _day(value: str) -> str:
@@ -165,8 +175,7 @@ def _add_notes(sheet: Sheet, gathered: Gathered) -> None:
             sheet.add_cut(f"{outcome.provider}: {outcome.status}. {one_line(outcome.reason)}")
     if gathered.parsed.fallback:
         sheet.add_cut(one_line(gathered.parsed.fallback))
-    for failure in gathered.failures[:3]:
-        sheet.add_cut(f"Not read: {one_line(failure.source)}: {one_line(failure.reason)}")
+    tell_failures(sheet, gathered.failures)
 
 
 def _entry(place: int, ranked: RankedPage, handle: str, mark: str, passage_tokens: int) -> str:
@@ -181,7 +190,6 @@ def _data(gathered: Gathered, following: list[Next], tokens: int) -> SearchWebRe
     return SearchWebResult(
         queries=[query.text for query in gathered.parsed.queries],
         entities=list(gathered.parsed.entities),
-        need_search=gathered.parsed.need_search,
         freshness=gathered.parsed.queries[0].freshness,
         parsed_by=gathered.parsed.made_by,
         hits=[
@@ -201,7 +209,7 @@ def _data(gathered: Gathered, following: list[Next], tokens: int) -> SearchWebRe
             for place, ranked in enumerate(gathered.ranked, start=1)
         ],
         providers=[f"{o.provider}: {o.status} {one_line(o.reason)}".strip() for o in gathered.outcomes],
-        failures=[str(f"{f.source}: {f.reason}") for f in gathered.failures],
+        failures=failures_of(gathered.failures),
         next=following,
         tokens=tokens,
     )

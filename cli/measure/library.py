@@ -2,7 +2,7 @@
 
 A folder of data holds `questions.jsonl` (an object a line: `question`; `answers`, a list of facts, each a list of
 wordings, empty where nothing answers; `pages`, the file names that answer) and the documents in `library/`. A checkout
-carries one in `examples/`. Not for: measuring (`reading.py`, `asking.py`, `chunks.py`).
+carries one in `examples/`. Not for: measuring (`steps.py`).
 """
 
 import json
@@ -21,12 +21,11 @@ from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
+from pipeline.rank.relevance import Blend
 from pipeline.work import Report, check_cancelled
 
 QUESTIONS: Final = "questions.jsonl"
 LIBRARY: Final = "library"
-BESIDE: Final = 3
-"""Pages that a question is asked of: those that answer, and the nearest others."""
 SECTION: Final = (3, 9)
 """Sentences of a paragraph that is strung together with others."""
 STRUNG: Final = 10
@@ -60,7 +59,7 @@ class Library:
     index: BM25
     """Words of the documents, whole."""
 
-    def nearest(self, text: str, *, first: Sequence[str] = (), count: int = BESIDE) -> list[Document]:
+    def nearest(self, text: str, *, first: Sequence[str] = (), count: int = 3) -> list[Document]:
         """Return `count` documents, or all of `first` where those are more: them, then the nearest to `text`."""
         order = [self.names.index(name) for name in first]
         scores = self.index.scores(text)
@@ -84,6 +83,11 @@ class Setup:
     report: Report
 
     @property
+    def reader(self) -> Blend:
+        """What judges units, as the tools have it."""
+        return Blend(self.embedder, self.reranker)
+
+    @property
     def answerable(self) -> list[Asked]:
         """Questions that the library answers, `limit` of them evenly spread."""
         return some([one for one in self.library.asked if one.answers and one.pages], self.limit)
@@ -100,10 +104,10 @@ class Row:
 
     step: str
     what: str
-    n: int
-    rules: float | None
+    n: int = 0
+    rules: float | None = None
     """None where the rules have no such figure."""
-    model: float | None
+    model: float | None = None
     """None where the model could not be asked; `note` says why."""
     tokens: int | None = None
     """Tokens that went through the model for this row and those of the step that stand without a number."""
@@ -169,7 +173,7 @@ def strung(documents: Sequence[Document], count: int) -> list[list[list[str]]]:
     """Return at most `count` documents of paragraphs from different pages, each a list of sentences.
 
     Paragraphs are those of 3 to 9 sentences in the library's commonest language; where one ends, the subject changes.
-    The same documents give the same paragraphs in the same order.
+    Equal documents give equal paragraphs in equal order.
     """
     languages = [document.page.language[:2].lower() for document in documents]
     common = max(sorted(set(languages)), key=languages.count, default="")
@@ -202,11 +206,15 @@ def some(items: Sequence[T], limit: int) -> list[T]:
     """Return at most `limit` of `items`, evenly spread, in their order."""
     if len(items) <= limit:
         return list(items)
-    return [items[place * len(items) // limit] for place in range(limit)]
+    return [items[number * len(items) // limit] for number in range(limit)]
 
 
-def mean(values: Sequence[float]) -> float | None:
-    """Return the mean, None of nothing."""
+def figure(step: str, what: str, rules: Sequence[float] | None, model: Sequence[float]) -> Row:
+    """Return the means by rules (None: they have no such figure) and by the model as one row."""
+    return Row(step, what, max(len(rules or ()), len(model)), _mean(rules), _mean(model))
+
+
+def _mean(values: Sequence[float] | None) -> float | None:
     return sum(values) / len(values) if values else None
 
 

@@ -1,6 +1,6 @@
 """A generator that counts what it is asked: calls, failures, seconds, tokens.
 
-Not for: what the answers are worth (`reading.py`, `asking.py`, `chunks.py`).
+Not for: what the answers are worth (`steps.py`).
 """
 
 import time
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from errors import ModelError
 from models.protocols import (
     Ability,
+    Backend,
     Generator,
     GrammarWriter,
     Message,
@@ -22,7 +23,6 @@ from models.protocols import (
     Prompt,
     abilities_of,
     chooser,
-    counting,
     tree_scorer,
 )
 
@@ -78,11 +78,7 @@ class Watched:
         schema: dict[str, object] | None = None,
         grammar: str | None = None,
     ) -> str:
-        """Ask the generator behind.
-
-        Raises:
-            ModelError: As it does.
-        """
+        """Ask the generator behind; raises what it raises."""
         async with self._call():
             if grammar is None:
                 text = await self._generator.generate(messages, max_tokens=max_tokens, schema=schema)
@@ -93,11 +89,7 @@ class Watched:
             return text
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
-        """Ask the generator behind.
-
-        Raises:
-            ModelError: As it does, or it cannot choose any more.
-        """
+        """Ask the generator behind; raises what it raises, and ModelError where it cannot choose any more."""
         async with self._call():
             model = chooser(self._generator)
             if model is None:
@@ -105,11 +97,7 @@ class Watched:
             return await model.choose(prompt, options)
 
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
-        """Ask the generator behind.
-
-        Raises:
-            ModelError: As it does.
-        """
+        """Ask the generator behind; raises what it raises."""
         async with self._call():
             model = tree_scorer(self._generator)
             if model is None:
@@ -123,11 +111,10 @@ class Watched:
         return Spent(self._calls, self._failed, self._seconds, tokens, self._fault)
 
     async def _counted(self) -> int | None:
-        model = counting(self._generator)
-        if model is None:
+        if not isinstance(self._generator, Backend):
             return None
-        told = (await model.counters()).get("tokens")
-        return told if isinstance(told, int) else None
+        tokens = (await self._generator.counters()).get("tokens")
+        return tokens if isinstance(tokens, int) else None
 
     @asynccontextmanager
     async def _call(self) -> AsyncIterator[None]:

@@ -60,7 +60,7 @@ class ChatTemplate:
                 raise ModelError(f"The model's chat template is broken: {error}.", hint="Get the file anew.") from error
 
     def render(self, messages: Sequence[dict[str, str]]) -> str:
-        """Return the text up to where the answer begins; a model that can think aloud is told not to.
+        """Return the text up to where the answer begins; a model that can think aloud is asked not to.
 
         Raises:
             ModelError: The template refuses the messages.

@@ -1,9 +1,9 @@
 """Answers, choices and path scores through llama.cpp: calls side by side over one context with a shared cache.
 
 Runs in a model's own process. Answers that are written at the same time share batches. A prefix is evaluated once, and
-the tree of the paths after it goes through the model as one batch of many sequences over the prefix's cells
-(notes/models §3b, method C). Whole sequences are forgotten, never parts: models with a state cannot do that. Not for:
-embeddings (`models/llama/encode.py`), trees as such (`models/llama/token_tree.py`).
+the tree of the paths after it goes through the model as one batch of many sequences over the prefix's cells. Whole
+sequences are forgotten, never parts: models with a state cannot do that. Not for: embeddings
+(`models/llama/encode.py`), trees as such (`models/llama/token_tree.py`).
 """
 
 import json
@@ -15,17 +15,15 @@ from typing import Final
 
 import numpy as np
 
-from errors import ModelError
-from models.counters import Counters
-from models.llama.grammar import schema_grammar
-from models.llama.native import DONE, Grammar, Native, Row
-from models.llama.opening import Opening
-from models.llama.prefix import Prefix
+from errors import ContextExceeded, ModelError
+from models.llama.kept import Opening, Prefix
+from models.llama.native import Code, Grammar, Native, Row, schema_grammar
 from models.llama.token_tree import Part, TokenTree, grow, parts, read
 from models.pipe import Fields, Frame, refusal
+from models.protocols import ANSWERS_AT_ONCE
 
-SLOTS: Final = 4
-"""Answers written at once; their sequences come first, then the prefix's, the opening's, and those of the paths."""
+SLOTS: Final = ANSWERS_AT_ONCE
+"""Sequences of answers come first, then the prefix's, the opening's, and those of the paths."""
 PREFIX: Final = SLOTS
 OPENING: Final = SLOTS + 1
 FIRST_PATH: Final = SLOTS + 2
@@ -43,8 +41,9 @@ class _Writing:
 
     call: int
     tokens: list[int]
-    """Those of the prompt that were not yet evaluated, then the last one written."""
+    """Tokens of the prompt that are not yet evaluated, then the last one written."""
     left: int
+    """Most tokens to write."""
     cells: int
     grammar: Grammar | None
     slot: int = -1
@@ -55,13 +54,14 @@ class _Writing:
 
 @dataclass(slots=True)
 class _Scoring:
-    """Paths that are being scored; `normalised` for a choice among them."""
+    """Paths that are being scored."""
 
     call: int
     prefix: list[int]
     tree: TokenTree
     among_siblings: bool
     normalised: bool
+    """Whether the scores become probabilities of a choice among the paths."""
     rows: int
     """Most tokens of a batch."""
     cells: int
@@ -71,11 +71,11 @@ class _Scoring:
 class Decoder:
     """An `Engine` for generators."""
 
-    def __init__(self, native: Native, *, cancelled: set[int], running: set[int]) -> None:
-        """Take a loaded model; `running` names the calls of the batch that is computed now, for the abort callback."""
+    def __init__(self, native: Native) -> None:
+        """Take a loaded model."""
         self._native = native
-        self._cancelled = cancelled
-        self._running = running
+        self.facts: Fields = native.facts
+        self.counters = native.counters
         self._queue: deque[_Writing | _Scoring] = deque()
         self._writing: list[_Writing] = []
         self._scoring: _Scoring | None = None
@@ -83,18 +83,9 @@ class Decoder:
         self._prefix = Prefix(native, PREFIX)
         self._opening = Opening(native, OPENING)
         self._ready: list[tuple[int, Frame]] = []
-        self._counters = Counters()
         self._pace = 0.0
+        """Tokens a second of the last batch."""
         self._most_logits = max(1, min(native.plan.batch, MOST_LOGITS // native.n_vocabulary))
-
-    @property
-    def facts(self) -> Fields:
-        """Device, layers, reason and the context's size."""
-        return {
-            **self._native.facts,
-            "context": self._native.n_context,
-            "sequences": self._native.plan.sequences,
-        }
 
     @property
     def busy(self) -> bool:
@@ -102,22 +93,19 @@ class Decoder:
         return bool(self._queue or self._writing or self._scoring or self._ready)
 
     def accept(self, call: int, frame: Frame) -> None:
-        """Take in `generate`, `choose`, `score_tree` or `count`.
+        """Take in `generate`, `choose` or `score_tree`.
 
         Raises:
-            ModelError: The prompt is over the context, or a grammar or an option is bad.
+            ContextExceeded: The prompt is longer than the context.
+            ModelError: A grammar or an option is bad.
         """
-        doing = frame.fields.get("do")
-        if doing == "count":
-            self._ready.append((call, Frame(self._counters.told())))
-            return
+        doing = frame.fields["do"]
         request = json.loads(frame.blob)
         tokens = self._prompt(request["prompt"])
         if doing == "generate":
             self._queue.append(self._written(call, tokens, request))
         else:
             self._queue.append(self._scored(call, tokens, request, choosing=doing == "choose"))
-        self._counters.calls += 1
 
     def drop(self, call: int) -> None:
         """Forget a call and empty its sequences."""
@@ -144,7 +132,7 @@ class Decoder:
         if not tokens:
             tokens = [max(self._native.edges[0], 0)]
         if len(tokens) >= self._native.n_context:
-            raise ModelError(
+            raise ContextExceeded(
                 f"{self._native.path} cannot take this prompt of {len(tokens)} tokens.",
                 hint=f"Its context is {self._native.n_context} tokens: shorten the input.",
             )
@@ -168,12 +156,12 @@ class Decoder:
         if choosing:
             paths = self._disjoint(paths)
         tree = grow(paths)
-        among_siblings = bool(request["among_siblings"])
+        among_siblings = bool(request.get("among_siblings"))
         weighed = tree.forks if among_siblings else tree.size
         rows = self._native.plan.batch if weighed < self._most_logits else self._most_logits
         inner = max(len(path) for path in paths) - 1
         if inner > rows or len(prefix) + inner > self._native.n_context:
-            raise ModelError(
+            raise ContextExceeded(
                 f"A path of {inner + 1} tokens after {len(prefix)} is more than {self._native.path} takes.",
                 hint=f"Its context is {self._native.n_context} tokens, a path at most {rows}.",
             )
@@ -201,7 +189,7 @@ class Decoder:
             if isinstance(job, _Scoring):
                 if self._scoring is not None:
                     return
-                # Now, not at the first batch: what the last prompt held beyond this one is nobody's cells.
+                # Free the last prompt's surplus cells on admission: until the first batch the context would look full.
                 begin = self._prefix.begin(job.prefix)
                 self._scoring, self._work = job, self._evaluate(job, begin)
             else:
@@ -228,10 +216,9 @@ class Decoder:
         for writing in sorted(self._writing, key=lambda found: len(found.tokens)):
             fitting = writing.tokens[: self._opening.stop(writing.slot, writing.position, max(0, most - len(rows)))]
             whole = len(fitting) == len(writing.tokens)
-            for place, token in enumerate(fitting):
-                wanted = whole and place == len(fitting) - 1
-                position = writing.position + place
-                rows.append(Row(token, position, (writing.slot,), wanted=wanted))
+            for offset, token in enumerate(fitting):
+                wanted = whole and offset == len(fitting) - 1
+                rows.append(Row(token, writing.position + offset, (writing.slot,), wanted=wanted))
             if fitting:
                 ends.append((writing, len(rows) - 1 if whole else -1))
                 writing.position += len(fitting)
@@ -300,8 +287,8 @@ class Decoder:
             self._evaluate_rows(
                 job,
                 [
-                    Row(token, begin + place, (PREFIX,), wanted=last and place == len(chunk) - 1)
-                    for place, token in enumerate(chunk)
+                    Row(token, begin + offset, (PREFIX,), wanted=last and offset == len(chunk) - 1)
+                    for offset, token in enumerate(chunk)
                 ],
             )
             self._prefix.reach(chunk)
@@ -349,20 +336,13 @@ class Decoder:
 
     def _compute(self, rows: list[Row], calls: set[int]) -> bool:
         """Run a batch; False when it was aborted because all of its calls are cancelled."""
-        self._running.clear()
-        self._running.update(calls)
         began = time.perf_counter()
-        try:
-            code = self._native.compute(rows)
-        finally:
-            self._running.clear()
-        took = time.perf_counter() - began
+        code = self._native.compute(rows, calls)
         if len(rows) >= FEWEST:
-            self._pace = len(rows) / max(took, 1e-6)
-        self._counters.add_batch(tokens=len(rows), calls=len(calls))
-        if code == DONE:
+            self._pace = len(rows) / max(time.perf_counter() - began, 1e-6)
+        if code == Code.DONE:
             return True
-        if calls <= self._cancelled:
+        if self._native.are_cancelled(calls):
             return False
         raise ModelError(f"The context of {self._native.path} is full.", hint="Ask for less at once.")
 

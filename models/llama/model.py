@@ -6,51 +6,51 @@ header, the requests, the checks of what comes back. Not for: native calls (`mod
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from errors import ModelError
-from models.instructions import instructions_for
 from models.llama.gguf import Header, read_header
-from models.llama.placement import BUFFERS
-from models.memory import MemoryBudget
+from models.llama.placement import BATCH, BUFFERS, Plan, Weights
 from models.pipe import Fields, Frame
-from models.protocols import Ability, Message, PathScores, Prompt, TextKind, Vectors
+from models.protocols import (
+    CONTEXT_TOKENS,
+    Ability,
+    Backend,
+    Message,
+    PathScores,
+    Prompt,
+    TextKind,
+    Vectors,
+    unit_rows,
+)
 from models.schema import bounded, checked_json
-from models.text import CHARACTERS_A_TOKEN, MANY_SCRIPTS, printable, reads_latin
-from models.vectors import unit_rows
-from models.worker import Limits, Worker
+from models.text import (
+    CHARACTERS_A_TOKEN,
+    MANY_SCRIPTS,
+    TEXTS_AT_ONCE,
+    instructions_for,
+    printable,
+    reads_latin,
+)
+from models.worker import Limits, MemoryBudget, Worker
 
-CONTEXT: Final = 8_192
-"""Most tokens of a generator's context: at 32 to 144 KiB a token (notes/models §5) this is 0.25 to 1.1 GB beside the
-weights."""
-TEXTS_A_REQUEST: Final = 256
-"""Texts that go over the pipe at once."""
+SEQUENCES: Final = 256
+"""Sequences of a generator's context, llama.cpp's largest number; they share the cells."""
 WIDE_CACHE: Final = 1_000_000_000
-"""Bytes up to which a generator keeps keys and values as 32-bit floats: scores then hang on a batch's make-up by 2e-5
-nats instead of 1e-3 (notes/models §3b)."""
-ENCODED_TOKENS: Final = 512
-"""Tokens of a text that an embedder reads; the process cuts by tokens."""
-PAIR_TOKENS: Final = 1_024
-"""Tokens of a query and a text that a reranker reads."""
+"""Bytes up to which a generator keeps keys and values as 32-bit floats: scores then depend on what else is in a batch
+by 2e-5 nats instead of 1e-3."""
 
 
-class _Gguf:
+class _Gguf(Backend):
     """What the three share: file, header, process."""
 
-    _role: ClassVar[str]
-
     def __init__(self, path: Path, *, limits: Limits | None = None, budget: MemoryBudget | None = None) -> None:
-        """Name the file; its header is read when first asked about, its weights at the first use.
-
-        Args:
-            path: A GGUF file.
-            limits: Idle time and memory of its process.
-            budget: Memory that it shares with other models.
-        """
+        """Name a GGUF file, the limits of its process, and the memory that it shares with others; nothing is read."""
         self._path = path
         self._limits = limits
         self._budget = budget
@@ -61,7 +61,7 @@ class _Gguf:
 
     @property
     def _header(self) -> Header:
-        """Header of the file that lies there now; of the last one where it was taken away under a running process."""
+        """Header of the file as it is now; the last one read where the file was removed under a running process."""
         try:
             status = self._path.stat()
         except OSError:
@@ -96,47 +96,49 @@ class _Gguf:
         return (await self._ask("count")).fields
 
     @property
-    def _context(self) -> int:
+    def _plan(self) -> Plan:
         raise NotImplementedError
 
-    @property
-    def _width(self) -> int:
-        return 0
-
     async def _ask(self, doing: str, request: object = None) -> Frame:
-        header = self._header
+        header, plan = self._header, self._plan
         if self._worker is not None and self._working != header.digest:
-            # Another file lies there now: answers under its name must not come from the old one's weights.
+            # The file was replaced: answers under its name must not come from the old one's weights.
             old, self._worker = self._worker, None
             await old.aclose()
         if self._worker is None:
             self._working = header.digest
-            context_bytes = header.token_bytes * self._context if self._role == "generator" else 0
-            wide = 2 * context_bytes <= WIDE_CACHE
-            context_bytes *= 1 + wide
-            arguments = {
-                "wide": wide,
-                "path": str(self._path),
-                "role": self._role,
-                "context": self._context,
-                "width": self._width,
-                "weights": (header.layers + 1, header.file_bytes, context_bytes, header.output_bytes),
-            }
+            cells = plan.context * (1 + plan.wide) if plan.role == "generator" else 0
+            weights = Weights(header.layers + 1, header.file_bytes, header.token_bytes * cells, header.output_bytes)
             self._worker = Worker(
                 "models.llama.process",
-                arguments,
-                label=f"{self._role} {self._path.name}",
+                {"path": str(self._path), "plan": asdict(plan), "weights": asdict(weights)},
+                label=f"{plan.role} {self._path.name}",
                 limits=self._limits,
                 budget=self._budget,
-                needs=header.file_bytes + context_bytes + BUFFERS,
+                needs=weights.file_bytes + weights.context_bytes + BUFFERS,
             )
         return await self._worker.call({"do": doing}, json.dumps(request).encode())
+
+    async def _encode(self, doing: str, texts: Sequence[str], **request: object) -> NDArray[np.float32]:
+        """Return a row for each text [n, width], the texts cut to what the process reads."""
+        plan = self._plan
+        found = [np.zeros((0, plan.width), dtype=np.float32)]
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            part = [_sendable(text[: plan.batch * CHARACTERS_A_TOKEN]) for text in texts[start:][:TEXTS_AT_ONCE]]
+            frame = await self._ask(doing, {"texts": part, **request})
+            rows = np.frombuffer(frame.blob, dtype=np.float32)
+            if rows.size != len(part) * plan.width or not np.isfinite(rows).all():
+                raise ModelError(
+                    f"{self._path} gave {rows.size} numbers for {len(part)} texts of {plan.width}, or some not finite.",
+                    hint="Set another GGUF file.",
+                )
+            found.append(rows.reshape(len(part), plan.width))
+        return np.concatenate(found)
 
 
 class LlamaEmbedder(_Gguf):
     """An `Embedder` from a GGUF file with a pooling type."""
 
-    _role = "embedder"
     abilities: frozenset[Ability] = frozenset({"embed"})
 
     @property
@@ -149,82 +151,54 @@ class LlamaEmbedder(_Gguf):
         return self._header.vocabulary >= MANY_SCRIPTS or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`; each is cut to 512 tokens.
+        """Return unit vectors [n, dimension] of the texts, each cut to 512 tokens; see `Embedder.embed`.
 
-        The words that the model was trained to see before a query or a passage are put in front
-        (`models/instructions.py`).
-
-        Raises:
-            ModelError: The process died, or the file is no embedding model.
+        The words that the model was trained to see before a query or a passage are put in front (`models/text.py`).
         """
         words = instructions_for(self._header.name, self._path.stem)
-        parts = [np.zeros((0, self.dimension), dtype=np.float32)]
-        for start in range(0, len(texts), TEXTS_A_REQUEST):
-            part = [
-                _sendable(words.prepend(text[: ENCODED_TOKENS * CHARACTERS_A_TOKEN], kind=kind))
-                for text in texts[start : start + TEXTS_A_REQUEST]
-            ]
-            parts.append(_rows(await self._ask("embed", part), len(part), self.dimension, self._path))
-        return unit_rows(np.concatenate(parts))
+        return unit_rows(await self._encode("embed", [words.prepend(text, kind=kind) for text in texts]))
 
     @property
-    def _context(self) -> int:
-        return min(ENCODED_TOKENS, self._header.context_length)
-
-    @property
-    def _width(self) -> int:
-        return self.dimension
+    def _plan(self) -> Plan:
+        longest = min(BATCH, self._header.context_length)
+        return Plan("embedder", longest, longest, SEQUENCES // 4, width=self.dimension)
 
 
 class LlamaReranker(_Gguf):
     """A `Reranker` from a GGUF file with a classification head: bge-reranker, jina-reranker, Qwen3-Reranker.
 
     Scores are as the head gives them: logits for most, a probability for Qwen3-Reranker. A BERT reranker loses a layer
-    in the conversion to GGUF (notes/models §3f) and ranks worse than its ONNX form.
+    in the conversion to GGUF and ranks worse than its ONNX form.
     """
 
-    _role = "reranker"
     abilities: frozenset[Ability] = frozenset({"rerank"})
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one float32 score a text [n], higher is better; query and text are cut to 1 024 tokens together.
-
-        Raises:
-            ModelError: The process died, or the file is no reranker.
-        """
+        """Return one score a text [n]; query and text are cut to 1 024 tokens together; see `Reranker.score`."""
         if not self._header.classifies:
             # Rank pooling without these tensors ends the process.
             raise ModelError(
                 f"{self._path} has no classification head, so it cannot rerank.",
                 hint="Set a GGUF file of a reranker; Qwen3-Reranker must be converted with upstream's script.",
             )
-        asked = _sendable(query[: self._context * CHARACTERS_A_TOKEN])
-        found = [np.zeros((0, 1), dtype=np.float32)]
-        for start in range(0, len(texts), TEXTS_A_REQUEST):
-            part = [_sendable(text[: self._context * CHARACTERS_A_TOKEN]) for text in texts[start:][:TEXTS_A_REQUEST]]
-            frame = await self._ask("score", {"query": asked, "texts": part})
-            found.append(_rows(frame, len(part), 1, self._path))
-        return np.concatenate(found)[:, 0]
+        asked = _sendable(query[: self._plan.batch * CHARACTERS_A_TOKEN])
+        return (await self._encode("score", texts, query=asked))[:, 0]
 
     @property
-    def _context(self) -> int:
-        return min(PAIR_TOKENS, self._header.context_length)
-
-    @property
-    def _width(self) -> int:
-        return 1
+    def _plan(self) -> Plan:
+        longest = min(2 * BATCH, self._header.context_length)
+        return Plan("reranker", longest, longest, SEQUENCES // 4, width=1)
 
 
 class LlamaGenerator(_Gguf):
     """A `Generator` from a GGUF file, with the file's own chat template; a file without one continues text."""
 
-    _role = "generator"
     abilities: frozenset[Ability] = frozenset({"generate", "schema", "grammar", "choose", "score_tree"})
 
     @property
     def context_tokens(self) -> int:
         """Tokens in prompt and answer together."""
-        return min(CONTEXT, self._header.context_length)
+        return min(CONTEXT_TOKENS, self._header.context_length)
 
     async def generate(
         self,
@@ -234,17 +208,9 @@ class LlamaGenerator(_Gguf):
         schema: dict[str, object] | None = None,
         grammar: str | None = None,
     ) -> str:
-        """Return the answer's text, the most likely token each time.
+        """Return the answer's text, the most likely token each time; see `GrammarWriter.generate`.
 
-        Args:
-            messages: The conversation; control tokens spelled in it are broken.
-            max_tokens: Most tokens of the answer.
-            schema: Hold the answer to JSON of this schema, by a grammar and a check.
-            grammar: Hold the answer to this GBNF grammar (start symbol `root`) instead.
-
-        Raises:
-            ModelError: The process died, the prompt is longer than the context, a grammar is bad, or the answer was
-                cut before its JSON was whole.
+        Control tokens that are spelled in the messages are broken. A schema is kept by a grammar and checked.
         """
         if schema is not None and grammar is not None:
             raise ModelError("A schema and a grammar were given; an answer can be held to one.", hint="Give one.")
@@ -261,53 +227,32 @@ class LlamaGenerator(_Gguf):
         return checked_json(text, schema, model=self.name, cut=frame.fields.get("ended") == "length")
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
-        """Return the probability of each option [n] as the answer's beginning, exact, from one pass over the prompt.
-
-        An option of several tokens has the product of their probabilities. Where one option is the beginning of
-        another, it counts with the end of the answer after it.
-
-        Raises:
-            ModelError: The process died, an option is empty or given twice, or the prompt is over the context.
-        """
+        """Return the probability of each option [n], exact, from one pass over the prompt; see `Chooser.choose`."""
         if not options:
             return np.zeros(0, dtype=np.float64)
-        request = {"prompt": _prompt(prompt), "texts": [_sendable(text) for text in options], "among_siblings": False}
-        frame = await self._ask("choose", request)
+        frame = await self._ask("choose", {"prompt": _prompt(prompt), "texts": list(map(_sendable, options))})
         return np.frombuffer(frame.blob, dtype=np.float64)
 
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
-        """Return log P(path | prefix) of each path; the prefix and beginnings that paths share are evaluated once.
+        """Return log P(path | prefix) of each path; see `TreeScorer.score_tree`.
 
-        Of a prefix that begins like the last one, or like its last path, only the rest is evaluated; see
-        `protocols.TreeScorer`.
-
-        Raises:
-            ModelError: The process died, a path is empty, or prefix and path are over the context.
+        Of a prefix that begins like the last one, or like its last path, only the rest is evaluated.
         """
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
-        texts = [_sendable(text) for text in paths]
+        texts = list(map(_sendable, paths))
         request = {"prompt": _prompt(prefix), "texts": texts, "among_siblings": among_siblings}
         frame = await self._ask("score_tree", request)
-        evaluated, before, tree, apart = (
-            int(str(frame.fields[name])) for name in ("evaluated", "prefix", "tree", "apart")
-        )
+        counts = ("evaluated", "prefix", "tree", "apart")
+        evaluated, before, tree, apart = (int(str(frame.fields[name])) for name in counts)
         scores = np.frombuffer(frame.blob, dtype=np.float64)
         return PathScores(scores, evaluated, before, tree, before * len(texts) + apart)
 
     @property
-    def _context(self) -> int:
-        return self.context_tokens
-
-
-def _rows(frame: Frame, count: int, width: int, path: Path) -> NDArray[np.float32]:
-    rows = np.frombuffer(frame.blob, dtype=np.float32)
-    if rows.size != count * width or not np.isfinite(rows).all():
-        raise ModelError(
-            f"{path} gave {rows.size} numbers for {count} texts of {width}, or some that are none.",
-            hint="Set another GGUF file.",
-        )
-    return rows.reshape(count, width)
+    def _plan(self) -> Plan:
+        context = self.context_tokens
+        wide = 2 * self._header.token_bytes * context <= WIDE_CACHE
+        return Plan("generator", context, min(BATCH, context), SEQUENCES, wide=wide)
 
 
 def _prompt(prompt: Prompt) -> str | list[dict[str, str]]:

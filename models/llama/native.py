@@ -1,9 +1,9 @@
-"""The adapter to llama.cpp: a loaded model, its tokens, one context, grammars. Only it and `llama_devices` call it.
+"""The adapter to llama.cpp: the devices of its build, a loaded model, its tokens, one context, grammars.
 
-Imported only in a model's own process. Every input that is known to kill the native code is refused here, before it
-gets there (notes/models §3g): batches over the micro-batch, unknown token ids and sequences, grammars that do not
-parse. One thread uses it, by construction of `pipe.attend`; nothing is ever freed
-before the process ends, so nothing can be used after that. Not for: what is computed with it (`models/llama/encode.py`,
+Imported only in a model's own process, and the only module that calls llama.cpp. Every input that is known to kill the
+native code is refused here, before it gets there: batches over the micro-batch, unknown token ids and sequences,
+grammars that do not parse. One thread uses it, by construction of `pipe.serve`; nothing is ever freed before the
+process ends, so nothing can be used after that. Not for: what is computed with it (`models/llama/encode.py`,
 `models/llama/decode.py`).
 """
 
@@ -11,18 +11,21 @@ import ctypes
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import IntEnum
 from typing import Any, Final
 
 import llama_cpp
 import numpy as np
+from llama_cpp._ggml import libggml
+from llama_cpp.llama_grammar import json_schema_to_gbnf
 from numpy.typing import NDArray
 
 from errors import ModelError
 from models.llama.chat_template import ChatTemplate
-from models.llama.devices import Handles, handles, placed
-from models.llama.placement import Weights, fallen_back
+from models.llama.placement import Device, Placement, Plan, Weights, chosen_device, fallen_back, place
+from models.pipe import Counters
 
 WARNING: Final = 3
 """llama.cpp's log level from which lines are kept."""
@@ -32,24 +35,33 @@ DEEPEST_GRAMMAR: Final = 200
 """Brackets open at once in a grammar: each is a call of the native parser, whose stack is finite."""
 STATES: Final = 16
 """Sequences of a model that keeps a state for each, which costs memory even where it is not used."""
-DONE: Final = 0
-NO_SLOT: Final = 1
-ABORTED: Final = 2
-ALLOCATION_FAILED: Final = -2
+_NESTED: Final = re.compile(r"((?:\(char )*\(char)((?:\)\?)+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How a context is made."""
+NO_GPU: Final = frozenset({"CPU", "BLAS", "RPC"})
+"""Backends that never have a GPU of this machine."""
 
-    context: int
-    batch: int
-    """Most tokens of one batch, and of one micro-batch."""
-    sequences: int
-    embeddings: bool = False
-    ranks: bool = False
-    wide: bool = False
-    """Keys and values as 32-bit floats."""
+Handles = ctypes.Array[ctypes.c_void_p]
+"""Devices as llama.cpp takes them: pointers with a null one at the end."""
+
+
+class Code(IntEnum):
+    """What llama_decode returns."""
+
+    DONE = 0
+    NO_SLOT = 1
+    """The cells are taken; nothing was changed."""
+    ABORTED = 2
+    """The callback stopped it; the sequences of the batch are to be forgotten."""
+    ALLOCATION_FAILED = -2
+
+
+class DeviceKind(IntEnum):
+    """Kinds of ggml devices that are a GPU."""
+
+    OWN_MEMORY = 1
+    INTEGRATED = 2
+    """Part of the processor, with its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +78,22 @@ class Row:
 class Native:
     """A model and its context."""
 
-    def __init__(self, path: str, *, weights: Weights, plan: Plan, stopped: Callable[[], bool]) -> None:
-        """Load the file; `stopped` is asked often during a computation, which it ends by True (on the CPU).
+    def __init__(self, path: str, *, weights: Weights, plan: Plan, cancelled: set[int]) -> None:
+        """Load the file; a batch ends early (on the CPU) once all of its calls are in `cancelled`.
 
         Raises:
             ModelError: The file cannot be loaded, or the memory does not hold the context.
         """
         self.path = path
         self.plan = plan
+        self.counters = Counters()
+        self._cancelled = cancelled
+        self._running: frozenset[int] = frozenset()
+        """Calls of the batch that is computed now."""
         self._log = llama_cpp.llama_log_callback(_written)
         llama_cpp.llama_log_set(self._log, ctypes.c_void_p(0))
         llama_cpp.llama_backend_init()
-        self.placement, devices = placed(weights)
+        self.placement, devices = _placed(weights)
         self._model: Any = None
         try:
             self._load(weights, devices)
@@ -87,18 +103,18 @@ class Native:
             if self._model:
                 llama_cpp.llama_model_free(self._model)
             self.placement = fallen_back(self.placement)
-            self._load(weights, handles())
+            self._load(weights, _handles())
         self.vocabulary: Any = llama_cpp.llama_model_get_vocab(self._model)
         self.n_vocabulary = int(llama_cpp.llama_vocab_n_tokens(self.vocabulary))
         self._memory: Any = llama_cpp.llama_get_memory(self._context)
-        self._stopped = llama_cpp.ggml_abort_callback(lambda _data: stopped())
+        self._stopped = llama_cpp.ggml_abort_callback(self._stopping)
         llama_cpp.llama_set_abort_callback(self._context, self._stopped, ctypes.c_void_p(0))
         self.template = self._template()
 
     @property
     def facts(self) -> dict[str, object]:
-        """Where the model runs, and why."""
-        return {field.name: getattr(self.placement, field.name) for field in fields(self.placement)}
+        """Where the model runs and why, and the size of its context."""
+        return {**asdict(self.placement), "context": self.n_context}
 
     @property
     def n_context(self) -> int:
@@ -194,8 +210,8 @@ class Native:
 
     # --- computing ---
 
-    def compute(self, rows: Sequence[Row]) -> int:
-        """Run one batch; return DONE, NO_SLOT (nothing changed) or ABORTED (its sequences are to be forgotten).
+    def compute(self, rows: Sequence[Row], calls: Iterable[int]) -> Code:
+        """Run one batch for `calls`; a code other than DONE says why nothing was computed.
 
         Raises:
             ModelError: The batch is one that would end the process, or llama.cpp failed.
@@ -203,11 +219,20 @@ class Native:
         self._check(rows)
         batch = _batch(rows)
         run = llama_cpp.llama_decode if self._memory else llama_cpp.llama_encode
-        code = int(run(self._context, batch))
-        if code in (DONE, NO_SLOT, ABORTED):
-            return code
-        why = ", most often for want of memory" if code == ALLOCATION_FAILED else ""
+        self._running = frozenset(calls)
+        self.counters.add_batch(tokens=len(rows), calls=len(self._running))
+        try:
+            code = int(run(self._context, batch))
+        finally:
+            self._running = frozenset()
+        if code in (Code.DONE, Code.NO_SLOT, Code.ABORTED):
+            return Code(code)
+        why = ", most often for want of memory" if code == Code.ALLOCATION_FAILED else ""
         raise ModelError(f"llama.cpp failed on {self.path} with code {code}{why}.", hint="Free memory, or try again.")
+
+    def are_cancelled(self, calls: Collection[int]) -> bool:
+        """Whether all of `calls` were given up."""
+        return self._cancelled.issuperset(calls)
 
     def logits(self, row: int) -> NDArray[np.float32]:
         """Return the logits [vocabulary] after a wanted row of the last batch, valid until the next.
@@ -249,10 +274,16 @@ class Native:
 
     # --- inside ---
 
+    def _stopping(self, _data: object) -> bool:
+        return bool(self._running) and self.are_cancelled(self._running)
+
     def _load(self, weights: Weights, devices: Handles) -> None:
         """Load the file and make its context where the placement says."""
         options = llama_cpp.llama_model_default_params()
         options.devices = ctypes.addressof(devices)
+        # Weights in AMX's own layout. GCC 12 drops most of the tile configuration that these kernels load, and the
+        # process ends with SIGSEGV at the first batch (ggml-org/llama.cpp, issue 20824 and pull request 26954).
+        options.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
         options.n_gpu_layers = self.placement.gpu_layers if self.placement.gpu_layers >= 0 else weights.layers + 1
         self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self.path), options)
         if not self._model:
@@ -275,15 +306,15 @@ class Native:
         # Nothing outside a window is dropped: a sequence that is cut goes on from there, and its window moves back.
         options.kv_unified = options.swa_full = True
         options.n_threads = options.n_threads_batch = self.placement.threads
-        options.embeddings = plan.embeddings
+        options.embeddings = plan.role != "generator"
         if plan.wide:
             options.type_k = options.type_v = llama_cpp.GGML_TYPE_F32
-        if plan.ranks:
+        if plan.role == "reranker":
             options.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_RANK
         on_gpu = self.placement.gpu_layers != 0
-        # Encoders: twice the speed with it (notes/models §1). Generators on the CPU: scores then depend on the batch's
-        # make-up by 0.04 nats and more (§3b). On a GPU llama.cpp decides.
-        options.flash_attn_type = 1 if plan.embeddings else (-1 if on_gpu else 0)
+        # Flash attention: encoders run at twice the speed with it; scores of generators on the CPU would depend on what
+        # else is in the batch by 0.04 nats and more. On a GPU llama.cpp decides.
+        options.flash_attn_type = 1 if options.embeddings else (-1 if on_gpu else 0)
         context = llama_cpp.llama_init_from_model(self._model, options)
         if not context:
             raise ModelError(
@@ -377,6 +408,35 @@ class Grammar:
         return int(data["id"][best]) if np.isfinite(data["logit"][best]) else None
 
 
+def flat_lengths(grammar: str) -> str:
+    """Return `grammar` with the converter's form of a text's length, a bracket for each character, as one repetition.
+
+    A text of 300 characters would else be 300 brackets deep, which `Grammar` refuses.
+    """
+
+    def flat(found: re.Match[str]) -> str:
+        count = found[1].count("(")
+        closed = len(found[2]) // 2
+        return f"char{{0,{count}}}{')?' * (closed - count)}" if closed >= count else found[0]
+
+    return _NESTED.sub(flat, grammar)
+
+
+def schema_grammar(schema_json: str) -> str:
+    """Return the grammar of a JSON schema.
+
+    Raises:
+        ModelError: It has a part that llama.cpp's converter does not know.
+    """
+    try:
+        return flat_lengths(str(json_schema_to_gbnf(schema_json)))
+    except (AssertionError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(
+            f"The JSON schema has a part that llama.cpp's converter does not know: {error!r}.",
+            hint="Use object, array, string, integer, number, boolean, enum, anyOf and lengths only.",
+        ) from error
+
+
 def _batch(rows: Sequence[Row]) -> Any:
     count = len(rows)
     lists = [(llama_cpp.llama_seq_id * len(row.sequences))(*row.sequences) for row in rows]
@@ -398,3 +458,67 @@ def _written(level: int, text: bytes, _data: object) -> None:
     if level >= WARNING:
         sys.stderr.write(text.decode("utf-8", "replace"))
         sys.stderr.flush()
+
+
+def _placed(weights: Weights) -> tuple[Placement, Handles]:
+    """Return where a model of these sizes goes on this machine, by what the build offers and is free now.
+
+    With it, the one device to name to llama.cpp, or none: by itself it spreads over all cards, whose free memory the
+    choice did not count, and computes long prompts on a card that was found too full.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    llama_cpp.llama_supports_gpu_offload()  # loads the backends of a build that keeps them in files
+    _declare()
+    found = _devices()
+    devices = [device for device, _ in found]
+    placement = place(weights, devices, backends=_backends(), cores=cores)
+    if placement.gpu_layers == 0:
+        return placement, _handles()
+    return placement, _handles(found[devices.index(chosen_device(devices))][1])
+
+
+def _handles(*pointers: ctypes.c_void_p) -> Handles:
+    """Return the pointers as llama.cpp takes them; without any, it computes on the processor alone."""
+    return (ctypes.c_void_p * (len(pointers) + 1))(*pointers, None)
+
+
+def _declare() -> None:
+    """Tell ctypes what these functions return, which the bindings do not wrap."""
+    for name, result in (
+        ("ggml_backend_dev_count", ctypes.c_size_t),
+        ("ggml_backend_dev_get", ctypes.c_void_p),
+        ("ggml_backend_dev_type", ctypes.c_int),
+        ("ggml_backend_dev_description", ctypes.c_char_p),
+        ("ggml_backend_dev_name", ctypes.c_char_p),
+        ("ggml_backend_dev_memory", None),
+        ("ggml_backend_reg_count", ctypes.c_size_t),
+        ("ggml_backend_reg_get", ctypes.c_void_p),
+        ("ggml_backend_reg_name", ctypes.c_char_p),
+    ):
+        getattr(libggml, name).restype = result
+
+
+def _backends() -> list[str]:
+    """Return the names of the backends that may have a GPU; those whose driver is missing are not among them."""
+    found = []
+    for number in range(libggml.ggml_backend_reg_count()):
+        backend = ctypes.c_void_p(libggml.ggml_backend_reg_get(ctypes.c_size_t(number)))
+        found.append(libggml.ggml_backend_reg_name(backend).decode("utf-8", "replace"))
+    return [name for name in found if name not in NO_GPU]
+
+
+def _devices() -> list[tuple[Device, ctypes.c_void_p]]:
+    """Return ggml's devices that are no processor, and the pointer to each."""
+    found = []
+    for number in range(libggml.ggml_backend_dev_count()):
+        device = ctypes.c_void_p(libggml.ggml_backend_dev_get(ctypes.c_size_t(number)))
+        kind = libggml.ggml_backend_dev_type(device)
+        if kind not in list(DeviceKind):
+            continue
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        libggml.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
+        backend = libggml.ggml_backend_dev_name(device).decode("utf-8", "replace")
+        description = libggml.ggml_backend_dev_description(device).decode("utf-8", "replace")
+        named = Device(re.sub(r"\d+$", "", backend), description, free.value, integrated=kind == DeviceKind.INTEGRATED)
+        found.append((named, device))
+    return found

@@ -1,18 +1,22 @@
-"""Where a GGUF model runs, how many of its layers, with how many threads, and why. Not for: asking the devices.
+"""Where a GGUF model runs, how many of its layers, with how many threads, and why; and the size of its context.
 
-Pure arithmetic on what llama.cpp and the file's header say, so that every machine's choice can be tested on any.
+Pure arithmetic on what llama.cpp and the file's header say, so that every machine's choice can be tested on any. Not
+for: asking the devices (`models/llama/native.py`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
+BATCH: Final = 512
+"""Tokens of a generator's batch (llama.cpp's own micro-batch), of a batch of several texts, and of a text that an
+embedder reads. Attention spans the whole micro-batch, so that a larger one is slower for short texts."""
 KEPT_FREE: Final = 0.1
 """Part of a device's free memory that is left to others."""
 BUFFERS: Final = 500_000_000
-"""Bytes of compute buffers beside weights and context (notes/models §5: 0.5 GB)."""
+"""Bytes of compute buffers beside weights and context."""
 MOST_THREADS: Final = 8
-FEW_CORES: Final = 4
+FEW_CORES: Final = MOST_THREADS // 2
 """Up to here all cores compute; above, half of them: the other half are mostly second threads of the same cores."""
 
 
@@ -24,32 +28,48 @@ class Device:
     """CUDA, Metal, Vulkan, ROCm, … as llama.cpp names it."""
     name: str
     free: int
-    """Bytes."""
+    """Bytes of free memory."""
     integrated: bool = False
-    """Whether it is part of the processor and its memory the processor's."""
+    """Whether it is part of the processor and shares its memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a model takes."""
+    """Sizes of a model that decide where it fits."""
 
     layers: int
     """Blocks, and one for the output layer."""
     file_bytes: int
     context_bytes: int
-    """Of the whole context's keys and values."""
+    """Bytes of the whole context's keys and values."""
     output_bytes: int = 0
-    """Of the output layer's weights, the first to go to a device: many blocks' worth where the vocabulary is large."""
+    """Bytes of the output layer, the first to go to a device: many blocks' worth where the vocabulary is large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a context is made, and for what."""
+
+    role: Literal["embedder", "reranker", "generator"]
+    context: int
+    """Cells of the KV cache, shared by all sequences."""
+    batch: int
+    """Most tokens of one batch, and of one micro-batch."""
+    sequences: int
+    width: int = 0
+    """Numbers that come out for a text, of an embedder or a reranker."""
+    wide: bool = False
+    """Whether keys and values are 32-bit floats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The choice and its reason."""
+    """Where a model runs, and why."""
 
     backend: str
     device: str
     gpu_layers: int
-    """-1 for all."""
+    """Layers on the device; -1 for all."""
     threads: int
     reason: str
 
@@ -66,7 +86,7 @@ def place(weights: Weights, devices: Sequence[Device], *, backends: Sequence[str
         weights: What the model takes.
         devices: What the build finds on this machine.
         backends: The build's backends beside the processor's, by name.
-        cores: Of the processor.
+        cores: Cores of the processor.
     """
     threads = max(1, min(MOST_THREADS, cores if cores <= FEW_CORES else cores // 2))
     cpu = f"{threads} of {cores} cores"
@@ -78,13 +98,13 @@ def place(weights: Weights, devices: Sequence[Device], *, backends: Sequence[str
     room = device.free * (1 - KEPT_FREE) - BUFFERS
     block = (weights.file_bytes - weights.output_bytes + weights.context_bytes) / max(1, weights.layers - 1)
     fitting = 1 + int((room - weights.output_bytes) / block) if room > weights.output_bytes else 0
-    told = f"{device.backend} ({device.name}) has {device.free / 1e9:.1f} GB free"
+    free = f"{device.backend} ({device.name}) has {device.free / 1e9:.1f} GB free"
     needed = f"the model needs {(weights.file_bytes + weights.context_bytes + BUFFERS) / 1e9:.1f} GB"
     if fitting >= weights.layers:
-        return Placement(device.backend, device.name, -1, threads, f"{told}, {needed}: all {weights.layers} layers")
+        return Placement(device.backend, device.name, -1, threads, f"{free}, {needed}: all {weights.layers} layers")
     if fitting == 0:
-        return Placement("CPU", "CPU", 0, threads, f"{told}, {needed}: no layer fits; {cpu}")
-    reason = f"{told}, {needed}: {fitting} of {weights.layers} layers; the rest on {cpu}"
+        return Placement("CPU", "CPU", 0, threads, f"{free}, {needed}: no layer fits; {cpu}")
+    reason = f"{free}, {needed}: {fitting} of {weights.layers} layers; the rest on {cpu}"
     return Placement(device.backend, device.name, fitting, threads, reason)
 
 

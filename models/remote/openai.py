@@ -1,40 +1,25 @@
-"""Embedder and generator behind an OpenAI-compatible server: Ollama, LM Studio, llama-server, vLLM, TEI, hosted ones.
+"""Embedder, reranker and generator behind a server: Ollama, LM Studio, llama-server, vLLM, TEI, hosted ones.
 
-`/embeddings` and `/chat/completions`. What the API has no field for (context, dimension, which model it is) is asked
-of the server in its own way (`models/remote/facts.py`). Not for: starting servers, or reranking
-(`models/remote/rerank.py`).
+OpenAI's `/embeddings` and `/chat/completions`; `/rerank` in the form of Jina and Cohere (llama-server, vLLM, Infinity)
+or of TEI. What the API has no field for (context, dimension, which model it is) is asked of the server in its own way
+(`models/remote/server.py`). Not for: starting servers.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from errors import ModelError
-from models.instructions import instructions_for
-from models.protocols import Ability, Message, Prompt, TextKind, Vectors
-from models.remote.choose import (
-    LISTED,
-    LISTED_BY_LLAMA_SERVER,
-    check_options,
-    listed_tokens,
-    weigh_first,
-    weigh_whole,
-)
-from models.remote.client import RefusedCall
-from models.remote.model import RemoteModel, by_index, shortened
+from errors import ContextExceeded, ModelError
+from models.protocols import CONTEXT_TOKENS, Ability, Message, Prompt, TextKind, Vectors, unit_rows
+from models.remote.choose import LISTED, check_options, listed_tokens, weigh
+from models.remote.endpoint import QUOTED
+from models.remote.server import RemoteModel, by_index, shortened
 from models.schema import checked_json
-from models.text import printable
-from models.vectors import unit_rows
-
-ASSUMED_CONTEXT: Final = 8_192
-"""Context of a remote generator where the server does not tell it."""
-PROBE: Final = "a"
-"""Text whose vector tells the dimension."""
-REFUSED_FORM: Final = (400, 422, 500)
-"""What servers say to a form that they do not know; llama-cpp-python's own says 500."""
+from models.text import instructions_for, printable
 
 _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", re.DOTALL)
 
@@ -42,49 +27,30 @@ _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", r
 class OpenAIEmbedder(RemoteModel):
     """An `Embedder` behind `/embeddings`."""
 
+    abilities: frozenset[Ability] = frozenset({"embed"})
     _dimension = 0
 
     @property
-    def abilities(self) -> frozenset[Ability]:
-        """Embedding."""
-        return frozenset({"embed"})
-
-    @property
     def dimension(self) -> int:
-        """Length of a vector; 0 until the server was asked (`measure`, or a first text)."""
+        """Length of a vector; 0 until the server said it, or gave a first vector."""
         return self._dimension or self._facts.dimension
 
     def reads(self, text: str) -> bool:
-        """Return True: which scripts a remote model knows is not told, and whoever set it knows."""
+        """Return True: a server does not say which scripts its model knows; whoever set it does."""
         return True
 
-    async def measure(self) -> int:
-        """Return the length of a vector, as the server tells it or from the vector of one letter.
-
-        Raises:
-            ModelError: The server refused, was silent, or answered something else.
-        """
-        await self.prepare()
-        if not self.dimension:
-            await self.embed([PROBE], kind="passage")
-        return self.dimension
-
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`.
+        """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
-        The words that the model was trained to see before a query or a passage are put in front, where its name is
-        known (`models/instructions.py`).
-
-        Raises:
-            ModelError: The server refused, was silent, or answered something else.
+        The words that the model was trained to see before a query or a passage are put in front (`models/text.py`).
         """
-        if not texts:
-            return np.zeros((0, self.dimension or await self.measure()), dtype=np.float32)
         await self.prepare()
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
         size = self.texts_a_request()
         words = instructions_for(self._endpoint.model)
-        told = [words.prepend(text, kind=kind) for text in texts]
-        rows = [await self._part(told[start : start + size]) for start in range(0, len(texts), size)]
+        prepared = [words.prepend(text, kind=kind) for text in texts]
+        rows = [await self._part(prepared[start : start + size]) for start in range(0, len(texts), size)]
         if len({part.shape[1] for part in rows}) != 1 or self._dimension not in (0, rows[0].shape[1]):
             raise self._endpoint.nonsense("/embeddings", "vectors of different lengths")
         self._dimension = rows[0].shape[1]
@@ -107,10 +73,51 @@ class OpenAIEmbedder(RemoteModel):
         return unit_rows(found)
 
 
+class OpenAIReranker(RemoteModel):
+    """A `Reranker` behind `/rerank`."""
+
+    abilities: frozenset[Ability] = frozenset({"rerank"})
+
+    async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one float32 score a text [n], as the server gives them: higher is better, the scale is the model's.
+
+        Raises:
+            ModelError: The server refused, was silent, or left texts without a score.
+        """
+        await self.prepare()
+        size = self.texts_a_request()
+        found = [np.zeros(0, dtype=np.float32)]
+        for start in range(0, len(texts), size):
+            asked = partial(self._part, query, texts[start : start + size])
+            found.append(await self.in_known_form(asked, other_first=self.server == "TEI"))
+        return np.concatenate(found)
+
+    async def _part(self, query: str, texts: Sequence[str], as_tei: bool) -> NDArray[np.float32]:
+        async def ask(cut: int) -> object:
+            shown = shortened(texts, cut)
+            asked = shortened([query], cut)[0]
+            if as_tei:
+                # TEI keeps the call at its root, whatever base URL its OpenAI calls have, and cuts texts itself.
+                body: dict[str, object] = {"query": asked, "texts": shown, "raw_scores": True, "truncate": True}
+                return await self._endpoint.ask("POST", f"{self._endpoint.root}/rerank", body)
+            body = {"query": asked, "documents": shown, "top_n": len(texts), "return_documents": False}
+            return await self._endpoint.post("/rerank", body)
+
+        answer = await self.fitting(ask)
+        try:
+            rows = answer["results"] if isinstance(answer, Mapping) else answer
+            key = "relevance_score" if isinstance(answer, Mapping) else "score"
+            found = np.array(by_index(rows, key, len(texts)), dtype=np.float32)
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._endpoint.nonsense("/rerank", answer) from error
+        if found.ndim != 1 or not np.isfinite(found).all():
+            raise self._endpoint.nonsense("/rerank", answer)
+        return found
+
+
 class OpenAIGenerator(RemoteModel):
     """A `Generator` behind `/chat/completions`."""
 
-    _newer_form = True
     _lists = True
 
     @property
@@ -121,7 +128,7 @@ class OpenAIGenerator(RemoteModel):
     @property
     def context_tokens(self) -> int:
         """Tokens in prompt and answer together, as the server tells; 8,192 where it does not."""
-        return self._facts.context_tokens or ASSUMED_CONTEXT
+        return self._facts.context_tokens or CONTEXT_TOKENS
 
     async def generate(
         self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
@@ -135,7 +142,7 @@ class OpenAIGenerator(RemoteModel):
             ModelError: The server refused, was silent, or its answer is not valid under `schema`.
         """
         await self.prepare()
-        said = [{"role": message.role, "content": printable(message.content)} for message in messages]
+        said = _sendable(messages)
         text, cut = await self._answer(said, max_tokens, schema)
         if schema is None:
             return text
@@ -144,7 +151,7 @@ class OpenAIGenerator(RemoteModel):
         except ModelError as error:
             if cut:
                 raise
-            wrong = f"That is not valid: {error.what[-QUOTED_FAULT:]} Answer again, with the corrected JSON alone."
+            wrong = f"That is not valid: {error.what[-QUOTED:]} Answer again, with the corrected JSON alone."
             said += [{"role": "assistant", "content": printable(text)}, {"role": "user", "content": wrong}]
         text, cut = await self._answer(said, max_tokens, schema)
         return checked_json(_unfenced(text), schema, model=self.name, cut=cut)
@@ -152,8 +159,8 @@ class OpenAIGenerator(RemoteModel):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
         """Return the probability of each option [n] as the answer's beginning, summing to 1 over the options.
 
-        A near form, within the limits of what servers list (`models/remote/choose.py`): after messages, only the first
-        token of each option is seen.
+        A near form, within the limits of what servers list (`models/remote/choose.py`): only the first token of each
+        option is seen, and a plain text is sent as a user's message.
 
         Raises:
             ModelError: The server lists no log-probabilities (it then loses the ability `choose`), lists none of the
@@ -161,39 +168,34 @@ class OpenAIGenerator(RemoteModel):
         """
         await self.prepare()
         check_options(options)
-        count = LISTED_BY_LLAMA_SERVER if self.server == "llama-server" else LISTED
-        if isinstance(prompt, str):
-
-            async def after(text: str) -> Mapping[str, float]:
-                body = {"prompt": printable(prompt + text), "max_tokens": 1, "temperature": 0, "logprobs": count}
-                return self._listed(await self._endpoint.post("/completions", body))
-
-            return await weigh_whole(after, options)
-
-        async def first(text: str) -> Mapping[str, float]:
-            said = [{"role": message.role, "content": printable(message.content)} for message in prompt]
-            body = {"messages": said, "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": count}
-            return self._listed(await self._endpoint.post("/chat/completions", body))
-
-        return await weigh_first(first, options)
-
-    def _listed(self, answer: object) -> Mapping[str, float]:
-        choice = self._first_choice(answer)
+        messages = [{"role": "user", "content": printable(prompt)}] if isinstance(prompt, str) else _sendable(prompt)
+        count = LISTED * 10 if self.server == "llama-server" else LISTED
+        body = {"messages": messages, "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": count}
+        choice = self._first_choice(await self._endpoint.post("/chat/completions", body))
         try:
-            return listed_tokens(choice)
+            listed = listed_tokens(choice)
         except ModelError:
             self._lists = False
             raise
+        return weigh(options, listed)
 
     async def _answer(
         self, said: Sequence[Mapping[str, str]], max_tokens: int, schema: dict[str, object] | None
     ) -> tuple[str, bool]:
         """Return the answer's text, and whether it ended because its tokens ran out."""
         body: dict[str, object] = {"messages": list(said), "max_tokens": max_tokens, "temperature": 0}
+
+        async def ask(older: bool) -> object:
+            """Ask with the schema in OpenAI's form, or in llama.cpp's older one where the server knows only that."""
+            newer = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+            form = {"type": "json_object", "schema": schema} if older else newer
+            return await self._endpoint.post("/chat/completions", {**body, "response_format": form})
+
         if schema is None:
             answer = await self._endpoint.post("/chat/completions", body)
         else:
-            answer = await self._constrained(body, schema)
+            answer = await self.in_known_form(ask)
+        self._check_room(answer)
         choice = self._first_choice(answer)
         message = choice.get("message")
         text = message.get("content") if isinstance(message, Mapping) else None
@@ -201,23 +203,15 @@ class OpenAIGenerator(RemoteModel):
             raise self._endpoint.nonsense("/chat/completions", answer)
         return text, choice.get("finish_reason") == "length"
 
-    async def _constrained(self, body: dict[str, object], schema: dict[str, object]) -> object:
-        """Ask with the schema in OpenAI's form, or in llama.cpp's older one where the server knows only that."""
-        newer = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
-        older = {"type": "json_object", "schema": schema}
-        if self._newer_form:
-            try:
-                return await self._endpoint.post("/chat/completions", {**body, "response_format": newer})
-            except RefusedCall as error:
-                if error.status not in REFUSED_FORM or error.too_long:
-                    raise
-                try:
-                    answer = await self._endpoint.post("/chat/completions", {**body, "response_format": older})
-                except ModelError:
-                    raise error from None  # the first form is the one that most servers know: its refusal says more
-                self._newer_form = False
-                return answer
-        return await self._endpoint.post("/chat/completions", {**body, "response_format": older})
+    def _check_room(self, answer: object) -> None:
+        """Refuse an answer to a prompt that filled the whole context: Ollama cuts longer ones without saying so."""
+        usage = answer.get("usage") if isinstance(answer, Mapping) else None
+        count = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
+        if isinstance(count, int) and count >= self._facts.context_tokens > 0:
+            raise ContextExceeded(
+                f"{self.name} read {count} tokens of the prompt, all that its context holds.",
+                hint="Shorten the input, or set a larger context on the server.",
+            )
 
     def _first_choice(self, answer: object) -> Mapping[str, object]:
         choices = answer.get("choices") if isinstance(answer, Mapping) else None
@@ -227,8 +221,8 @@ class OpenAIGenerator(RemoteModel):
         return first
 
 
-QUOTED_FAULT: Final = 300
-"""Characters of what is wrong with an answer that its writer is shown."""
+def _sendable(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": printable(message.content)} for message in messages]
 
 
 def _field(answer: object, name: str) -> object:

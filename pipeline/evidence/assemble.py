@@ -1,352 +1,277 @@
-"""Filling a token budget with evidence from several pages (design §4 Assemble; zero-index §4).
+"""Filling a token budget with evidence from several pages: the one assembler (design: docs/how-it-works.md).
 
-Takes scored sentences, returns verbatim passages grouped by page and the text that shows them. Pages that answer are
-opened as the budget bears, caps keep one page or one site from taking all, what several pages say in the same words is
-shown once with all their citations, and what is left over is counted. Not for: scoring (`pipeline/extract`) or finding
-pages (`pipeline/gather.py`).
+`fill` chooses units best first, measures what their text really takes, and refills; pruning uses it with a text of its
+own. `assemble` makes cited passages of a reading. What several pages say in the same words is shown once with
+all their places. Not for: scores (`pipeline/rank`) or finding pages (`pipeline/gather.py`).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from pipeline.documents import Document, Evidence, Extraction, ScoredSentence, Sentence
-from pipeline.evidence.antecedent import antecedents
-from pipeline.evidence.cite import cite
-from pipeline.evidence.passage import passage_text, row_below_header
-from pipeline.evidence.show import Shown, headings_to_show, headline, show_evidence
-from pipeline.text.tokens import count_tokens
-from pipeline.trace import traced
+import numpy as np
 
+from pipeline.documents import Document, Evidence, Reading, Score
+from pipeline.evidence.cite import cite
+from pipeline.evidence.passage import passage_text
+from pipeline.evidence.show import Shown, headings_to_show, show_evidence
+from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
+from pipeline.trace import traced
+from pipeline.work import check_cancelled
+
+ROUNDS: Final = 8
+"""Rounds of filling by estimate and measuring; three nearly always do."""
+SMALLEST: Final = 6
+"""Tokens of room that are not worth another round, and running text that is no sentence: a label, a button."""
 OPEN_SHARE: Final = 0.6
-"""A page is opened only when its best sentence has at least this share of the best score of all."""
+"""A further page is opened only when its best unit has at least this share of the best score of all."""
 TOKENS_A_PAGE: Final = 300
 """Budget for each page opened beyond the first: a page costs 40 to 60 tokens before its first word."""
-PAGE_CAP: Final = 0.6
-"""Most of the budget that one page may take while another page still has scored sentences."""
-SITE_CAP: Final = 0.7
-"""The same for all pages of one site while another site still has scored sentences; local files are no site. Above
-`PAGE_CAP`, so that a second page of a site always adds something."""
+SITE_SHARE: Final = 0.7
+"""Most of the opened pages that may be of one site while another site's page is worth opening; files are no site."""
 SAME_WORDS: Final = 12
-"""Letters and digits from which on equal sentences of two pages are one statement; `Yes.` on two pages is two."""
-NEIGHBOUR_SHARE: Final = 0.25
-"""Part of the budget for what stands around the chosen sentences: the rest of a list, the next rows of a table."""
-NEIGHBOUR_REACH: Final = 12
-"""How many sentences away from a chosen one a neighbour may stand."""
-FILL_SHARE: Final = 0.4
-"""Sentences below this share of the best score are not worth their tokens, however much room there is."""
-STRAY_SHARE: Final = 0.75
-"""The same for furniture and stray words: opening hours in a footer answer, a menu's entry does not."""
+"""Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
 LISTED: Final = frozenset({"item", "row", "code", "definition"})
 """Kinds of units that say something in a word or two."""
-LABEL_TOKENS: Final = 3
-STRAY_TOKENS: Final = 5
-"""Running text shorter than this is no sentence; short items and rows of tables are."""
-PASSAGE_COST: Final = 6
-"""Tokens of a passage's label, brackets and line breaks, before its heading and citation are counted."""
-LINK_COST: Final = 32
-"""Tokens of a passage's link: 20 to 40 on the sample library; the last step of `assemble` makes up for the rest."""
-FRAME_COST: Final = 12
-"""Tokens of a page's number, marks and line breaks, before its headline and address are counted."""
+UNASKED: Final = 1000
+"""Most tokens of an answer whose budget the caller leaves open."""
+WORTH: Final = 0.5
+"""Least share of the best score that a unit needs in such an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """Evidence within its budget, by page in the order of the documents."""
+    """Evidence within its budget: the page of the best unit first, on each page the best passage first."""
 
     evidence: tuple[Evidence, ...]
     shown: Shown
     left_out: int
-    """Scored sentences that did not fit."""
+    """Units worth showing that did not fit."""
 
 
-@dataclass(slots=True)
-class _Shelf:
-    """What is chosen from one document so far."""
+def fill(
+    order: Sequence[int], costs: Sequence[int], measure: Callable[[Sequence[int]], int], max_tokens: int
+) -> list[int]:
+    """Return the units to show, best first, so that their text is within `max_tokens` exactly.
 
-    document: Document
-    sentences: tuple[Sentence, ...]
-    chosen: dict[int, ScoredSentence] = field(default_factory=dict)
-    tokens: int = 0
-    site: str = ""
-    """Host of the page without `www.`; empty for files."""
-
-
-@dataclass(slots=True)
-class _Shelves:
-    """All shelves, what is said on them, and what they cost together."""
-
-    all: tuple[_Shelf, ...]
-    links: bool
-    used: int = 0
-    said: set[str] = field(default_factory=set)
-    """Keys of the chosen sentences (`_key`)."""
-
-    def __getitem__(self, place: int) -> _Shelf:
-        return self.all[place]
-
-    def __iter__(self) -> Iterator[_Shelf]:
-        return iter(self.all)
-
-    def site_tokens(self, site: str) -> int:
-        """Tokens of all pages of a site."""
-        return sum(shelf.tokens for shelf in self.all if shelf.site == site)
+    Args:
+        order: Units, best first.
+        costs: Estimated tokens of every unit that `order` may name.
+        measure: Tokens of the text that shows some units, with all that stands around them.
+        max_tokens: The budget.
+    """
+    chosen: list[int] = []
+    left = list(order)
+    room = max_tokens
+    for _ in range(ROUNDS):
+        check_cancelled()
+        added: list[int] = []
+        skipped: list[int] = []
+        for unit in left:
+            fits = costs[unit] <= room
+            (added if fits else skipped).append(unit)
+            room -= costs[unit] if fits else 0
+        if not added:
+            break
+        chosen += added
+        while chosen and (over := measure(chosen) - max_tokens) > 0:
+            # The weakest go first; what gave way is not tried again, or rounds would never end.
+            while chosen and over > 0:
+                over -= costs[chosen.pop()]
+        left = skipped
+        room = max_tokens - measure(chosen)
+        if room < SMALLEST:
+            break
+    return chosen
 
 
 @traced("assemble")
 def assemble(
-    documents: Sequence[Document], extraction: Extraction, *, max_tokens: int, mark: str, links: bool = True
+    documents: Sequence[Document], reading: Reading, *, max_tokens: int, mark: str, open_end: bool = False
 ) -> Assembled:
-    """Choose sentences best first until `max_tokens` are used, and write them out.
+    """Choose units best first until `max_tokens` are used, and write them out as cited passages.
 
     Args:
-        documents: Pages in the order they should be numbered.
-        extraction: What was found in these documents; nothing is chosen from a `none`.
+        documents: The pages of the reading; they are numbered by their best unit.
+        reading: What was found in them; nothing is chosen from a `none`.
         max_tokens: Bound on `count_tokens` of the text, kept exactly.
         mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
-        links: Whether the text shows the link of every passage; each costs 20 to 40 tokens.
+        open_end: Whether units that are much weaker than the best are left out, however much room there is.
     """
-    # 1. One shelf a document; duplicates across pages are taken once
-    tagged = zip(documents, extraction.tagged, strict=False)
-    shelves = _Shelves(tuple(_Shelf(page, tags, site=_site(page)) for page, tags in tagged), links)
-    ranked = _without_repeats(_candidates(shelves, extraction.sentences))
-    # 2. Which pages: those that answer, as many as the budget bears, each with its best sentence
-    opened = _opened(shelves, ranked, 1 + max_tokens // TOKENS_A_PAGE)
-    for item in opened.values():
-        _take(shelves, item, max_tokens)
-    # 3. Best first, within the caps of a page and of a site
-    for item in ranked:
-        if item.document in opened and not _capped(shelves, item.document, opened, max_tokens):
-            _take(shelves, item, int(max_tokens * (1 - NEIGHBOUR_SHARE)))
-    # 4. What pronoun-led sentences lean on, what stands around, then whatever still fits, full sites last
-    rest = [*_antecedents(shelves), *_neighbours(shelves, ranked), *ranked]
-    for item in rest:
-        if not _site_full(shelves, item.document, opened, max_tokens):
-            _take(shelves, item, max_tokens)
-    for item in rest:
-        _take(shelves, item, max_tokens)
-    # 5. Passages with all places that say the same, text, and the last word on the budget
-    order = {(item.document, item.sentence.number): place for place, item in enumerate(ranked)}
-    places = _places(shelves)
-    while True:
-        evidence = tuple(passage for own in range(len(shelves.all)) for passage in _passages(shelves, own, places))
-        shown = show_evidence(evidence, mark, links=links)
-        if shown.tokens <= max_tokens or not evidence:
-            break
-        _drop_least(shelves, order)
-    chosen = {(place, number) for place, shelf in enumerate(shelves) for number in shelf.chosen}
-    return Assembled(evidence, shown, sum(key not in chosen for key in order))
+    if reading.verdict == "none" or not len(reading.values):
+        return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
+    writer = _Writer(documents, reading, mark, max_tokens)
+    # 1. Candidates: units that say something, each statement once
+    order = writer.candidates(WORTH if open_end else 0.0)
+    # 2. Which pages: those whose best unit is near the best of all, as many as the budget bears
+    opened = writer.opened(order, 1 + max_tokens // TOKENS_A_PAGE)
+    order = [row for row in order if writer.places[row][0] in opened]
+    # 3. Fill, measure, refill
+    costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in writer.places])]
+    chosen = fill(order, costs, lambda rows: writer.write(rows).tokens, max_tokens)
+    # 4. The best unit is always shown, if only its beginning fits
+    if order and order[0] not in chosen:
+        return writer.beginning(order[0], len(order) - 1)
+    evidence = writer.evidence(chosen, cited=True)
+    shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=True)
+    if shown.tokens > max_tokens:
+        shown = show_evidence(evidence, mark, max_tokens=max_tokens)
+    return Assembled(evidence, shown, len(order) - len(chosen))
+
+
+class _Writer:
+    """Makes passages of the chosen units of a reading."""
+
+    def __init__(self, documents: Sequence[Document], reading: Reading, mark: str, max_tokens: int) -> None:
+        self.documents = documents
+        self.reading = reading
+        self.places = reading.places
+        self.mark = mark
+        self.max_tokens = max_tokens
+        self.said: dict[str, list[int]] = {}
+        """Key of each statement to the rows that say it, best first."""
+
+    def candidates(self, worth: float) -> list[int]:
+        """Return the rows that may be shown, best first; a heading stands for the first unit below it."""
+        values = self.reading.values
+        order: dict[int, None] = {}
+        for row in np.argsort(-values, kind="stable").tolist():
+            if values[row] < worth * values.max():
+                break
+            below = self._below_heading(row)
+            if self._says_something(below):
+                key = self._key(below)
+                if key not in self.said:
+                    order[below] = None
+                self.said.setdefault(key, []).append(below)
+        return list(order)
+
+    def _below_heading(self, row: int) -> int:
+        place = self.places[row][0]
+        while self._kind(row) == "heading" and row + 1 < len(self.places) and self.places[row + 1][0] == place:
+            row += 1
+        return row
+
+    def _kind(self, row: int) -> str:
+        place, unit = self.places[row]
+        return self.documents[place].blocks[unit.block].kind
+
+    def _says_something(self, row: int) -> bool:
+        return self._kind(row) in LISTED or count_tokens(self.places[row][1].text) >= SMALLEST // 2
+
+    def _key(self, row: int) -> str:
+        """Return what equal statements share: letters and digits in one case; short ones are equal on one page only."""
+        place, unit = self.places[row]
+        letters = "".join(filter(str.isalnum, unit.text.casefold()))
+        return letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
+
+    def opened(self, order: Sequence[int], most: int) -> dict[int, int]:
+        """Return the pages that may be shown, best first, each with its best row."""
+        values = self.reading.values
+        best: dict[int, int] = {}
+        for row in order:
+            best.setdefault(self.places[row][0], row)
+        worth = {place: row for place, row in best.items() if values[row] >= OPEN_SHARE * values[order[0]]}
+        share = max(1, round(SITE_SHARE * most))
+        sites: dict[str, int] = {}
+        first: dict[int, int] = {}
+        for place, row in worth.items():
+            site = _site(self.documents[place])
+            sites[site] = sites.get(site, 0) + 1
+            if not site or sites[site] <= share:
+                first[place] = row
+        return dict(list({**first, **worth}.items())[:most])
+
+    def write(self, rows: Sequence[int]) -> Shown:
+        return show_evidence(self.evidence(rows, cited=False), self.mark, max_tokens=self.max_tokens)
+
+    def evidence(self, rows: Sequence[int], *, cited: bool) -> tuple[Evidence, ...]:
+        """Return the passages of `rows`: pages by their best row, on each the best passage first."""
+        by_page: dict[int, list[int]] = {}
+        for row in rows:
+            by_page.setdefault(self.places[row][0], []).append(row)
+        found: list[Evidence] = []
+        for own in by_page.values():
+            runs = list(self._runs(sorted(own)))
+            runs.sort(key=lambda run: own[0] not in run)
+            found.extend(self._passage(run, cited=cited) for run in runs)
+        return tuple(found)
+
+    def _runs(self, rows: Sequence[int]) -> Iterator[list[int]]:
+        """Yield units that follow each other under one heading; a gap of a few words is closed rather than marked."""
+        run: list[int] = []
+        for row in rows:
+            if run and not self._follows(run[-1], row):
+                yield run
+                run = []
+            run.extend(range(run[-1] + 1 if run else row, row + 1))
+        if run:
+            yield run
+
+    def _follows(self, row: int, after: int) -> bool:
+        between = [self.places[place][1].text for place in range(row + 1, min(after, row + 1 + SMALLEST))]
+        same = self.places[row][1].heading_path == self.places[after][1].heading_path
+        return same and after - row <= SMALLEST and sum(count_each(between)) + len(between) <= SMALLEST
+
+    def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
+        document = self.documents[self.places[run[0]][0]]
+        units = [self.places[row][1] for row in run]
+        best = max(run, key=lambda row: float(self.reading.values[row]))
+        page = document.page
+        return Evidence(
+            text=passage_text(document, units),
+            url=page.final_url,
+            title=page.title,
+            block_path=document.blocks[units[0].block].path,
+            sentences=tuple(unit.number for unit in units),
+            score=Score(round(float(self.reading.values[best]), 4), self.reading.made_by),
+            citation=cite(document, units[0].start, units[-1].end) if cited else "",
+            heading_path=headings_to_show(page.title, units[0].heading_path),
+            published=page.published,
+            author=page.author,
+            also=self._also(run, best) if cited else (),
+        )
+
+    def _also(self, run: Sequence[int], best: int) -> tuple[str, ...]:
+        """Return the citations of other pages that hold a passage's best unit, with as much around as they share."""
+        own = self.documents[self.places[best][0]].page.final_url
+        cited: dict[str, str] = {}
+        for row in self.said.get(self._key(best), ()):
+            place = self.places[row][0]
+            url = self.documents[place].page.final_url
+            if url == own or url in cited:
+                continue
+            low = high = row
+            for step in range(run.index(best) - 1, -1, -1):
+                if low == 0 or self.places[low - 1][0] != place or self._key(low - 1) != self._key(run[step]):
+                    break
+                low -= 1
+            for step in range(run.index(best) + 1, len(run)):
+                after = high + 1
+                if (
+                    after >= len(self.places)
+                    or self.places[after][0] != place
+                    or self._key(after) != self._key(run[step])
+                ):
+                    break
+                high = after
+            cited[url] = cite(self.documents[place], self.places[low][1].start, self.places[high][1].end)
+        return tuple(cited.values())
+
+    def beginning(self, row: int, left_out: int) -> Assembled:
+        """Return the best unit alone, cut to what fits."""
+        passage = self._passage([row], cited=True)
+        bare = replace(passage, heading_path=(), also=())
+        around = show_evidence((replace(bare, text="."),), self.mark, max_tokens=self.max_tokens).tokens
+        text = cut_to_tokens(passage.text, self.max_tokens - around - 1)
+        if not text:
+            return Assembled((), show_evidence((), self.mark, max_tokens=self.max_tokens), left_out + 1)
+        cut = replace(bare, text=text if text == passage.text else f"{text} …")
+        shown = show_evidence((cut,), self.mark, max_tokens=self.max_tokens)
+        return Assembled((cut,), shown, left_out)
 
 
 def _site(document: Document) -> str:
     parts = urlsplit(document.page.final_url or document.page.url)
     return (parts.hostname or "").removeprefix("www.") if parts.scheme in {"http", "https"} else ""
-
-
-def _capped(shelves: _Shelves, place: int, opened: dict[int, ScoredSentence], max_tokens: int) -> bool:
-    """Whether a page, or its site, has its share while another opened page, or site, is there."""
-    full = len(opened) > 1 and shelves[place].tokens > PAGE_CAP * max_tokens
-    return full or _site_full(shelves, place, opened, max_tokens)
-
-
-def _site_full(shelves: _Shelves, place: int, opened: dict[int, ScoredSentence], max_tokens: int) -> bool:
-    """Whether a page's site has its share while a page of another site is opened."""
-    site = shelves[place].site
-    elsewhere = any(shelves[other].site != site for other in opened)
-    return bool(site) and elsewhere and shelves.site_tokens(site) > SITE_CAP * max_tokens
-
-
-def _candidates(shelves: _Shelves, scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:
-    """What may be shown: all that scores at all, but furniture and stray words only where they are among the best."""
-    found = []
-    for scored_item in scored:
-        item = _after_heading(shelves[scored_item.document], scored_item)
-        shelf = shelves[item.document]
-        least = FILL_SHARE if _worth_adding(shelf, item.sentence) else STRAY_SHARE
-        if item.score.value >= least * scored[0].score.value and not _is_label(shelf, item.sentence):
-            found.append(item)
-    return found
-
-
-def _after_heading(shelf: _Shelf, item: ScoredSentence) -> ScoredSentence:
-    """A heading stands for the first sentence below it, which carries the heading in its path."""
-    number = item.sentence.number
-    while number < len(shelf.sentences) and shelf.document.blocks[shelf.sentences[number - 1].block].kind == "heading":
-        number += 1
-    return ScoredSentence(item.document, shelf.sentences[number - 1], item.score)
-
-
-def _without_repeats(scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:
-    kept: dict[str, ScoredSentence] = {}
-    for item in scored:
-        kept.setdefault(_key(item.sentence, item.document), item)
-    return list(kept.values())
-
-
-def _key(sentence: Sentence, document: int) -> str:
-    """What equal statements share: letters and digits in one case; short ones are equal only on their own page."""
-    letters = "".join(filter(str.isalnum, sentence.text.casefold()))
-    return letters if len(letters) >= SAME_WORDS else f"{document} {sentence.text.casefold()}"
-
-
-def _opened(shelves: _Shelves, ranked: Sequence[ScoredSentence], most: int) -> dict[int, ScoredSentence]:
-    """Return the best sentence of each page that may be shown, best page first, a site within its share of them."""
-    best: dict[int, ScoredSentence] = {}
-    for item in ranked:
-        best.setdefault(item.document, item)
-    worth = {place: item for place, item in best.items() if item.score.value >= OPEN_SHARE * ranked[0].score.value}
-    share = max(1, round(SITE_CAP * most))
-    counts: dict[str, int] = {}
-    first: dict[int, ScoredSentence] = {}
-    for place, item in worth.items():
-        site = shelves[place].site
-        counts[site] = counts.get(site, 0) + 1
-        if not site or counts[site] <= share:
-            first[place] = item
-    return dict(list({**first, **worth}.items())[:most])
-
-
-def _take(shelves: _Shelves, item: ScoredSentence, room: int) -> None:
-    """Put a sentence on its shelf if nothing there says the same and its estimated cost fits into `room` in all."""
-    shelf = shelves[item.document]
-    number = item.sentence.number
-    key = _key(item.sentence, item.document)
-    if number in shelf.chosen or key in shelves.said:
-        return
-    beside = number - 1 in shelf.chosen or number + 1 in shelf.chosen
-    told = row_below_header(shelf.document, item.sentence) if beside else ""
-    cost = count_tokens(told or item.sentence.text) + 1
-    if not beside:
-        cost += PASSAGE_COST + count_tokens(
-            " › ".join(headings_to_show(shelf.document.page.title, item.sentence.heading_path))
-        )
-        cost += LINK_COST if shelves.links else 0
-    if not shelf.chosen:
-        page = shelf.document.page
-        head = headline(page.title, page.published, author=page.author)
-        cost += FRAME_COST + count_tokens(head) + count_tokens(page.final_url)
-    if shelves.used + cost > room:
-        return
-    shelf.chosen[number] = item
-    shelf.tokens += cost
-    shelves.used += cost
-    shelves.said.add(key)
-
-
-def _antecedents(shelves: _Shelves) -> list[ScoredSentence]:
-    """Sentences that chosen ones cannot be read without, with the scores of those."""
-    found = []
-    for place, shelf in enumerate(shelves):
-        for number in antecedents(shelf.sentences, sorted(shelf.chosen)):
-            leaning = next(shelf.chosen[n] for n in range(number, len(shelf.sentences) + 1) if n in shelf.chosen)
-            found.append(ScoredSentence(place, shelf.sentences[number - 1], leaning.score))
-    return found
-
-
-def _neighbours(shelves: _Shelves, ranked: Sequence[ScoredSentence]) -> list[ScoredSentence]:
-    """Sentences under the same heading as a chosen one, nearest first, best-chosen first."""
-    found: list[ScoredSentence] = []
-    for reach in range(1, NEIGHBOUR_REACH + 1):
-        for item in ranked:
-            shelf = shelves[item.document]
-            if item.sentence.number not in shelf.chosen:
-                continue
-            for number in (item.sentence.number + reach, item.sentence.number - reach):
-                if 1 <= number <= len(shelf.sentences):
-                    near = shelf.sentences[number - 1]
-                    if near.heading_path == item.sentence.heading_path and _worth_adding(shelf, near):
-                        found.append(ScoredSentence(item.document, near, item.score))
-    return found
-
-
-def _worth_adding(shelf: _Shelf, near: Sentence) -> bool:
-    """Furniture and stray words (a label, a button, a date line's rest) say nothing beside a passage."""
-    block = shelf.document.blocks[near.block]
-    return block.main and (block.kind in LISTED or count_tokens(near.text) >= STRAY_TOKENS)
-
-
-def _is_label(shelf: _Shelf, sentence: Sentence) -> bool:
-    """A word or two that stand alone in running text: a category, a button; never an answer by themselves."""
-    return shelf.document.blocks[sentence.block].kind not in LISTED and count_tokens(sentence.text) < LABEL_TOKENS
-
-
-def _drop_least(shelves: _Shelves, order: dict[tuple[int, int], int]) -> None:
-    last = max(
-        ((place, number) for place, shelf in enumerate(shelves) for number in shelf.chosen),
-        key=lambda key: order.get(key, len(order) + key[1]),
-    )
-    del shelves[last[0]].chosen[last[1]]
-
-
-def _places(shelves: _Shelves) -> dict[str, list[tuple[int, int]]]:
-    """Return where each statement stands: key to (document, number), of statements that were chosen somewhere."""
-    places: dict[str, list[tuple[int, int]]] = {}
-    for place, shelf in enumerate(shelves):
-        for sentence in shelf.sentences:
-            if (key := _key(sentence, place)) in shelves.said:
-                places.setdefault(key, []).append((place, sentence.number))
-    return places
-
-
-def _passages(shelves: _Shelves, own: int, places: dict[str, list[tuple[int, int]]]) -> list[Evidence]:
-    shelf = shelves[own]
-    runs: list[list[Sentence]] = []
-    for number in sorted(shelf.chosen):
-        sentence = shelf.sentences[number - 1]
-        if runs and runs[-1][-1].number == number - 1 and runs[-1][-1].heading_path == sentence.heading_path:
-            runs[-1].append(sentence)
-        else:
-            runs.append([sentence])
-    whole = [_without_last_headings(shelf, run) for run in runs]
-    return [_evidence(shelf, run, _also(shelves, own, run, places)) for run in whole]
-
-
-def _also(
-    shelves: _Shelves, own: int, run: Sequence[Sentence], places: dict[str, list[tuple[int, int]]]
-) -> tuple[str, ...]:
-    """Return the citations of other pages that hold a passage's best sentence, with as much around as they share."""
-    shelf = shelves[own]
-    best = max(range(len(run)), key=lambda place: shelf.chosen[run[place].number].score.value)
-    keys = [_key(sentence, own) for sentence in run]
-    cited: dict[int, str] = {}
-    for place, number in places.get(keys[best], ()):
-        other = shelves[place]
-        if place in cited or other.document.page.final_url == shelf.document.page.final_url:
-            continue
-        low = high = number
-        for step in range(best - 1, -1, -1):
-            if low < 2 or _key(other.sentences[low - 2], place) != keys[step]:
-                break
-            low -= 1
-        for step in range(best + 1, len(run)):
-            if high >= len(other.sentences) or _key(other.sentences[high], place) != keys[step]:
-                break
-            high += 1
-        cited[place] = cite(other.document, other.sentences[low - 1].start, other.sentences[high - 1].end)
-    return tuple(cited.values())
-
-
-def _without_last_headings(shelf: _Shelf, run: list[Sentence]) -> list[Sentence]:
-    """A heading at the end of a passage announces what is not there; a passage that is only a heading stays."""
-    while len(run) > 1 and shelf.document.blocks[run[-1].block].kind == "heading":
-        run = run[:-1]
-    return run
-
-
-def _evidence(shelf: _Shelf, run: Sequence[Sentence], also: tuple[str, ...]) -> Evidence:
-    document = shelf.document
-    best = max((shelf.chosen[s.number] for s in run), key=lambda item: item.score.value)
-    return Evidence(
-        text=passage_text(document, run),
-        url=document.page.final_url,
-        title=document.page.title,
-        block_path=document.blocks[run[0].block].path,
-        sentences=tuple(s.number for s in run),
-        score=best.score,
-        citation=cite(document, run[0].start, run[-1].end),
-        heading_path=headings_to_show(document.page.title, run[0].heading_path),
-        published=document.page.published,
-        author=document.page.author,
-        also=also,
-    )

@@ -8,18 +8,27 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from pipeline.documents import Evidence
-from pipeline.text.frame import framed, one_line
+from pipeline.documents import Evidence, Page
+from pipeline.evidence.sheet import shortened
+from pipeline.text.frame import framed, notice, one_line
 from pipeline.text.tokens import count_tokens
 
-LINKS_FROM: Final = 1500
-"""Smallest budget whose text shows a link a passage; below, the structured part alone has them."""
+FRAME_SHARE: Final = 0.15
+"""Most of a budget that may go to what is not quoted: marks, heads, headings, links, hints. The rest is words."""
+WIDE: Final = 1500
+"""Budget from which passages carry their whole heading path; below, the innermost heading."""
+ROOMY: Final = 400
+"""Budget from which the notice and hints have room beside the words; the server's instructions say what marks mean."""
+HEADING_TOKENS: Final = 16
+"""Tokens of the innermost heading where room is small."""
+HEAD_TOKENS: Final = 8
+"""Least tokens of a page's head: its number and the beginning of its title."""
 LONGEST_AUTHOR: Final = 80
 """Code points of who wrote a page."""
 ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them all."""
-UNSURE: Final = "No passage clearly answers. These are the nearest; check that they do before you use them:"
-"""Stands above evidence that the None gate is not sure of."""
+UNSURE: Final = "Unsure: the nearest passages; check that they answer."
+"""Stands above evidence of a reading whose verdict is `unsure`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +42,43 @@ class Shown:
     """Exactly `count_tokens(text)`."""
 
 
-def show_evidence(evidence: Sequence[Evidence], mark: str, *, links: bool) -> Shown:
+def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, links: bool = False) -> Shown:
     """Write `evidence` out, passages of one page that follow each other under one head.
 
     Args:
         evidence: In the order to be shown.
         mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
-        links: Whether every passage's link is shown; each costs 20 to 40 tokens.
+        max_tokens: Budget that decides how much may stand around the words (`FRAME_SHARE`); the words themselves may
+            exceed it.
+        links: Whether passages get the links that the frame has room for.
     """
+    groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
+    noticed = count_tokens(notice(mark)) if max_tokens >= ROOMY else 0
+    room = int(FRAME_SHARE * max_tokens) - noticed - len(groups) * count_tokens(framed(".", mark))
     labels: list[str] = []
     pages: list[str] = []
-    for _, group in groupby(evidence, key=lambda one: (one.url, one.title)):
-        passages = list(group)
+    for number, passages in enumerate(groups, start=1):
         letters = [_letter(place) for place in range(len(passages))]
-        number = len(pages) + 1
         labels.extend(f"{number}{letter}" for letter in letters)
-        pages.append(_page(number, letters, passages, mark, links=links))
+        head = page_head(number, passages[0], max(HEAD_TOKENS, room // len(groups)))
+        pages.append(_page(head, letters, passages, mark, wide=max_tokens >= WIDE))
     text = "\n".join(pages)
+    if links:
+        around = count_tokens(text) - sum(count_tokens(one.text) for one in evidence)
+        told = _links(labels, evidence, int(FRAME_SHARE * max_tokens) - around - 1)
+        text = f"{text}\n{told}" if told else text
     return Shown(tuple(labels), text, count_tokens(text))
+
+
+def page_head(number: int, one: Evidence | Page, room: int) -> str:
+    """Return the head of a page in at most `room` tokens: number, title, author, date, address, as far as they fit."""
+    url = one.url if isinstance(one, Evidence) else one.final_url
+    title = one_line(one.title) or url
+    full = f"[{number}] {headline(title, one.published, author=one.author)}"
+    for head in (f"{full}\n{url}", f"[{number}] {headline(title, one.published)}\n{url}", full, f"[{number}] {title}"):
+        if count_tokens(head) <= room:
+            return head
+    return shortened(f"[{number}] {title}", room)
 
 
 def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]:
@@ -67,29 +95,28 @@ def headline(title: str, published: str, *, author: str = "") -> str:
     return f"{title}{by}" + (f" ({published})" if published else "")
 
 
-def _fragment(citation: str) -> str:
-    """Return the part of a citation behind the page's address, empty where there is none."""
-    return citation[citation.index("#") :] if "#" in citation else ""
-
-
-def _page(number: int, letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, links: bool) -> str:
-    first = passages[0]
-    lines = [f"[{number}] {headline(first.title, first.published, author=first.author)}"]
-    if first.url:
-        lines.append(first.url)
+def _page(head: str, letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, wide: bool) -> str:
     quoted = []
     above = ""
     for letter, passage in zip(letters, passages, strict=True):
-        path = " › ".join(passage.heading_path)
-        head = f"({letter}) [summary of {len(passage.sources)} places] " if passage.is_summary else f"({letter}) "
-        quoted.append(f"{head}{path}: {passage.text}" if path and path != above else f"{head}{passage.text}")
+        shown = passage.heading_path if wide else passage.heading_path[-1:]
+        path = shortened(" › ".join(shown), 4 * HEADING_TOKENS if wide else HEADING_TOKENS)
+        label = f"({letter}) [summary of {len(passage.sources)} places] " if passage.is_summary else f"({letter}) "
+        quoted.append(f"{label}{path}: {passage.text}" if path and path != above else f"{label}{passage.text}")
         above = path
-    lines.append(framed("\n".join(quoted), mark))
-    if links:
-        shown = zip(letters, passages, strict=True)
-        lines.append(" ".join(f"({letter}) {link}" for letter, one in shown if (link := _fragment(one.citation))))
+    lines = [head, framed("\n".join(quoted), mark)]
     lines.extend(_also(letter, passage) for letter, passage in zip(letters, passages, strict=True))
     return "\n".join(line for line in lines if line)
+
+
+def _links(labels: Sequence[str], evidence: Sequence[Evidence], room: int) -> str:
+    """Return the text fragments of as many passages as `room` tokens hold, in order, to be put behind the address."""
+    told: list[str] = []
+    for label, one in zip(labels, evidence, strict=True):
+        link = one.citation[one.citation.index("#") :] if "#" in one.citation else ""
+        if link and count_tokens(" ".join([*told, f"[{label}] {link}"])) <= room:
+            told.append(f"[{label}] {link}")
+    return " ".join(told)
 
 
 def _also(letter: str, passage: Evidence) -> str:

@@ -3,23 +3,34 @@
 Three ways to ask. `lines` and `tags` let the model answer with ranges of numbers or `None`, held to a grammar (a JSON
 schema where the backend has no grammars), over one numbered line a sentence or the paper's tags. `votes` reads the
 probability of Yes for every candidate after one kept prefix, EXIT's way. The model sees candidates under new numbers
-that begin with 1, never the page's own. Not for: choosing candidates (`pipeline/extract/score.py`), or what to do where
-model and gate differ (`pipeline/extract/agree.py`).
+that begin with 1, never the page's own. What it says is then weighed against the gate's verdict:
+
+    gate        model names lines          model says None
+    answered    answered                   unsure, the gate's order
+    unsure      answered if it names one   none
+                of the gate's best three,
+                else unsure
+    none        unsure                     none
+
+Neither is believed alone against the other: a small model seldom says None, and the gate cannot read. Not for: choosing
+candidates (`pipeline/extract/score.py`), or the gate itself.
 """
 
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias, cast
+from functools import partial
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-import anyio
 import numpy as np
 
 from errors import ModelError, UsageError
-from models.protocols import Chooser, Generator, GrammarWriter, TreeScorer, abilities_of, chooser, tree_scorer
-from pipeline.documents import Sentence
+from models.protocols import Generator, GrammarWriter, abilities_of, chooser, tree_scorer
+from pipeline.documents import Sentence, Verdict
 from pipeline.extract.tag import defused, numbered, paper_tags
+from pipeline.messages import Said, side_by_side
+from pipeline.rank.fuse import Floats
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens
 from prompts import load
@@ -27,22 +38,33 @@ from prompts import load
 Way: TypeAlias = Literal["lines", "tags", "votes"]
 WAYS: Final[tuple[Way, ...]] = ("lines", "tags", "votes")
 
-MOST_CANDIDATES: Final = 24
-"""Sentences that the model sees: plain BM25 holds .97 to 1.0 of the evidence of paragraph pages in its best 30."""
-CANDIDATE_TOKENS: Final = 1000
-"""Most tokens of them with their headings, by our counter; less where the model's context is small."""
-LONGEST: Final = 160
-"""Code points of a heading line; longer ones are cut."""
-MOST_RANGES: Final = 8
-"""Ranges of an answer under a grammar: an answer must end."""
-SPARE: Final = 400
-"""Tokens of the context kept for the instructions, the request and the answer."""
-OWN_TOKENS: Final = 1.4
-"""Most tokens of a model for one of our counter's, on the texts of bench/tokens.py, with room to spare."""
-AT_ONCE: Final = 4
-"""Choices asked side by side of a server."""
-YES: Final = 0.5
-"""Probability of Yes from which on a candidate is taken (EXIT)."""
+
+class Room(NamedTuple):
+    """How much the model is shown, and may answer."""
+
+    candidates: int = 24
+    """Sentences: plain BM25 holds .97 to 1.0 of the evidence of paragraph pages in its best 30."""
+    tokens: int = 1000
+    """Most tokens of them with their headings, by our counter; fewer where the model's context is small."""
+    heading: int = 160
+    """Code points of a heading line; longer ones are cut."""
+    ranges: int = 8
+    """Ranges of numbers in an answer under a grammar: an answer must end."""
+    spare: int = 400
+    """Tokens of the context kept for the instructions, the request and the answer."""
+    own_tokens: float = 1.4
+    """Most tokens of a model for one of our counter's, on the texts of bench/tokens.py, with some to spare."""
+
+
+ROOM: Final = Room()
+ASK_FROM: Final = 0.05
+"""Confidence of the gate below which no model is asked: a quarter of its threshold. A call of a model takes seconds."""
+LIFT: Final = 0.25
+"""What a vote of 1 adds to a sentence, as a share of the best score. SmolLM2 of 135 million parameters, the one model
+measured (`python -m bench.asking`), orders HotpotQA worse at any lift from .1 on (R-precision .69 -> .61 and below); at
+.25 its share of gold within 256 tokens is level with the rules' (.83; tags .89), and from .5 on it falls."""
+NEAR: Final = 3
+"""Best sentences of the gate, one of which the model must name to turn `unsure` into `answered`."""
 _ANSWER: Final = re.compile(r"(\d+)(?:-(\d+))?")
 
 
@@ -51,9 +73,9 @@ class Candidate:
     """A sentence that the model may choose."""
 
     row: int
-    """Its place among all scored sentences."""
+    """Index among all scored sentences."""
     title: str
-    """Of its page."""
+    """Title of the page."""
     sentence: Sentence
 
 
@@ -65,12 +87,6 @@ class Chosen:
     """`Candidate.row` of those that it takes for answers, in reading order; empty for None."""
     weights: dict[int, float]
     """0..1 for each candidate by its row: the probability of Yes, or 1 and 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Message:
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 def can_ask(model: object, way: Way) -> bool:
@@ -115,7 +131,8 @@ async def ask(request: str, candidates: Sequence[Candidate], model: Generator, *
     if way == "votes":
         votes = await _votes(request, shown, model)
         weights = {candidate.row: vote for candidate, vote in zip(shown, votes, strict=True)}
-        return Chosen(tuple(row for row, vote in weights.items() if vote >= YES), weights)
+        # EXIT takes a candidate where Yes is as likely as No.
+        return Chosen(tuple(row for row, vote in weights.items() if vote >= 0.5), weights)
     numbers = await _listed(request, shown, model, way)
     rows = tuple(candidate.row for number, candidate in enumerate(shown, start=1) if number in numbers)
     return Chosen(rows, {candidate.row: float(candidate.row in rows) for candidate in shown})
@@ -126,11 +143,11 @@ def fitting(request: str, candidates: Sequence[Candidate], context: int, *, way:
 
     A vote repeats each line, so that only half as many tokens are left for them.
     """
-    room = (context - SPARE) / OWN_TOKENS - count_tokens(request)
-    room = min(CANDIDATE_TOKENS, room / 2 if way == "votes" else room)
+    room = (context - ROOM.spare) / ROOM.own_tokens - count_tokens(request)
+    room = min(ROOM.tokens, room / 2 if way == "votes" else room)
     kept: list[Candidate] = []
     used, heads = 0, set()
-    for candidate in candidates[:MOST_CANDIDATES]:
+    for candidate in candidates[: ROOM.candidates]:
         head = _head(candidate)
         cost = count_tokens(candidate.sentence.text) + (14 if way == "tags" else 4)
         cost += 0 if head in heads else count_tokens(head) + 1
@@ -161,13 +178,13 @@ def show_candidates(candidates: Sequence[Candidate], *, tags: bool = False) -> s
 
 def _head(candidate: Candidate) -> str:
     parts = dict.fromkeys(one_line(part) for part in (candidate.title, *candidate.sentence.heading_path) if part)
-    return " › ".join(part for part in parts if part)[:LONGEST]
+    return " › ".join(part for part in parts if part)[: ROOM.heading]
 
 
 def grammar_of(count: int, *, tags: bool) -> str:
     """Return the GBNF grammar of an answer over `count` candidates: `None`, or ranges of numbers that exist."""
     left, right = ("<TAG-", ">") if tags else ("", "")
-    rules = [f'root ::= "None" | range ("," range){{0,{MOST_RANGES - 1}}}']
+    rules = [f'root ::= "None" | range ("," range){{0,{ROOM.ranges - 1}}}']
     rules.append("range ::= " + " | ".join(f"from{number}" for number in range(1, count + 1)))
     for number in range(1, count + 1):
         ends = " | ".join(f'"{left}{end}{right}"' for end in range(number + 1, count + 1))
@@ -198,72 +215,68 @@ def read_answer(answer: str, count: int) -> frozenset[int]:
 
 async def _listed(request: str, shown: Sequence[Candidate], model: Generator, way: Way) -> frozenset[int]:
     tags = way == "tags"
-    prompt = _prompt(f"extract_{way}", request, show_candidates(shown, tags=tags), most=str(MOST_RANGES))
-    length = MOST_RANGES * (24 if tags else 8)
+    prompt = _prompt(f"extract_{way}", request, show_candidates(shown, tags=tags), most=str(ROOM.ranges))
+    length = ROOM.ranges * (24 if tags else 8)
     if "grammar" in abilities_of(model):
         writer = cast(GrammarWriter, model)
         answer = await writer.generate([prompt], max_tokens=length, grammar=grammar_of(len(shown), tags=tags))
         return read_answer(answer, len(shown))
     number = {"type": "integer", "minimum": 1, "maximum": len(shown)}
-    lines = {"type": "array", "items": number, "maxItems": 2 * MOST_RANGES}
+    lines = {"type": "array", "items": number, "maxItems": 2 * ROOM.ranges}
     schema: dict[str, object] = {"type": "object", "properties": {"lines": lines}, "required": ["lines"]}
-    asked = _Message("user", f"{prompt.content}\nReply as JSON with the numbers in the list `lines`, empty for None.")
+    asked = Said("user", f"{prompt.content}\nReply as JSON with the numbers in the list `lines`, empty for None.")
     answer = await model.generate([asked], max_tokens=length + 32, schema=schema)
     return frozenset(int(number) for number in json.loads(answer)["lines"])
 
 
 async def _votes(request: str, shown: Sequence[Candidate], model: Generator) -> list[float]:
+    """Return the probability of Yes for each candidate, of Yes and No alone."""
     prompt = _prompt("extract_votes", request, show_candidates(shown))
     lines = [numbered([replace(candidate.sentence, number=n)]) for n, candidate in enumerate(shown, start=1)]
-    scorer = tree_scorer(model)
+    scorer, weigher = tree_scorer(model), chooser(model)
     if scorer is not None:
-        return await _votes_by_tree(prompt, lines, scorer)
-    weigher = chooser(model)
+        # One call: the prompt is evaluated once, and each line once after it, for both answers.
+        paths = [f"{line} -> {word}" for line in lines for word in ("Yes", "No")]
+        scores = (await scorer.score_tree([prompt], paths, among_siblings=True)).log_probabilities.reshape(-1, 2)
+        apart = np.clip(scores[:, 1] - scores[:, 0], -50.0, 50.0)
+        return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
     if weigher is None:
         raise ModelError(f"{model.name} weighs no answers.", hint="Set WINNOW_EXTRACTOR to lines or rules.")
-    return await _votes_by_choice(prompt, lines, weigher)
+    asked = [[Said("user", f"{prompt.content}\n{line}\nYes or No?")] for line in lines]
+    # A request a line. The first goes alone: it leaves the prompt, which all share, in the server's cache.
+    first = await weigher.choose(asked[0], ["Yes", "No"])
+    others = await side_by_side([partial(weigher.choose, one, ["Yes", "No"]) for one in asked[1:]])
+    return [float(chances[0]) for chances in (first, *others)]
 
 
-async def _votes_by_tree(prompt: _Message, lines: Sequence[str], scorer: TreeScorer) -> list[float]:
-    """One call: the prompt is evaluated once, and each line once after it, for both answers."""
-    paths = [f"{line} -> {word}" for line in lines for word in ("Yes", "No")]
-    scores = (await scorer.score_tree([prompt], paths, among_siblings=True)).log_probabilities.reshape(-1, 2)
-    apart = np.clip(scores[:, 1] - scores[:, 0], -50.0, 50.0)
-    return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
-
-
-async def _votes_by_choice(prompt: _Message, lines: Sequence[str], weigher: Chooser) -> list[float]:
-    """One request a line; all begin alike, so that a server which keeps prefixes reads the prompt once."""
-    votes = [0.0] * len(lines)
-    places = anyio.CapacityLimiter(AT_ONCE)
-
-    async def vote(place: int, line: str) -> None:
-        async with places:
-            asked = _Message("user", f"{prompt.content}\n{line}\nYes or No?")
-            votes[place] = float((await weigher.choose([asked], ["Yes", "No"]))[0])
-
-    # The first alone: it leaves the prompt in the server's cache for the others.
-    await vote(0, lines[0])
-    failures: list[ModelError] = []
-
-    async def guarded(place: int, line: str) -> None:
-        try:
-            await vote(place, line)
-        except ModelError as error:
-            failures.append(error)
-            group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        for place, line in enumerate(lines[1:], start=1):
-            group.start_soon(guarded, place, line)
-    if failures:
-        raise failures[0]
-    return votes
-
-
-def _prompt(name: str, request: str, candidates: str, **more: str) -> _Message:
+def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:
     mark = new_mark()
     filled = load(name).fill(
         request=one_line(request), candidates=framed(candidates, mark), notice=notice(mark), **more
     )
-    return _Message("user", filled)
+    return Said("user", filled)
+
+
+def agree(verdict: Verdict, chosen: Chosen, values: Floats) -> tuple[Verdict, str]:
+    """Return the verdict of both, and how the model came to stand to the gate, as a clause for the reason."""
+    best = set(np.argsort(-values, kind="stable")[:NEAR].tolist())
+    names = bool(chosen.rows)
+    if verdict == "answered":
+        return ("answered", "the model agrees") if names else ("unsure", "but the model finds no line that answers")
+    if verdict == "unsure" and names:
+        near = not best.isdisjoint(chosen.rows)
+        return ("answered", "and the model agrees") if near else ("unsure", "and the model names other sentences")
+    if verdict == "unsure":
+        return "none", "and the model finds no line that answers"
+    if names:
+        return "unsure", "but the model names lines that may answer"
+    return "none", "and the model agrees"
+
+
+def lifted(values: Floats, chosen: Chosen, *, lift: float = LIFT) -> Floats:
+    """Return the scores [size] with the model's weights added, `lift` times the best score for a weight of 1."""
+    raised = values.copy()
+    if len(values) and chosen.rows:
+        rows = np.fromiter(chosen.weights, dtype=np.int64)
+        raised[rows] += lift * float(values.max()) * np.fromiter(chosen.weights.values(), dtype=np.float32)
+    return raised

@@ -9,7 +9,7 @@ import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
@@ -53,6 +53,18 @@ _METADATA: Final = frozenset(
 _LOOPBACK_NAMES: Final = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 _NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
 _BAD_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
+# Ports of other protocols, where an HTTP request could be taken for a command (the Fetch standard keeps such a list):
+# mail, file transfer, remote shells, directories, name and print services, chat; then stores that speak in lines
+# (Redis, Memcached, databases, Docker), which the standard leaves out and internal networks are full of.
+BLOCKED_PORTS: Final = frozenset(
+    (
+        *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104),
+        *(109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515),
+        *(526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049),
+        *(3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080, 1433, 1521),
+        *(2375, 2376, 2379, 3306, 5432, 6379, 9042, 11211, 27017),
+    )
+)
 _LONGEST_URL: Final = 8192
 NAT64_LENGTHS: Final = (32, 40, 48, 56, 64, 96)
 _RESOLVERS: Final = 32
@@ -75,6 +87,11 @@ class Target:
     """As it will be resolved: lower case, ASCII, without brackets."""
     port: int
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port in one."""
+        return f"{self.url.scheme}://{self.host}:{self.port}"
+
 
 def check_url(url: str, limits: FetchLimits) -> Target:
     """Return the parts of a web address whose form is allowed; names are not resolved yet.
@@ -96,7 +113,7 @@ def check_url(url: str, limits: FetchLimits) -> Target:
     if not host:
         raise _refused(url, "it names no host", "Give the whole address, such as https://example.org/page.")
     port = parsed.port if parsed.port is not None else (443 if scheme == "https" else 80)
-    if port in limits.blocked_ports or not 0 < port < 65536:
+    if port in BLOCKED_PORTS or not 0 < port < 65536:
         raise _refused(url, f"the port {port} belongs to another protocol", "Use a web port.")
     _check_host(url, host, limits)
     return Target(parsed.copy_with(fragment=None), host, port)
@@ -116,9 +133,9 @@ def _parse(url: str) -> httpx2.URL:
 def _check_host(url: str, host: str, limits: FetchLimits) -> None:
     """Refuse hosts that are numbers in disguise, and what names this machine."""
     name = host.rstrip(".")
-    literal = _literal(name)
-    if literal is not None:
-        reason = refusal(literal, limits)
+    address = literal(name)
+    if address is not None:
+        reason = refusal(address, limits)
         if reason:
             raise _refused(url, f"{name} is no public address ({reason})", _HINT_PRIVATE)
         return
@@ -138,11 +155,12 @@ def check_name(host: str) -> None:
         AddressRefused: It has no dot, or an ending that the public name system does not have.
     """
     name = host.rstrip(".").lower()
-    if _literal(name) is None and ("." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))):
+    if literal(name) is None and ("." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))):
         raise AddressRefused(f"{host} is no public name.", source=host, hint=_HINT_PRIVATE)
 
 
-def _literal(name: str) -> Address | None:
+def literal(name: str) -> Address | None:
+    """Return the address that a host is written as, None for a name."""
     try:
         return ip_address(name)
     except ValueError:
@@ -182,7 +200,7 @@ def translated(address: IPv6Address, prefix: IPv6Network) -> IPv4Address:
 
 def is_inner(address: Address, limits: FetchLimits) -> bool:
     """Return whether an address is allowed as an exception only: loopback, or a network that an operator allowed."""
-    return refusal(address, replace(limits, allow_loopback=False, allowed_networks=())) != ""
+    return refusal(address, limits.public_only()) != ""
 
 
 _lookups: Final = threading.BoundedSemaphore(_RESOLVERS)
@@ -219,9 +237,9 @@ async def checked_addresses(host: str, port: int, limits: FetchLimits, resolve: 
         AddressRefused: The name resolves to a forbidden address.
         SourceUnavailable: The name does not resolve.
     """
-    literal = _literal(host.rstrip("."))
+    written = literal(host.rstrip("."))
     try:
-        texts = [str(literal)] if literal is not None else list(await resolve(host, port))
+        texts = [str(written)] if written is not None else list(await resolve(host, port))
         addresses = list(dict.fromkeys(ip_address(text.partition("%")[0]) for text in texts))
     except (OSError, UnicodeError, ValueError) as e:
         raise SourceUnavailable(

@@ -1,42 +1,38 @@
 """Pages as a browser shows them once their scripts have run: Playwright on a Chromium that is installed already.
 
-The extra `browser`. A page's scripts are a stranger's program, so the browser has no network: its only proxy is a port
-on which nothing answers and every name is unknown to it, and each request that Playwright sees is answered by
-`pipeline/fetch/subresources.py` or refused. What Playwright does not see (sockets, WebRTC, prefetches) finds no road.
-One browser process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
+Needs the extra `browser`; imported when the first page is rendered. A page's scripts are a stranger's program, so the
+browser has no network: its only proxy is a port on which nothing answers and every name is unknown to it. Each request
+that Playwright sees is answered by our own guarded connections or refused; what it does not see (sockets, WebRTC,
+prefetches) finds no way out. Every hop is checked as the first (`pipeline/fetch/address.py`), and a page reaches other
+sites at public addresses only: what an operator allows beyond those holds for the page's own origin alone. One browser
+process a page, with an empty profile, ended with the page. Not for: deciding which pages need this
 (`pipeline/fetch/render.py`), nor logging in, clicking or taking pictures.
 """
 
-import importlib
-import importlib.util
 import os
 import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final, NamedTuple
 
 import anyio
+import httpx2
 from anyio.abc import TaskGroup
+from playwright.async_api import BrowserContext, CDPSession, Error, Page, Request, Route, async_playwright
 
-from errors import MissingExtra, SourceTimeout, SourceUnavailable, UsageError
-from pipeline.fetch.subresources import Given, RenderLimits, Subresources, Wanted
+from errors import AddressRefused, SourceError, SourceTimeout, SourceTooLarge, SourceUnavailable
+from pipeline.fetch.address import Target, check_url
+from pipeline.fetch.answer import Answer
+from pipeline.fetch.exchange import read_body
+from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer
+from pipeline.read.convert import Raw
 from pipeline.work import in_thread
 
-if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, CDPSession, Page, Route
-
-_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-_APPLICATIONS: Final = (
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "C:/Program Files/Google/Chrome/Application/chrome.exe",
-    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
-)
 FLAGS: Final = (
     "--disable-gpu",
     "--disable-quic",
@@ -52,12 +48,6 @@ FLAGS: Final = (
 """With a proxy that nobody answers: no connection, no datagram and no look-up leaves the browser."""
 _NO_SOCKETS: Final = """for (const name of
   ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'SharedWorker']) delete globalThis[name];"""
-_POLL_SECONDS: Final = 0.1
-_QUIET_POLLS: Final = 4
-"""Looks in a row that find the same amount of text and no request under way; an empty page gets three times as many."""
-_LAST_SECONDS: Final = 1.0
-"""Kept at the end of the deadline for writing out what is there by then."""
-_CLOSE_SECONDS: Final = 3.0
 _WORLD: Final = "winnow"
 _HOME: Final = "winnow-browser-"
 """Begins the name of a browser's folder; the server's process number follows."""
@@ -79,197 +69,220 @@ _WRITE: Final = """(() => {
     element.remove();
   return document.documentElement.outerHTML.slice(0, CAP);
 })()"""
+_AS_GET: Final = frozenset((301, 302, 303))
+"""Redirects after which a POST goes on as a GET, as browsers do."""
+_METHODS: Final = frozenset(("GET", "HEAD", "POST"))
+_KINDS: Final = frozenset(("document", "script", "stylesheet", "xhr", "fetch"))
+"""What a page's text can depend on; images, media, fonts, pings, manifests and sockets are refused unasked."""
+# Sent on as the page's scripts set them; cookies and whatever describes the connection are ours or nobody's.
+_DROPPED: Final = frozenset(
+    ("host", "content-length", "cookie", "connection", "user-agent", "accept-encoding", "transfer-encoding", "upgrade")
+)
+_DROPPED_STARTS: Final = (":", "sec-", "proxy-", "if-", "x-forwarded-")
+_RETURNED: Final = frozenset(("content-type", "content-security-policy", "content-language"))
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A page as it stood when it was quiet, or when its time was up."""
+async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
+    """Return a page after its scripts have run, and where they lead, which is empty for a page that stays.
 
-    html: str
-    url: str
-    """Where it stood then: scripts may have led to another page of the same site."""
-    settled: bool
-    """False when the page was still at work."""
-    asked: int
-    """Requests that it made."""
-    refused: int
-    left_for: str = ""
-    """Where its scripts lead, empty for a page that stays."""
-
-
-def find_browser(setting: str) -> Path | None:
-    """Return the Chromium that `setting` means: a path, `auto` to look for one, or `none`.
+    Args:
+        raw: The page as it was fetched; its address is answered with this, so that it is not asked for twice.
+        renderer: What to start, what the page may cost, and connections for what it asks for.
 
     Raises:
-        MissingExtra: Playwright is not installed.
-        UsageError: There is no such file, or none was found.
+        SourceTimeout: Its scripts left no moment in which it could be read.
+        SourceUnavailable: The browser does not start, or died.
     """
-    wanted = setting.strip()
-    if wanted.lower() in {"", "none"}:
-        return None
-    if importlib.util.find_spec("playwright") is None:
-        raise MissingExtra("playwright", extra="browser", needed_for=f"WINNOW_BROWSER={wanted}")
-    if wanted.lower() != "auto":
-        path = Path(wanted).expanduser()
-        if not path.is_file():
-            raise UsageError(
-                f"WINNOW_BROWSER is {wanted!r}, where there is no file.",
-                hint="Give the path of Chromium or Chrome, `auto` to look for one, or `none`.",
-            )
-        return path
-    found = [place for place in map(shutil.which, _NAMES) if place]
-    found += [place for place in _APPLICATIONS if Path(place).is_file()]
-    if not found:
-        raise UsageError(
-            "WINNOW_BROWSER is 'auto', but no Chromium was found.",
-            hint="Install one (apt-get install chromium, or Chrome), or name its path.",
-        )
-    return Path(found[0])
-
-
-class Browser:
-    """Renders pages with one Chromium; makes a process for each page and leaves none behind."""
-
-    def __init__(self, executable: Path, caps: RenderLimits | None = None) -> None:
-        """Take the Chromium to start; nothing is started yet."""
-        self._executable = executable
-        self.caps = caps or RenderLimits()
-        self._places = anyio.Semaphore(self.caps.at_once)
-
-    async def render(self, page: Given, url: str, answers: Subresources) -> Rendered:
-        """Return a page after its scripts have run.
-
-        Args:
-            page: The page as it was fetched; its address is answered with this, so that it is not asked for twice.
-            url: Where it was found.
-            answers: Answers what it asks for.
-
-        Raises:
-            SourceTimeout: Its scripts left no moment in which it could be read.
-            SourceUnavailable: The browser does not start, or died.
-            MissingExtra: Playwright is not installed.
-        """
-        async with self._places:
-            try:
-                with anyio.move_on_after(self.caps.seconds):
-                    return await self._in_time(page, url, answers)
-            except _playwright_error() as e:
-                reason = str(e).strip().split("\n")[0][:200]
-                raise SourceUnavailable(
-                    f"The browser {self._executable} could not render {url}: {reason}.",
-                    source=url,
-                    hint="Check that it starts (winnow doctor), or set WINNOW_BROWSER=none.",
-                ) from e
+    executable, caps = renderer.browser.executable, renderer.browser.caps
+    failure: Error | None = None
+    with anyio.move_on_after(caps.seconds):
+        ends = anyio.current_time() + caps.seconds - caps.last_seconds
+        try:
+            async with _started(renderer.browser) as context, anyio.create_task_group() as group:
+                try:
+                    return await _visit(context, _Desk(raw, renderer, group), ends)
+                except Error as e:
+                    failure = e  # leaving the group with it would wrap it
+                finally:
+                    group.cancel_scope.cancel()
+        except Error as e:
+            failure = e
+    if failure is None:
         raise SourceTimeout(
-            f"{url} was not rendered after {self.caps.seconds:g} s: its scripts do not end.",
-            source=url,
+            f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts do not end.",
+            source=raw.final_url,
             hint="Use another source.",
         )
+    reason = str(failure).strip().split("\n")[0][:200]
+    raise SourceUnavailable(
+        f"The browser {executable} could not render {raw.final_url}: {reason}.",
+        source=raw.final_url,
+        hint="Check that it starts (winnow doctor), or set WINNOW_BROWSER=none.",
+    ) from failure
 
-    async def _in_time(self, page: Given, url: str, answers: Subresources) -> Rendered:
-        ends = anyio.current_time() + self.caps.seconds - _LAST_SECONDS
-        rendered: Rendered | None = None
-        failure: Exception | None = None
-        async with _started(self._executable) as context, anyio.create_task_group() as group:
-            try:
-                rendered = await self._visit(context, _Desk(page, url, answers, group), ends)
-            except _playwright_error() as e:
-                failure = e  # raised below: leaving the group with it would wrap it
-            group.cancel_scope.cancel()
-        if rendered is None:
-            raise failure or SourceUnavailable(f"The browser gave nothing for {url}.", source=url)
-        return rendered
 
-    async def _visit(self, context: "BrowserContext", desk: "_Desk", ends: float) -> Rendered:
-        # 1. every request comes to us
-        await context.route("**/*", desk.take)
-        await context.add_init_script(_NO_SOCKETS)
-        tab = await context.new_page()
-        context.on("page", desk.turn_away)
-        session = await context.new_cdp_session(tab)
-        # 2. the page, until it is quiet
-        with anyio.move_on_at(ends):
-            await tab.goto(desk.url, wait_until="commit")
-        settled = await _settle(session, desk, ends)
-        # 3. what it shows
-        place = await _evaluate(session, "location.href")
-        html = await _evaluate(session, _WRITE.replace("CAP", str(self.caps.html)))
-        return Rendered(
-            html if isinstance(html, str) else "",
-            place if isinstance(place, str) and place.startswith(("http://", "https://")) else desk.url,
-            settled,
-            desk.answers.asked,
-            desk.answers.refused,
-            desk.left_for,
-        )
+async def _visit(context: BrowserContext, desk: "_Desk", ends: float) -> tuple[Raw, str]:
+    # 1. every request comes to us
+    await context.route("**/*", desk.take)
+    await context.add_init_script(_NO_SOCKETS)
+    tab = await context.new_page()
+    context.on("page", desk.turn_away)
+    session = await context.new_cdp_session(tab)
+    # 2. the page, until it is quiet
+    with anyio.move_on_at(ends):
+        await tab.goto(desk.url, wait_until="commit")
+    settled = await _settle(session, desk, ends, desk.caps.quiet_seconds)
+    # 3. what it shows, and where: scripts may have led to another page of the same site
+    place = await _evaluate(session, "location.href")
+    html = await _evaluate(session, _WRITE.replace("CAP", str(desk.caps.html)))
+    shown = replace(
+        desk.raw,
+        body=html.encode() if isinstance(html, str) else b"",
+        final_url=place if isinstance(place, str) and place.startswith(("http://", "https://")) else desk.url,
+        content_type="text/html; charset=utf-8",
+        notes=(*desk.raw.notes, RENDERED, *(() if settled else (UNSETTLED,))),
+        rendered=True,
+    )
+    return shown, desk.left_for
+
+
+class _Given(NamedTuple):
+    """The answer to one request of the page."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case names."""
+    body: bytes
 
 
 class _Desk:
-    """Where the page's requests arrive; each is answered by a task of the page's group."""
+    """Where the page's requests arrive, each answered by a task of the page's group, until its caps are used up."""
 
-    def __init__(self, page: Given, url: str, answers: Subresources, group: TaskGroup) -> None:
-        self._page = page
-        self.url = url.split("#", maxsplit=1)[0]
-        self.answers = answers
+    def __init__(self, raw: Raw, renderer: Renderer, group: TaskGroup) -> None:
+        self.raw = raw
+        self.url = raw.final_url.split("#", maxsplit=1)[0]
+        self.caps = renderer.browser.caps
+        self._renderer = renderer
+        self._limits = renderer.limits
+        self._origin = check_url(self.url, self._limits).origin
         self._group = group
+        self._gate = anyio.Semaphore(self._limits.per_host)
         self.under_way = 0
         self.left_for = ""
         """Where the page's scripts lead."""
         self._served = 0
+        self._asked = 0
+        self._bytes = 0
 
-    def take(self, route: "Route") -> None:
+    def take(self, route: Route) -> None:
         """Start answering a request; called by Playwright."""
         self._group.start_soon(self._answer, route)
 
-    def turn_away(self, popup: "Page") -> None:
+    def turn_away(self, popup: Page) -> None:
         """Close a window that the page opens; called by Playwright."""
-        self._group.start_soon(_ended, popup.close)
+        self._group.start_soon(_ended, popup.close, self.caps.close_seconds)
 
-    async def _answer(self, route: "Route") -> None:
+    async def _answer(self, route: Route) -> None:
         self.under_way += 1
         try:
-            given = await self._given(route)
-            if given is None and route.request.is_navigation_request():
-                await route.fulfill(status=204)  # the page stays where it is; an abort would show an error page
-            elif given is None:
-                await route.abort("blockedbyclient")
-            else:
+            given = await self._given(route.request)
+            if given is not None:
                 await route.fulfill(status=given.status, headers=dict(given.headers), body=given.body)
-        except _playwright_error():
+            elif route.request.is_navigation_request():
+                await route.fulfill(status=204)  # the page stays where it is; an abort would show an error page
+            else:
+                await route.abort("blockedbyclient")
+        except Error:
             pass  # the page has gone on without waiting for this answer
         finally:
             self.under_way -= 1
 
-    async def _given(self, route: "Route") -> Given | None:
-        request = route.request
+    async def _given(self, request: Request) -> _Given | None:
+        """Return the answer to one request, None where it is refused or cannot be had."""
         if request.is_navigation_request():
             if request.frame.parent_frame is not None:
                 return None  # what stands in a frame is not part of the page's own HTML
             if request.url.split("#")[0] == self.url and request.method == "GET":
                 self._served += 1
-                return self._page if self._served <= 3 else None  # a page that reloads itself for ever
+                first = _Given(200, {"content-type": self.raw.content_type or "text/html"}, self.raw.body)
+                return first if self._served <= 3 else None  # a page that reloads itself for ever
             self.left_for = request.url[:300]
-        return await self.answers.answer(
-            Wanted(request.url, request.method, request.resource_type, request.headers, request.post_data_buffer or b"")
-        )
+        self._asked += 1
+        content = request.post_data_buffer or b""
+        if (
+            request.resource_type not in _KINDS
+            or request.method not in _METHODS
+            or self._asked > self.caps.requests
+            or self._bytes >= self.caps.bytes
+            or len(content) > self.caps.post
+        ):
+            return None
+        try:
+            async with self._gate:
+                return await self._follow(request, content)
+        except (SourceError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError, ValueError):
+            return None
+
+    async def _follow(self, request: Request, content: bytes) -> _Given:
+        """Ask hop by hop; raises `SourceError` for what is refused or over a cap."""
+        url, method = request.url, request.method
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name.lower() not in _DROPPED and not name.lower().startswith(_DROPPED_STARTS)
+        }
+        for _ in range(self._limits.max_redirects + 1):
+            target, client = self._checked(url, method, request.resource_type)
+            async with client.stream(method, target.url, headers=headers, content=content or None) as response:
+                answer = Answer(target, response.status_code, response.headers, b"")
+                if not answer.location:
+                    return _Given(answer.status, _returned(answer.headers), await self._read(response, url))
+            if answer.status in _AS_GET:
+                method, content = "GET" if method == "POST" else method, b""
+            url = str(target.url.join(answer.location))
+        raise AddressRefused(f"{request.url} redirects too often.", source=request.url)
+
+    def _checked(self, url: str, method: str, kind: str) -> tuple[Target, httpx2.AsyncClient]:
+        target = check_url(url, self._limits)
+        if target.origin == self._origin:
+            return target, self._renderer.own
+        # What another site shows must not be cited as this page; nor is anything sent to another site.
+        if method == "POST" or kind == "document":
+            raise AddressRefused(f"{url} is another site than the page's.", source=url)
+        return check_url(url, self._limits.public_only()), self._renderer.open_web
+
+    async def _read(self, response: httpx2.Response, url: str) -> bytes:
+        left = max(self.caps.bytes - self._bytes, 0)
+        try:
+            body = await read_body(response, url=url, max_bytes=left, max_unpacked=left)
+        except SourceTooLarge:
+            self._bytes = self.caps.bytes  # it was read up to the cap
+            raise
+        self._bytes += len(body)
+        return body
 
 
-async def _settle(session: "CDPSession", desk: _Desk, ends: float) -> bool:
-    """Wait until the text has stopped growing and nothing is being loaded; False when time is up before."""
-    before, quiet = -1, 0
+def _returned(headers: Mapping[str, str]) -> dict[str, str]:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    return {n: value for n, value in lowered.items() if n in _RETURNED or n.startswith("access-control-")}
+
+
+async def _settle(session: CDPSession, desk: _Desk, ends: float, seconds: float) -> bool:
+    """Wait for `seconds` without new text and without a request under way; False when time is up before."""
+    before: object = None
+    since = anyio.current_time()
     with anyio.move_on_at(ends):
         while True:
-            found = await _evaluate(session, _LOOK)
-            letters = found if isinstance(found, int) else 0
-            quiet = quiet + 1 if letters == before and desk.under_way == 0 else 0
-            before = letters
-            if quiet >= (_QUIET_POLLS if letters else 3 * _QUIET_POLLS):
+            letters = await _evaluate(session, _LOOK)
+            if letters != before or desk.under_way:
+                before, since = letters, anyio.current_time()
+            if anyio.current_time() - since >= (seconds if letters else 3 * seconds):
                 return True
-            await anyio.sleep(_POLL_SECONDS)
+            await anyio.sleep(seconds / 4)
     return False
 
 
-async def _evaluate(session: "CDPSession", expression: str) -> object:
+async def _evaluate(session: CDPSession, expression: str) -> object:
     """Return the value of an expression over the page's document, None while a navigation is replacing it."""
     try:
         tree = await session.send("Page.getFrameTree")
@@ -279,16 +292,15 @@ async def _evaluate(session: "CDPSession", expression: str) -> object:
             "Runtime.evaluate",
             {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True},
         )
-    except _playwright_error():
+    except Error:
         return None
     value: object = found["result"].get("value")
     return value
 
 
 @asynccontextmanager
-async def _started(executable: Path) -> AsyncIterator["BrowserContext"]:
+async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
     """Start a browser without a network and yield an empty profile in it; both are gone afterwards."""
-    api = await in_thread(_package)  # importing it takes 0.25 s
     await in_thread(_sweep)
     async with AsyncExitStack() as stack:
         home = stack.enter_context(
@@ -297,10 +309,10 @@ async def _started(executable: Path) -> AsyncIterator["BrowserContext"]:
         # Bound and never listened on: while we hold it, nobody can answer there.
         dead = stack.enter_context(socket.socket())
         dead.bind(("127.0.0.1", 0))
-        driver = await api.async_playwright().start()
-        stack.push_async_callback(_ended, driver.stop)
+        driver = await async_playwright().start()
+        stack.push_async_callback(_ended, driver.stop, wanted.caps.close_seconds)
         browser = await driver.chromium.launch(
-            executable_path=executable,
+            executable_path=wanted.executable,
             headless=True,
             # Chromium's sandbox does not work for root; for everybody else it stays on.
             chromium_sandbox=sys.platform == "win32" or os.geteuid() != 0,
@@ -310,7 +322,7 @@ async def _started(executable: Path) -> AsyncIterator["BrowserContext"]:
             handle_sigterm=False,
             handle_sighup=False,
         )
-        stack.push_async_callback(_ended, browser.close)
+        stack.push_async_callback(_ended, browser.close, wanted.caps.close_seconds)
         context = await browser.new_context(
             service_workers="block", accept_downloads=False, permissions=[], locale="en-US", timezone_id="UTC"
         )
@@ -328,31 +340,15 @@ def _sweep() -> None:
 def _runs(process: int) -> bool:
     if sys.platform == "win32":
         return True  # there, asking would end the process
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
+    with suppress(PermissionError, OverflowError):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
     return True
 
 
-async def _ended(close: Any) -> None:
+async def _ended(close: Callable[[], Awaitable[None]], seconds: float) -> None:
     """Close within a bound, on cancellation too; what then still runs dies with Playwright's driver."""
-    with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-        try:
-            await close()
-        except _playwright_error():
-            pass  # it is gone already
-
-
-def _package() -> Any:
-    try:
-        return importlib.import_module("playwright.async_api")
-    except ImportError as e:
-        raise MissingExtra("playwright", extra="browser", needed_for="rendering a page") from e
-
-
-def _playwright_error() -> type[Exception]:
-    error: type[Exception] = _package().Error
-    return error
+    with anyio.move_on_after(seconds, shield=True), suppress(Error):  # it may be gone already
+        await close()

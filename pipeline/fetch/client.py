@@ -9,10 +9,10 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 import anyio
 
@@ -20,17 +20,14 @@ from cache.store import Store
 from errors import AddressRefused, SourceNotFound, SourceTimeout
 from pipeline.documents import Page
 from pipeline.fetch.address import Resolver, Target, check_url, system_resolver
-from pipeline.fetch.browser import Browser
+from pipeline.fetch.answer import Answer, error_for, lifetime, validators
 from pipeline.fetch.connect import open_client
-from pipeline.fetch.exchange import Answer, Exchange
-from pipeline.fetch.files import path_of_url, read_file
-from pipeline.fetch.flight import Flights, alone, look_or_claim
+from pipeline.fetch.exchange import Exchange
+from pipeline.fetch.files import Files, path_of_url
+from pipeline.fetch.flight import Flights, alone
 from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_handle, keep_answer
-from pipeline.fetch.http_cache import lifetime, validators
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.render import RENDERED, Renderer, page_of
-from pipeline.fetch.status import error_for, is_challenge
-from pipeline.fetch.subresources import public_only
+from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.read.convert import Raw
 from pipeline.work import in_thread
 
@@ -39,26 +36,17 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _LIKE_HOST: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})+(?::\d+)?(?:[/?#]|\Z)")
 
 
+@dataclass(frozen=True, slots=True)
 class Fetcher:
     """Fetches sources as pages; made by `open_fetcher`. One for the whole server, used by many tasks at once."""
 
-    def __init__(
-        self,
-        exchange: Exchange,
-        limits: FetchLimits,
-        *,
-        pages: Store | None,
-        roots: Sequence[Path],
-        clock: Callable[[], float],
-        renderer: Renderer | None = None,
-    ) -> None:
-        self._exchange = exchange
-        self._limits = limits
-        self._pages = pages
-        self._roots = tuple(roots)
-        self._clock = clock
-        self._renderer = renderer
-        self._flights = Flights[Page]()
+    _exchange: Exchange
+    _limits: FetchLimits
+    _pages: Store | None
+    _files: Files
+    _clock: Callable[[], float]
+    _renderer: Renderer | None
+    _flights: Flights[Page] = field(default_factory=Flights)
 
     async def fetch(self, url: str) -> Page:
         """Return one source as a page.
@@ -88,30 +76,31 @@ class Fetcher:
         return replace(page, url=source)
 
     async def _from_web(self, source: str, target: Target) -> Page:
-        # 3. known and fresh
-        url, key, claim, known = str(target.url), f"fetch:{target.url}", None, None
-        if (pages := self._pages) is not None:
-            known, claim = await look_or_claim(pages, key, lambda: find_answer(pages, url), enough=self._is_fresh)
-        if known is not None and claim is None and self._is_fresh(known):
-            return known.page
-        async with alone(pages, key, patience=self._limits.total_seconds / 2, claim=claim) as waited:
-            # 4. fetched by another process meanwhile
-            known = await self._recall(target) if waited else known
-            if known is not None and self._is_fresh(known):
+        if self._pages is None:
+            return await self._asked(source, target, None, 0.0)
+        # 3. known and fresh, from this process or another
+        url, store = str(target.url), self._pages
+        patience = self._limits.total_seconds / 2
+        async with alone(
+            store, f"fetch:{url}", lambda: find_answer(store, url), enough=self._is_fresh, patience=patience
+        ) as (known, waited):
+            if self._is_fresh(known):
                 return known.page
-            # 5. the exchange, within the deadline
-            answer = await self._ask(source, known, waited)
-            # 6. known and unchanged
-            if answer.status == 304 and known is not None:
-                page = replace(known.page, fetched_at=self._now())
-                return await self._keep(target, page, answer, known)
-            # 7. a refusal in words
-            if not 200 <= answer.status < 300 or is_challenge(answer.headers):
-                raise error_for(answer.status, answer.headers, url=source, now=self._clock())
-            # 8. bytes to a page
-            page = await page_of(self._raw(source, answer), self._renderer, seconds=self._limits.convert_seconds)
-            # 9. kept for the next time
-            return await self._keep(target, page, answer, None)
+            return await self._asked(source, target, known, waited)
+
+    async def _asked(self, source: str, target: Target, known: Known | None, waited: float) -> Page:
+        # 4. the exchange, within the deadline
+        answer = await self._ask(source, known, waited)
+        # 5. known and unchanged
+        if answer.status == 304 and known is not None:
+            return await self._keep(target, replace(known.page, fetched_at=self._now()), answer, known)
+        # 6. a refusal in words
+        refusal = error_for(answer, url=source, now=self._clock())
+        if refusal is not None:
+            raise refusal
+        # 7. bytes to a page, kept for the next time
+        page = await page_of(self._raw(source, answer), self._renderer)
+        return await self._keep(target, page, answer, None)
 
     async def _by_handle(self, handle: str) -> Page:
         page = await in_thread(find_page, self._pages, handle) if self._pages is not None else None
@@ -124,20 +113,15 @@ class Fetcher:
     async def _from_disk(self, source: str) -> Page:
         path = path_of_url(source) if source.lower().startswith("file:") else Path(source)
         try:
-            page = await in_thread(read_file, path, roots=self._roots, max_bytes=self._limits.max_unpacked)
+            page = await self._flights.share(f"file:{path}", lambda: in_thread(self._files.read, path))
         except (AddressRefused, SourceNotFound) as e:
             if _LIKE_HOST.match(source):
                 raise type(e)(e.what, source=source, hint=f"If it is a web address, write https://{source}") from e
             raise
         return replace(page, url=source)
 
-    def _is_fresh(self, known: Known | None) -> bool:
+    def _is_fresh(self, known: Known | None) -> TypeGuard[Known]:
         return known is not None and self._clock() < known.fresh_until
-
-    async def _recall(self, target: Target) -> Known | None:
-        if self._pages is None:
-            return None
-        return await in_thread(find_answer, self._pages, str(target.url))
 
     async def _ask(self, source: str, known: Known | None, waited: float) -> Answer:
         with anyio.move_on_after(self._limits.total_seconds - waited):
@@ -175,7 +159,7 @@ class Fetcher:
         if RENDERED in page.notes:  # the page's own headers do not tell how long what its scripts load stays the same
             fresh, usable = min(fresh, self._limits.fresh_seconds), {}
         entry = Known(page, self._clock() + fresh, usable, fresh)
-        await in_thread(keep_answer, self._pages, str(target.url), entry, seconds=self._limits.keep_seconds)
+        await in_thread(keep_answer, self._pages, str(target.url), entry)
         return page
 
     def _now(self) -> str:
@@ -208,6 +192,7 @@ async def open_fetcher(
         client = await stack.enter_async_context(open_client(limits, resolve, tls))
         renderer = None
         if browser is not None:
-            open_web = await stack.enter_async_context(open_client(public_only(limits), resolve, tls))
-            renderer = Renderer(browser, own=client, open_web=open_web, limits=limits)
-        yield Fetcher(Exchange(client, limits, clock), limits, pages=pages, roots=roots, clock=clock, renderer=renderer)
+            open_web = await stack.enter_async_context(open_client(limits.public_only(), resolve, tls))
+            renderer = Renderer(browser, client, open_web, limits, anyio.Semaphore(browser.caps.at_once))
+        files = Files(roots, max_bytes=limits.max_unpacked)
+        yield Fetcher(Exchange(client, limits, clock), limits, pages, files, clock, renderer)

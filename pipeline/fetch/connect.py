@@ -1,12 +1,13 @@
 """Connections that go where the guard looked: a name is resolved once, checked, and the checked address is dialled.
 
 Through a proxy too (`pipeline/fetch/proxy.py`): it is asked for a tunnel to the checked address. httpx2 keeps thinking
-in names, so that `Host`, TLS names and the pool of open connections stay right. Not for: which addresses are allowed
-(`pipeline/fetch/address.py`).
+in names, so that `Host`, TLS names and the pools of open connections stay right. Not for: which addresses are allowed
+(`pipeline/fetch/address.py`), nor how many requests may go at once (`pipeline/fetch/sites.py`).
 """
 
 import ssl
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import ip_address
 from typing import Final
@@ -15,21 +16,20 @@ import anyio
 import httpcore2
 import httpx2
 
-from pipeline.fetch.address import Resolver, check_name, checked_addresses, is_inner
+from pipeline.fetch.address import Resolver, check_name, checked_addresses, is_inner, literal
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.pools import OriginPools
 from pipeline.fetch.proxy import Proxy, open_tunnel
+from pipeline.fetch.sites import USER_AGENT
 
 _ACCEPT: Final = (
     "text/html,application/xhtml+xml,application/pdf;q=0.9,text/markdown;q=0.9,text/plain;q=0.8,"
     "application/json;q=0.8,application/xml;q=0.8,*/*;q=0.5"
 )
-_CONNECT_SECONDS: Final = 4.0
-"""For one address."""
 _NEXT_SECONDS: Final = 0.25
 """After which the next address is tried beside the ones that have not answered (RFC 8305 §5 names 0.25 s)."""
 _MOST_ADDRESSES: Final = 8
-_MOST_TUNNELS: Final = 3
+"""Of a name, that are tried."""
+_IDLE_SECONDS: Final = 15.0
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
@@ -58,41 +58,40 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
             httpcore2.ConnectError: No address answers.
         """
         limits, proxy = self._limits, self._limits.proxy
-        if proxy is not None and proxy.resolves and not _is_digits(host):
+        if proxy is not None and proxy.resolves and literal(host) is None:
             check_name(host)
-            return await self._through(proxy, host, port)
+            return await self._through(proxy, [host], port)
         addresses = await checked_addresses(host, port, limits, self._resolve)
         if proxy is None:
             return await self._dial(addresses, port)
         inner = [address for address in addresses if is_inner(ip_address(address), limits)]
         if inner:
             return await self._dial(inner, port)
-        return await self._through_any(proxy, addresses[:_MOST_TUNNELS], port)
+        return await self._through(proxy, addresses[:_MOST_ADDRESSES], port)
 
-    async def _through_any(self, proxy: Proxy, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
-        """Return a tunnel to the first of `addresses` that the proxy reaches: it may know one family only."""
-        for address in addresses[:-1]:
+    async def _through(self, proxy: Proxy, hosts: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
+        """Return a tunnel to the first of `hosts` that the proxy reaches: it may know one address family only."""
+        for host in hosts[:-1]:
             try:
-                return await self._through(proxy, address, port)
+                return await self._tunnel(proxy, host, port)
             except httpcore2.ConnectError:
                 continue
-        return await self._through(proxy, addresses[-1], port)
+        return await self._tunnel(proxy, hosts[-1], port)
 
-    async def _through(self, proxy: Proxy, host: str, port: int) -> httpcore2.AsyncNetworkStream:
+    async def _tunnel(self, proxy: Proxy, host: str, port: int) -> httpcore2.AsyncNetworkStream:
         """Return a stream to `host` by way of `proxy`, whose own address an operator chose and nobody checks."""
+        seconds = self._limits.step_seconds
         try:
-            places = [proxy.host] if _is_digits(proxy.host) else await self._resolve(proxy.host, proxy.port)
+            places = [proxy.host] if literal(proxy.host) else await self._resolve(proxy.host, proxy.port)
             stream = await self._dial(places, proxy.port)
         except (httpcore2.ConnectError, httpcore2.ConnectTimeout, OSError) as e:
             raise httpcore2.ConnectError(f"the proxy {proxy} does not answer") from e
         try:
             if proxy.scheme == "https":
-                context = proxy.tls or httpx2.create_ssl_context()
-                stream = await stream.start_tls(context, proxy.host, _CONNECT_SECONDS)
-            await open_tunnel(stream, proxy, host, port, seconds=_CONNECT_SECONDS)
+                stream = await stream.start_tls(proxy.tls or httpx2.create_ssl_context(), proxy.host, seconds)
+            await open_tunnel(stream, proxy, host, port, seconds=seconds)
         except BaseException:  # cancellation too: whatever ends this, the stream is closed, and the cause goes on
-            with anyio.CancelScope(shield=True):
-                await stream.aclose()
+            await _close([stream])
             raise
         return stream
 
@@ -103,14 +102,12 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
             httpcore2.ConnectError: None answers.
             httpcore2.ConnectTimeout: None answers in time.
         """
-        if len(addresses) == 1:
-            return await self._tcp.connect_tcp(addresses[0], port, _CONNECT_SECONDS)
         won: list[httpcore2.AsyncNetworkStream] = []
-        failures: list[httpcore2.ConnectError | httpcore2.ConnectTimeout] = []
+        failures: list[Exception] = []
 
         async def attempt(address: str, ended: anyio.Event) -> None:
             try:
-                won.append(await self._tcp.connect_tcp(address, port, _CONNECT_SECONDS))
+                won.append(await self._tcp.connect_tcp(address, port, self._limits.step_seconds))
                 attempts.cancel_scope.cancel()
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as e:
                 failures.append(e)
@@ -131,33 +128,88 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
             return won[0]
         raise failures[0] if failures else httpcore2.ConnectError("no address was tried")
 
-    async def connect_unix_socket(
+
+class OriginPools(httpcore2.AsyncConnectionPool):
+    """Open connections kept by origin, so that the next page of a site needs no new one.
+
+    One pool for all sites looks at every connection it holds, twice a request; a crawl over many sites then spends more
+    on looking than on asking. Here each origin has a pool; the one that was not used for longest is closed first.
+    """
+
+    def __init__(
         self,
-        path: str,
-        timeout: float | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Refuse: no web address is a socket on this machine."""
-        raise httpcore2.ConnectError(f"unix socket {path} is not fetched")
+        *,
+        ssl_context: ssl.SSLContext,
+        network_backend: httpcore2.AsyncNetworkBackend,
+        limits: FetchLimits,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Open nothing yet; `clock` counts seconds and only moves forward."""
+        super().__init__(ssl_context=ssl_context, network_backend=network_backend)
+        self._limits = limits
+        self._clock = clock
+        self._pools: dict[str, tuple[httpcore2.AsyncConnectionPool, float]] = {}
+        """With the time of the last use; the one used last at the end."""
 
+    @property
+    def connections(self) -> list[httpcore2.AsyncConnectionInterface]:
+        """All connections that are open or being opened."""
+        return [connection for pool, _ in self._pools.values() for connection in pool.connections]
 
-class GuardedTransport(httpx2.AsyncHTTPTransport):
-    """httpx2's transport over a pool whose connections the guard opens."""
+    async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
+        """Send a request over a connection to its origin.
 
-    def __init__(self, limits: FetchLimits, resolve: Resolver, context: ssl.SSLContext) -> None:
-        super().__init__(verify=context)
-        # httpx2 has no argument for the network backend, nor for pools of our own.
-        self._pool = OriginPools(
-            ssl_context=context, network_backend=GuardedBackend(limits, resolve), max_connections=limits.overall
+        Raises:
+            httpcore2.ConnectError: No connection could be opened; and what else a pool raises.
+        """
+        await self._close_old()
+        origin = str(request.url.origin)
+        known = self._pools.pop(origin, None)
+        pool = self._new() if known is None else known[0]
+        # No await between here and the pool's own bookkeeping: it counts the request before it waits for anything.
+        self._pools[origin] = pool, self._clock()
+        return await pool.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        while self._pools:
+            pool, _ = self._pools.popitem()[1]
+            await pool.aclose()
+
+    def _new(self) -> httpcore2.AsyncConnectionPool:
+        return httpcore2.AsyncConnectionPool(
+            ssl_context=self._ssl_context,
+            max_connections=self._limits.overall,
+            max_keepalive_connections=self._limits.per_host,
+            keepalive_expiry=_IDLE_SECONDS,
+            http2=True,
+            network_backend=self._network_backend,
         )
+
+    async def _close_old(self) -> None:
+        """Close what was not used for a while, and the oldest where there are far more than may be in use."""
+        stale = self._clock() - _IDLE_SECONDS
+        closing: list[httpcore2.AsyncConnectionPool] = []
+        for origin, (pool, used) in list(self._pools.items()):
+            if used > stale and len(self._pools) < 4 * self._limits.overall:
+                break
+            if all(connection.is_idle() for connection in pool.connections):
+                del self._pools[origin]
+                closing.append(pool)
+        for pool in closing:
+            await pool.aclose()
 
 
 def open_client(limits: FetchLimits, resolve: Resolver, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
     """Return a client that follows no redirect, keeps no cookie, reads no proxy or password from the environment."""
     context = httpx2.create_ssl_context() if tls is None else tls
+    transport = httpx2.AsyncHTTPTransport(verify=context)
+    # It has no argument for who opens its connections, nor for pools of our own.
+    backend = GuardedBackend(limits, resolve)
+    transport._pool = OriginPools(ssl_context=context, network_backend=backend, limits=limits)
     return httpx2.AsyncClient(
-        transport=GuardedTransport(limits, resolve, context),
-        headers={"User-Agent": limits.user_agent, "Accept": _ACCEPT, "Accept-Language": "en;q=0.9, *;q=0.5"},
+        transport=transport,
+        headers={"User-Agent": USER_AGENT, "Accept": _ACCEPT, "Accept-Language": "en;q=0.9, *;q=0.5"},
         timeout=httpx2.Timeout(limits.total_seconds),
         follow_redirects=False,
         trust_env=False,
@@ -169,11 +221,3 @@ async def _close(streams: Sequence[httpcore2.AsyncNetworkStream]) -> None:
     with anyio.CancelScope(shield=True):
         for stream in streams:
             await stream.aclose()
-
-
-def _is_digits(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True

@@ -1,50 +1,47 @@
-"""One web address asked to the end: guarded hops, one retry, robots.txt, and failures as typed errors.
+"""One web address asked to the end: guarded hops, one retry, robots.txt, bodies within their caps, typed failures.
 
-Not for: files, the cache and conversion (`pipeline/fetch/client.py` puts the steps together).
+httpx2 unpacks gzip, deflate, brotli and zstd in pieces of at most 1 MiB, so that a bomb is noticed at the cap and not
+at its end. Not for: files, the cache, conversion and the deadline (`pipeline/fetch/client.py` puts the steps together).
 """
 
 import random
 import ssl
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Final
 
 import anyio
+import anyio.lowlevel
 import httpcore2
 import httpx2
 
-from errors import AddressRefused, SourceBlocked, SourceError, SourceTimeout, SourceUnavailable
+from errors import (
+    AddressRefused,
+    SourceBlocked,
+    SourceError,
+    SourceTimeout,
+    SourceTooLarge,
+    SourceUnavailable,
+    SourceUnreadable,
+)
 from pipeline.fetch.address import Target, check_url
-from pipeline.fetch.body import drain, read_body
-from pipeline.fetch.gates import Gates
+from pipeline.fetch.answer import Answer, retry_after
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.pauses import Pauses
-from pipeline.fetch.robots import FETCH_SECONDS, MAX_BYTES, RobotsMemory, Rules, parse_robots, product_token
-from pipeline.fetch.status import retry_after
+from pipeline.fetch.sites import HOUR, MAX_BYTES, Rules, Sites, parse_robots
 from pipeline.read.charset import decode
 
-_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _TRANSIENT: Final = frozenset((502, 503, 504))
 _BUSY: Final = frozenset((429, 503))
 """Answers whose `Retry-After` speaks for the whole site."""
 _RETRY_SECONDS: Final = (0.1, 0.5)
 """A wait before the one retry is drawn from this range, so that many clients do not come back at once."""
-_LONGEST_RETRY_AFTER: Final = 3.0
-"""A server that asks for longer is not waited for; the caller is told instead."""
 _RETRYABLE: Final = (httpx2.ConnectError, httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The last answer of a chain of redirects."""
-
-    target: Target
-    """Where it came from."""
-    status: int
-    headers: Mapping[str, str]
-    """By lower-case names."""
-    body: bytes
-    """Unpacked; empty unless the status is 2xx."""
+_BREATH: Final = 0.005
+"""Seconds of reading and unpacking between two looks at the event loop: what has arrived already is read without one,
+and 64 kB in chunks of one byte take 0.3 s."""
+_DRAIN_SECONDS: Final = 0.3
+"""For a body that nobody needs, read so that its connection can serve the next request."""
 
 
 class Exchange:
@@ -54,9 +51,7 @@ class Exchange:
         self._client = client
         self._limits = limits
         self._clock = clock
-        self._gates = Gates(overall=limits.overall, per_host=limits.per_host)
-        self._robots = RobotsMemory()
-        self._pauses = Pauses()
+        self._sites = Sites(overall=limits.overall, per_host=limits.per_host)
 
     async def ask(self, url: str, *, validators: Mapping[str, str]) -> Answer:
         """Return the answer for `url` after redirects, each hop checked as the first.
@@ -78,18 +73,17 @@ class Exchange:
             if self._limits.respect_robots:
                 await self._check_robots(url, target)
             answer = await self._hop(url, target, headers)
-            location = answer.headers.get("location", "")
-            if answer.status not in _REDIRECTS or not location:
+            if not answer.location:
                 return answer
-            target = self._next(url, target, location)
+            target = self._next(url, answer)
             headers = {}
         raise SourceUnavailable(
             f"{url} redirects more than {self._limits.max_redirects} times.", source=url, hint="Use another source."
         )
 
-    def _next(self, url: str, target: Target, location: str) -> Target:
+    def _next(self, url: str, answer: Answer) -> Target:
         try:
-            return check_url(str(target.url.join(location)), self._limits)
+            return check_url(str(answer.target.url.join(answer.location)), self._limits)
         except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
             raise SourceUnavailable(
                 f"{url} redirects to an invalid address ({e}).", source=url, hint="Use another source."
@@ -100,71 +94,59 @@ class Exchange:
             ) from e
 
     async def _hop(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
-        """Return the answer of one address, asked a second time where that may help.
-
-        Raises:
-            SourceBlocked: The site asked to be left alone, and the time is not over.
-        """
-        origin = _origin(target)
-        pause = self._pauses.remaining(origin, now=self._clock())
-        if pause > _LONGEST_RETRY_AFTER:
+        """Return the answer of one address, unless its site asked to be left alone for longer than is waited here."""
+        site = self._sites.of(target.origin)
+        silence = max(site.quiet_until - self._clock(), 0.0)
+        if silence > self._limits.step_seconds:
             raise SourceBlocked(
-                f"{url} is not asked now: {target.host} asked to be left alone for another {pause:.0f} s.",
+                f"{url} is not asked now: {target.host} asked to be left alone for another {silence:.0f} s.",
                 source=url,
-                hint=f"Try again in {pause:.0f} s, or use another source.",
+                hint=f"Try again in {silence:.0f} s, or use another source.",
             )
-        await anyio.sleep(pause)
-        answer = await self._twice(url, target, headers)
-        if answer.status in _BUSY:
-            self._pauses.note(origin, retry_after(answer.headers, now=self._clock()) or 0.0, now=self._clock())
+        await anyio.sleep(silence)
+        try:
+            answer = await self._twice(url, target, headers)
+        except _RETRYABLE as e:
+            raise _failure(url, target, e) from e
+        asked = retry_after(answer.headers, now=self._clock())
+        if answer.status in _BUSY and asked:
+            site.quiet_until = self._clock() + min(asked, HOUR)
         return answer
 
     async def _twice(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
+        wait = 0.0
         if self._limits.retry:
             try:
                 answer = await self._once(url, target, headers)
             except _RETRYABLE as e:
                 if _is_certificate(e):
-                    raise _failure(url, target, e) from e
-                await anyio.sleep(random.uniform(*_RETRY_SECONDS))
+                    raise
             else:
-                wait = self._wait_for(answer)
-                if wait is None:
+                asked = retry_after(answer.headers, now=self._clock())
+                wait = asked or 0.0
+                helps = answer.status in _TRANSIENT or (answer.status == 429 and asked is not None)
+                if not helps or wait > self._limits.step_seconds:
                     return answer
-                await anyio.sleep(wait)
-        try:
-            return await self._once(url, target, headers)
-        except _RETRYABLE as e:
-            raise _failure(url, target, e) from e
-
-    def _wait_for(self, answer: Answer) -> float | None:
-        """Return the seconds after which an answer is worth asking for again, None when it stands."""
-        asked = retry_after(answer.headers, now=self._clock())
-        if answer.status not in _TRANSIENT and (answer.status != 429 or asked is None):
-            return None
-        if asked is not None and asked > _LONGEST_RETRY_AFTER:
-            return None
-        return (asked or 0.0) + random.uniform(*_RETRY_SECONDS)
+            await anyio.sleep(wait + random.uniform(*_RETRY_SECONDS))
+        return await self._once(url, target, headers)
 
     async def _once(self, url: str, target: Target, headers: Mapping[str, str], max_bytes: int = 0) -> Answer:
         """Ask once; `max_bytes` above 0 replaces both caps."""
         limits = self._limits
         try:
             async with (
-                self._gates.request(target.host),
+                self._sites.place(target.host),
                 self._client.stream("GET", target.url, headers=dict(headers)) as response,
             ):
                 body = b""
-                if 200 <= response.status_code < 300:
-                    body = await read_body(
-                        response,
-                        url=url,
-                        max_bytes=max_bytes or limits.max_bytes,
-                        max_unpacked=max_bytes or limits.max_unpacked,
-                    )
+                if response.is_success:
+                    caps = max_bytes or limits.max_bytes, max_bytes or limits.max_unpacked
+                    body = await read_body(response, url=url, max_bytes=caps[0], max_unpacked=caps[1])
                 else:
-                    await drain(response)
-                return Answer(target, response.status_code, _plain_headers(response.headers), body)
+                    with anyio.move_on_after(_DRAIN_SECONDS), suppress(httpx2.HTTPError):
+                        async for _ in response.aiter_raw():
+                            pass
+                return Answer(target, response.status_code, response.headers, body)
         except _RETRYABLE:
             raise
         except SourceError as e:
@@ -175,22 +157,16 @@ class Exchange:
             raise _failure(url, target, e) from e
 
     async def _check_robots(self, url: str, target: Target) -> None:
-        """Leave a page alone whose site asks for that.
-
-        Raises:
-            AddressRefused: robots.txt disallows the path, or could not be had.
-        """
-        origin = _origin(target)
-        rules = self._robots.get(origin, now=self._clock())
-        if rules is None:
-            async with self._gates.flight(f"robots:{origin}"):
-                rules = self._robots.get(origin, now=self._clock())
-                if rules is None:
-                    rules = await self._fetch_robots(target)
-                    self._robots.keep(origin, rules, now=self._clock())
-        if rules.allows(target.url.raw_path.decode("ascii", "replace")):
+        """Refuse a page whose site asks programs to leave it alone, or whose robots.txt could not be had."""
+        site = self._sites.of(target.origin)
+        async with site.asking:
+            if self._clock() >= site.rules_until:
+                site.rules = await self._fetch_robots(target)
+                # A file that could not be had is looked for again after a minute.
+                site.rules_until = self._clock() + (HOUR if site.rules.reachable else HOUR / 60)
+        if site.rules.allows(target.url.raw_path.decode("ascii", "replace")):
             return
-        why = "disallows it for programs" if rules.reachable else "cannot be read at the moment, so nothing may be"
+        why = "disallows it for programs" if site.rules.reachable else "cannot be read at the moment, so nothing may be"
         raise AddressRefused(
             f"{url} is not fetched: the site's robots.txt {why}.",
             source=url,
@@ -200,61 +176,85 @@ class Exchange:
     async def _fetch_robots(self, target: Target) -> Rules:
         """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx, 429 and silence (§2.3.1.4).
 
-        Raises:
-            SourceError: The site itself cannot be reached or may not be asked; the page would fail alike.
+        Where the site itself cannot be reached or may not be asked, that error is raised: the page would fail alike.
         """
         place = Target(target.url.copy_with(raw_path=b"/robots.txt"), target.host, target.port)
-        with anyio.move_on_after(FETCH_SECONDS):
+        with anyio.move_on_after(self._limits.step_seconds):
             for _ in range(self._limits.max_redirects + 1):
                 try:
                     answer = await self._once(str(place.url), place, {}, MAX_BYTES)
                 except _RETRYABLE as e:
                     raise _failure(str(target.url), target, e) from e
-                location = answer.headers.get("location", "")
-                if answer.status not in _REDIRECTS or not location:
-                    return self._rules_of(answer)
-                place = self._next(str(target.url), place, location)
+                if answer.location:
+                    place = self._next(str(target.url), answer)
+                elif answer.status >= 500 or answer.status == 429:
+                    break
+                else:
+                    return parse_robots(decode(answer.body).text)
         return Rules(reachable=False)
 
-    def _rules_of(self, answer: Answer) -> Rules:
-        if answer.status >= 500 or answer.status == 429:
-            return Rules(reachable=False)
-        if not 200 <= answer.status < 300:
-            return Rules()
-        return parse_robots(decode(answer.body).text, agent=product_token(self._limits.user_agent))
+
+async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int) -> bytes:
+    """Return the unpacked body of a response that was opened as a stream.
+
+    Args:
+        response: Nothing was read of it.
+        url: For messages.
+        max_bytes: Cap on the wire; a `Content-Length` above it is refused unread.
+        max_unpacked: Cap after decompression.
+
+    Raises:
+        SourceTooLarge: Over a cap.
+        SourceUnreadable: Its compression is damaged.
+    """
+
+    def too_large(what: str) -> SourceTooLarge:
+        hint = "Ask for a smaller part of it (another page, an API, a section)."
+        return SourceTooLarge(f"{url} {what}.", source=url, hint=hint)
+
+    length = response.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:15]) > max_bytes:
+        raise too_large(f"has {int(length[:15]):,} bytes, over the cap of {max_bytes:,}")
+    body = bytearray()
+    since = time.monotonic()
+    try:
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if response.num_bytes_downloaded > max_bytes:
+                raise too_large(f"sent more than {max_bytes:,} bytes")
+            if len(body) > max_unpacked:
+                raise too_large(f"unpacks to more than {max_unpacked:,} bytes")
+            if time.monotonic() - since > _BREATH:
+                await anyio.lowlevel.checkpoint()
+                since = time.monotonic()
+    except SourceTooLarge:
+        body.clear()  # the error keeps this frame alive for as long as someone holds it
+        raise
+    except httpx2.DecodingError as e:
+        body.clear()
+        raise SourceUnreadable(
+            f"{url} cannot be unpacked: its compression is damaged ({e}).", source=url, hint="Try again later."
+        ) from e
+    return bytes(body)
 
 
-def _origin(target: Target) -> str:
-    return f"{target.url.scheme}://{target.host}:{target.port}"
-
-
-def _plain_headers(headers: httpx2.Headers) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def _is_certificate(error: BaseException) -> bool:
+def _is_certificate(error: BaseException | None) -> bool:
     """Return whether a failed connection failed over the site's certificate."""
-    cause: BaseException | None = error
-    for _ in range(6):
-        if cause is None:
-            return False
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+    for _ in range(6):  # causes of causes; they may go in a circle
+        if error is None or isinstance(error, ssl.SSLCertVerificationError):
+            break
+        error = error.__cause__ or error.__context__
+    return isinstance(error, ssl.SSLCertVerificationError)
 
 
 def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
     """Return what a failed exchange means to the caller."""
     if _is_certificate(error):
-        return SourceUnavailable(
-            f"{url}: the certificate of {target.host} is not valid.", source=url, hint="Use another source."
-        )
-    if isinstance(error, httpx2.ConnectError):
+        what, hint = f"{url}: the certificate of {target.host} is not valid.", "Use another source."
+    elif isinstance(error, httpx2.ConnectError):
         what = f"{url}: no connection to {target.host} port {target.port} ({error or 'refused'})."
-        return SourceUnavailable(what, source=url, hint="Check the address, or try later.")
-    return SourceUnavailable(
-        f"{url}: the connection to {target.host} broke ({error or type(error).__name__}).",
-        source=url,
-        hint="Try again later.",
-    )
+        hint = "Check the address, or try later."
+    else:
+        what = f"{url}: the connection to {target.host} broke ({error or type(error).__name__})."
+        hint = "Try again later."
+    return SourceUnavailable(what, source=url, hint=hint)

@@ -1,7 +1,8 @@
 """Local files below the allowed roots, as pages. Nothing else on this machine can be named.
 
-Symbolic links are resolved before the check, so that a link out of a root is refused. Not for: walking folders
-(`pipeline/search/folder/folder.py`), nor anything over HTTP.
+Symbolic links are resolved before the check, so that a link out of a root is refused. Hidden files (`.env`, what is in
+`.ssh` or `.git`) are refused too: they hold secrets more often than text. Not for: walking folders
+(`pipeline/search/folder.py`), nor anything over HTTP.
 """
 
 import errno
@@ -15,15 +16,42 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
+from cache.memory import Memory
+from cache.store import HELD_BYTES
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnavailable
 from pipeline.documents import Page
+from pipeline.fetch.handles import page_from_bytes, page_to_bytes
+from pipeline.fetch.limits import FetchLimits
 from pipeline.read.convert import Raw, to_page
 
-MAX_FILE_BYTES: Final = 30_000_000
+MAX_FILE_BYTES: Final = FetchLimits().max_unpacked
 _OPEN_FLAGS: Final = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
 """No link in the last place, no waiting at a pipe; where the system knows these."""
+
+
+class Files:
+    """The files below some roots, each converted once for as long as it stays as it is.
+
+    What was converted is held in this process alone: a person's own files are not for a cache that others read.
+    """
+
+    def __init__(self, roots: Sequence[Path], *, max_bytes: int = MAX_FILE_BYTES) -> None:
+        """Take the folders below which files may be read, and the cap on a file's size."""
+        self._roots = tuple(roots)
+        self._max_bytes = max_bytes
+        self._held = Memory(HELD_BYTES)
+
+    def read(self, path: Path) -> Page:
+        """Return a local file as a page, as `read_file` does."""
+        resolved = allowed_path(path, roots=self._roots)
+        key = file_key(resolved, named=str(path))
+        page = page_from_bytes(self._held.get(key) or b"")
+        if page is None:
+            page = read_file(resolved, roots=self._roots, max_bytes=self._max_bytes)
+            self._held.put(key, page_to_bytes(page))
+        return page
 
 
 def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BYTES) -> Page:
@@ -35,7 +63,7 @@ def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BY
         max_bytes: Cap on the file's size.
 
     Raises:
-        AddressRefused: Not below a root once links are resolved, or no regular file.
+        AddressRefused: Not below a root once links are resolved, hidden, or no regular file.
         SourceNotFound: No such file.
         SourceTooLarge: Over the cap.
         SourceUnreadable: Without text.
@@ -44,33 +72,38 @@ def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BY
     body, changed = _read(resolved, str(path), max_bytes)
     when = datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds")
     url = resolved.as_uri()
-    return _with_title(to_page(Raw(body, url, url, name=resolved.name, fetched_at=when)), resolved.stem)
+    page = to_page(Raw(body, url, url, name=resolved.name, fetched_at=when))
+    return page if page.title else replace(page, title=resolved.stem)
 
 
 def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
-    """Return `path` with links resolved, if it lies below one of `roots`.
+    """Return `path` with links resolved, if it lies below one of `roots` and is not hidden there.
 
     Raises:
-        AddressRefused: It does not. Whether it exists is not told.
+        AddressRefused: It does not, or is. The error never says whether it exists.
     """
+
+    def refused(why: str, hint: str) -> AddressRefused:
+        return AddressRefused(f"The file {str(path)!r} may not be read: {why}.", source=str(path), hint=hint)
+
     if not roots:
-        raise AddressRefused(
-            f"The file {str(path)!r} may not be read: no folder is open to this server.",
-            source=str(path),
-            hint="Open one with WINNOW_FOLDERS.",
-        )
+        raise refused("no folder is open to this server", "Open one with WINNOW_FOLDERS.")
     real_roots = [_resolve(root) for root in roots]
     candidates = [path] if path.is_absolute() else [root / path for root in real_roots]
-    inside = [found for found in map(_resolve, candidates) if any(found.is_relative_to(root) for root in real_roots)]
-    if not inside:
-        raise AddressRefused(
-            f"The file {str(path)!r} may not be read: it does not lie below an allowed folder.",
-            source=str(path),
-            hint="Allowed are: " + ", ".join(str(root) for root in roots) + ".",
-        )
-    return next(
-        (found for found in inside if os.path.exists(found)), inside[0]
-    )  # Path.exists raises for names that are too long
+    below = [(found, root) for found in map(_resolve, candidates) for root in real_roots if found.is_relative_to(root)]
+    if not below:
+        allowed = ", ".join(str(root) for root in roots)
+        raise refused("it does not lie below an allowed folder", f"Allowed are: {allowed}.")
+    shown = [found for found, root in below if not is_hidden(found, root)]
+    if not shown:
+        raise refused("it is hidden, by a name that begins with a period", "A person can open its folder by name.")
+    # Path.exists raises for names that are too long.
+    return next((found for found in shown if os.path.exists(found)), shown[0])
+
+
+def is_hidden(path: Path, root: Path) -> bool:
+    """Return whether a path, or a folder between it and `root`, has a name that begins with a period."""
+    return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
 def _resolve(path: Path) -> Path:
@@ -96,16 +129,19 @@ def path_of_url(url: str) -> Path:
     return Path(url2pathname(parts.path) if os.name == "nt" else unquote(parts.path))
 
 
-def file_key(path: Path) -> str:
-    """Return a cache key that changes when the file is written again: path, time of change (ns) and size.
+def file_key(path: Path, *, named: str = "") -> str:
+    """Return a key that changes when the file is written again: path, time of change (ns) and size.
+
+    `named` is how the caller knows the file, for messages.
 
     Raises:
         SourceNotFound: No such file.
+        SourceUnavailable: It may not be looked at.
     """
     try:
         found = path.stat()
     except OSError as e:
-        raise SourceNotFound(f"There is no file {str(path)!r}.", source=str(path), hint="Check the path.") from e
+        raise _open_error(e, named or str(path)) from e
     return f"file:{path}:{found.st_mtime_ns}:{found.st_size}"
 
 
@@ -120,15 +156,15 @@ def _read(path: Path, source: str, max_bytes: int) -> tuple[bytes, float]:
         os.close(descriptor)
         raise AddressRefused(f"{source!r} is no regular file.", source=source, hint="Name a file.")
     with os.fdopen(descriptor, "rb") as file:
-        if found.st_size > max_bytes:
-            raise SourceTooLarge(
-                f"The file {source!r} has {found.st_size:,} bytes, over the cap of {max_bytes:,}.",
-                source=source,
-                hint="Split it, or raise the cap.",
-            )
-        body = file.read(max_bytes + 1)
-    if len(body) > max_bytes:
-        raise SourceTooLarge(f"The file {source!r} grew over {max_bytes:,} bytes.", source=source, hint="Try again.")
+        # One byte more than allowed: a file may grow while it is read.
+        body = file.read(max_bytes + 1) if found.st_size <= max_bytes else b""
+    if found.st_size > max_bytes or len(body) > max_bytes:
+        size = max(found.st_size, len(body))
+        raise SourceTooLarge(
+            f"The file {source!r} has {size:,} bytes, over the cap of {max_bytes:,}.",
+            source=source,
+            hint="Split it, or raise the cap.",
+        )
     return body, found.st_mtime
 
 
@@ -140,9 +176,3 @@ def _open_error(error: OSError, source: str) -> SourceNotFound | SourceUnavailab
     return SourceUnavailable(
         f"The file {source!r} cannot be read: {error.strerror}.", source=source, hint="Check its permissions."
     )
-
-
-def _with_title(page: Page, name: str) -> Page:
-    if page.title:
-        return page
-    return replace(page, title=name)

@@ -1,6 +1,6 @@
 """One flight for one URL: calls that ask for the same page at once share one request, in this process and in others.
 
-Not for: how many requests may go at once (`pipeline/fetch/gates.py`).
+Not for: how many requests may go at once (`pipeline/fetch/sites.py`).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,10 +16,10 @@ from pipeline.work import in_thread
 
 T = TypeVar("T")
 
-CLAIM_SECONDS: Final = 3.0
+_CLAIM_SECONDS: Final = 3.0
 """A process that was killed in a flight holds others up for at most this long; a living one renews its claim."""
 _LOOKS: Final = (0.01, 0.02, 0.04, 0.08, 0.1)
-"""Seconds between looks at another process's claim; the last one repeats."""
+"""Seconds between looks at what another process does; the last one repeats."""
 
 
 class _Flight(Generic[T]):
@@ -49,8 +49,7 @@ class Flights(Generic[T]):
         while (other := self._flights.get(key)) is not None:
             await other.done.wait()
             if other.error is not None:
-                failed = other.error
-                raise type(failed)(failed.what, source=failed.source, hint=failed.hint)
+                raise _copy(other.error)
             if other.result is not None:
                 return other.result
         flight = self._flights[key] = _Flight()
@@ -58,60 +57,62 @@ class Flights(Generic[T]):
             flight.result = await work()
             return flight.result
         except SourceError as e:
-            # A copy: the traceback of the first would keep its frames, and a whole body in them, alive.
-            flight.error = type(e)(e.what, source=e.source, hint=e.hint)
+            flight.error = _copy(e)
             raise
         finally:
             del self._flights[key]
             flight.done.set()
 
 
+def _copy(error: SourceError) -> SourceError:
+    """Return an equal error without a traceback, which would keep its frames, and a whole body in them, alive."""
+    return type(error)(error.what, source=error.source, hint=error.hint)
+
+
 @asynccontextmanager
-async def alone(store: Store | None, key: str, *, patience: float, claim: Claim | None = None) -> AsyncIterator[float]:
-    """Be the only process that works on `key`, or wait for the one that does.
+async def alone(
+    store: Store, key: str, look: Callable[[], T], *, enough: Callable[[T], bool], patience: float
+) -> AsyncIterator[tuple[T, float]]:
+    """Look for a result, and be the only process that works on it where what is found is not enough.
 
     Args:
-        store: Where claims lie; None for no other process to know of.
+        store: Where claims lie.
         key: What is worked on.
+        look: Finds what this or another process has left; runs in a thread.
+        enough: Whether nothing needs to be done about what was found.
         patience: Seconds to wait for another process before going on beside it.
-        claim: The claim on `key`, where the caller has it already (`look_or_claim`); it is given back here.
 
     Yields:
-        Seconds that were waited; above 0 the other process may have left its result in the store.
+        What was found, and the seconds that were waited for another process.
     """
-    if store is None:
-        yield 0.0
-        return
-    started = anyio.current_time()
+
     looks = 0
-    while claim is None and anyio.current_time() - started < patience:
+
+    def look_or_claim() -> tuple[T, Claim | None]:
+        found = look()
+        claim = None if enough(found) else store.claim(key, seconds=_CLAIM_SECONDS)
+        # The process that was waited for may have left its result between the look and the claim.
+        return (look() if claim is not None and looks else found), claim
+
+    async def visit() -> tuple[T, Claim | None]:
+        # One visit to a thread for both. Not cancelled: a claim whose caller has gone would be renewed for as long as
+        # the process lives.
+        visits: list[tuple[T, Claim | None]] = []
+        with anyio.CancelScope(shield=True):
+            visits.append(await in_thread(look_or_claim))
+        return visits[0]
+
+    started = anyio.current_time()
+    waited = 0.0
+    found, claim = await visit()
+    while claim is None and not enough(found) and waited < patience:
         await anyio.sleep(_LOOKS[min(looks, len(_LOOKS) - 1)])
         looks += 1
-        with anyio.CancelScope(shield=True):
-            claim = await in_thread(store.claim, key, seconds=CLAIM_SECONDS)
+        found, claim = await visit()
+        waited = anyio.current_time() - started
     try:
-        yield anyio.current_time() - started if looks else 0.0
+        yield found, waited
     finally:
         if claim is not None:
-            # A cancelled call gives its claim back all the same.
             with anyio.CancelScope(shield=True):
                 await in_thread(store.release, claim)
-
-
-async def look_or_claim(
-    store: Store, key: str, look: Callable[[], T], *, enough: Callable[[T], bool]
-) -> tuple[T, Claim | None]:
-    """Return what `look` finds, and a claim on `key` where that is not enough and no other process has one.
-
-    Both in one visit to a thread: a visit costs more than the look.
-    """
-
-    def both() -> tuple[T, Claim | None]:
-        found = look()
-        return found, None if enough(found) else store.claim(key, seconds=CLAIM_SECONDS)
-
-    results: list[tuple[T, Claim | None]] = []
-    # A claim whose caller has gone would be renewed for as long as the process lives.
-    with anyio.CancelScope(shield=True):
-        results.append(await in_thread(both))
-    return results[0]

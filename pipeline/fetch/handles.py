@@ -2,7 +2,7 @@
 
 A handle is `winnow://page/` and 24 hex digits: twelve of the content's hash, twelve of the URL where it was found, so
 that equal pages at two places keep their own citations. Handles expire with the page. Not for: when a page must be
-asked for again (`pipeline/fetch/http_cache.py`).
+asked for again (`pipeline/fetch/answer.py`).
 """
 
 import hashlib
@@ -14,14 +14,13 @@ from typing import Final
 
 from cache.store import JsonValue, Store
 from pipeline.documents import Page
+from pipeline.fetch.answer import DAY
 
 PREFIX: Final = "winnow://page/"
 NO_COPY: Final = "not kept in the cache: its site allows no copy"
 """Note of a page that came with `no-store`; its handle works in this process, from memory."""
-KEEP_SECONDS: Final = 7 * 86_400.0
+KEEP_SECONDS: Final = DAY * 7
 """How long a handle is good for, unless the page is evicted before."""
-_RENEWED_AFTER: Final = 0.1
-"""Part of its time after which a page that is used again is written anew; of seven days that is 17 hours."""
 _HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
 _TEXTS: Final = tuple(field.name for field in fields(Page) if field.name not in {"html", "notes", "raw_tokens"})
 
@@ -48,15 +47,15 @@ def page_handle(page: Page) -> str:
 def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str:
     """Keep a page so that later calls can name it; return its handle.
 
-    A page that is there and has most of its time left is not written again: two calls on one page within hours cost one
-    write. What differs then is no more than how and when it was asked for; `keep_answer` keeps that beside the URL.
+    A page that is there and has nine tenths of its time left is not written again: two calls on one page within hours
+    cost one write. What differs then is how and when it was asked for, which `keep_answer` keeps beside the URL.
     """
     handle = page_handle(page)
-    key, facts = _page_key(handle), _facts(page)
+    key, facts = f"page:{handle.removeprefix(PREFIX)}", _facts(page)
     # A person's own file is not for a cache that others read.
     if NO_COPY in page.notes or (store.shared and page.final_url.startswith("file:")):
         store.hold(key, page_to_bytes(page))
-    elif store.begins(key, len(facts), lasting=seconds * (1 - _RENEWED_AFTER)) != facts:
+    elif store.begins(key, len(facts), lasting=0.9 * seconds) != facts:
         kept = page_to_bytes(page)
         if not store.set_bytes(key, kept, expire=seconds):
             store.hold(key, kept)  # its handle works in this process at least
@@ -66,8 +65,7 @@ def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str
 def find_page(store: Store, handle: str) -> Page | None:
     """Return the page that a handle names, None when it is unknown, expired or no handle at all."""
     match = _HANDLE.match(handle.strip())
-    kept = store.get_bytes(_page_key(match.group(1))) if match else None
-    return page_from_bytes(kept) if kept is not None else None
+    return page_from_bytes(store.get_bytes(f"page:{match.group(1)}") or b"") if match else None
 
 
 def is_handle(source: str) -> bool:
@@ -75,9 +73,9 @@ def is_handle(source: str) -> bool:
     return source.strip().startswith(PREFIX)
 
 
-def keep_answer(store: Store, url: str, known: Known, *, seconds: float = KEEP_SECONDS) -> None:
+def keep_answer(store: Store, url: str, known: Known) -> None:
     """Keep a page under the URL that was asked for, with what is needed to revalidate it."""
-    handle = keep_page(store, known.page, seconds=seconds)
+    handle = keep_page(store, known.page)
     entry: JsonValue = {
         "handle": handle,
         "fresh_until": known.fresh_until,
@@ -85,7 +83,7 @@ def keep_answer(store: Store, url: str, known: Known, *, seconds: float = KEEP_S
         "lifetime": known.lifetime,
         "fetched_at": known.page.fetched_at,
     }
-    store.set_json(f"url:{url}", entry, expire=seconds)
+    store.set_json(f"url:{url}", entry, expire=KEEP_SECONDS)
 
 
 def find_answer(store: Store, url: str) -> Known | None:
@@ -122,25 +120,18 @@ def page_from_bytes(value: bytes) -> Page | None:
         facts, asked, body = value.split(b"\n", 2)
         found = {**json.loads(facts), **json.loads(asked)}
         html = body.decode("utf-8", "surrogatepass")
-    except (ValueError, TypeError, RecursionError):
+        texts = {name: found[name] for name in _TEXTS}
+        notes, tokens = found["notes"], found["raw_tokens"]
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    texts = {name: found.get(name) for name in _TEXTS}
-    notes, tokens = found.get("notes"), found.get("raw_tokens")
-    if not all(isinstance(text, str) for text in texts.values()) or not isinstance(notes, list):
+    if not isinstance(notes, list) or not isinstance(tokens, int):
         return None
-    if not isinstance(tokens, int) or not all(isinstance(note, str) for note in notes):
+    if not all(isinstance(text, str) for text in (*texts.values(), *notes)):
         return None
-    known: dict[str, str] = {name: str(text) for name, text in texts.items()}
-    return Page(**known, html=html, notes=tuple(str(note) for note in notes), raw_tokens=tokens)
+    return Page(**texts, html=html, notes=tuple(notes), raw_tokens=tokens)
 
 
 def _facts(page: Page) -> bytes:
-    made: dict[str, JsonValue] = {name: getattr(page, name) for name in _TEXTS if name not in {"url", "fetched_at"}}
-    made["notes"] = list(page.notes)
-    made["raw_tokens"] = page.raw_tokens
+    texts = {name: getattr(page, name) for name in _TEXTS if name not in {"url", "fetched_at"}}
     # ASCII, so that no line break stands in it but the last.
-    return json.dumps(made).encode("ascii") + b"\n"
-
-
-def _page_key(handle: str) -> str:
-    return f"page:{handle.removeprefix(PREFIX)}"
+    return json.dumps({**texts, "notes": page.notes, "raw_tokens": page.raw_tokens}).encode("ascii") + b"\n"

@@ -1,7 +1,7 @@
 """Ways to the web through another machine: HTTP proxies (CONNECT) and SOCKS5, each asked for a tunnel to a target.
 
 What goes through the tunnel (TLS, HTTP) is the same as without one, so the proxy sees host and port of a page and never
-its text. By default the proxy is told the address that the guard checked, and resolves nothing. Where it is told names
+its text. By default the proxy is given the address that the guard checked, and resolves nothing. Given names
 (`Proxy.resolves`, for networks whose own name server knows no public names), nobody here can see where they lead: then
 the guard judges the form of names only, and keeping the proxy out of private networks is the proxy's own rule to make.
 Not for: proxies that read pages on their way; the environment's `HTTP_PROXY`, which is never read.
@@ -23,18 +23,10 @@ _LONGEST_ANSWER: Final = 16_384
 """Bytes of the answer to CONNECT; a proxy that says more is no proxy."""
 _PASSING: Final = frozenset((500, 502, 503, 504))
 """What proxies say when the site behind them is away; worth a second try, as a refused connection is."""
-_CREDENTIALS: Final = 255
-"""Bytes of a user name or password in SOCKS5 (RFC 1929)."""
-_SOCKS_REPLIES: Final = {
-    1: "general failure",
-    2: "not allowed by its rules",
-    3: "network unreachable",
-    4: "host unreachable",
-    5: "connection refused",
-    6: "time to live expired",
-    7: "command not supported",
-    8: "address type not supported",
-}
+_SOCKS_REPLIES: Final = (
+    *("", "general failure", "not allowed by its rules", "network unreachable", "host unreachable"),
+    *("connection refused", "time to live expired", "command not supported", "address type not supported"),
+)
 _SOCKS_PASSING: Final = frozenset((1, 3, 4, 5, 6))
 _HINT: Final = "An operator can correct WINNOW_PROXY; another page may be reachable."
 
@@ -50,7 +42,7 @@ class Proxy:
     user: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
     resolves: bool = False
-    """Whether it is told names instead of checked addresses."""
+    """Whether it is given names instead of checked addresses."""
     tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
     """Which certificates an https proxy may show; None for the system's."""
 
@@ -65,7 +57,7 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
 
     Args:
         text: `http`, `https`, `socks5` or `socks5h` URL; user name and password percent-encoded.
-        resolves: Whether it is told names; `socks5h` says the same.
+        resolves: Whether it is given names; `socks5h` means that too.
 
     Raises:
         UsageError: It names no proxy. The message repeats nothing that could be a password.
@@ -83,7 +75,7 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
     if not host or port == 0 or parts.path not in {"", "/"} or parts.query or parts.fragment:
         raise UsageError("The proxy's address must be a scheme, a host and a port, and nothing else.", hint=hint)
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    if max(len(user.encode()), len(password.encode())) > _CREDENTIALS or ":" in user:
+    if max(len(user.encode()), len(password.encode())) > 255 or ":" in user:  # one byte holds the length in SOCKS5
         raise UsageError("The proxy's user name or password is longer than 255 bytes, or a name with a colon.")
     return Proxy(
         scheme="socks5" if parts.scheme == "socks5h" else parts.scheme,
@@ -104,7 +96,7 @@ async def open_tunnel(
         stream: A fresh connection to the proxy.
         proxy: Whose language is spoken.
         host: An address in digits, or a name where the proxy resolves.
-        port: Of the target.
+        port: Of `host`.
         seconds: For each read and write.
 
     Raises:
@@ -112,13 +104,11 @@ async def open_tunnel(
         httpcore2.ConnectError: The target is away, by the proxy's word, or the proxy broke off.
     """
     try:
-        if proxy.scheme == "socks5":
-            await _socks(stream, proxy, host, port, seconds)
-        else:
-            await _connect(stream, proxy, host, port, seconds)
+        speak = _socks if proxy.scheme == "socks5" else _connect
+        await speak(stream, proxy, host, port, seconds)
+    except httpcore2.ConnectError:
+        raise
     except (httpcore2.NetworkError, httpcore2.TimeoutException) as e:
-        if isinstance(e, httpcore2.ConnectError):
-            raise
         raise httpcore2.ConnectError(f"the proxy {proxy} broke off") from e
 
 
@@ -142,15 +132,12 @@ async def _connect(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str
         return
     if status in _PASSING:
         raise httpcore2.ConnectError(f"the proxy {proxy} answered {status} for {host} port {port}")
-    raise _unwilling(proxy, host, port, _reason(status, port))
-
-
-def _reason(status: int, port: int) -> str:
+    why = str(status) if status else "its answer is no HTTP"
     if status == 407:
-        return "it asks for another user name or password (407)"
-    if status in {403, 405} and port != 443:
-        return f"{status}; many proxies tunnel to port 443 only, so an https address may work"
-    return str(status) if status else "its answer is no HTTP"
+        why = "it asks for another user name or password (407)"
+    elif status in {403, 405} and port != 443:
+        why = f"{status}; many proxies tunnel to port 443 only, so an https address may work"
+    raise _unwilling(proxy, host, port, why)
 
 
 async def _socks(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, port: int, seconds: float) -> None:
@@ -169,7 +156,7 @@ async def _socks(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str, 
     await stream.write(b"\x05\x01\x00" + _socks_place(host) + port.to_bytes(2, "big"), seconds)
     _, reply, _, kind = await _exactly(stream, proxy, 4, seconds)
     if reply != 0:
-        what = _SOCKS_REPLIES.get(reply, f"reply {reply}")
+        what = _SOCKS_REPLIES[reply] if reply < len(_SOCKS_REPLIES) else f"reply {reply}"
         if reply in _SOCKS_PASSING:
             raise httpcore2.ConnectError(f"the proxy {proxy} says: {what}")
         raise _unwilling(proxy, host, port, what)

@@ -1,24 +1,98 @@
 """From an answer to a page, by way of a browser where one is set and the page needs it.
 
-Not for: how a browser is driven (`pipeline/fetch/browser.py`), nor how bytes are read (`pipeline/read/convert.py`).
+Not for: how a browser is driven, and what it may ask for (`pipeline/fetch/browser.py`), nor how bytes are read
+(`pipeline/read/convert.py`).
 """
 
+import importlib.util
+import shutil
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
+import anyio
 import httpx2
 
-from errors import NeedsBrowser, SourceError, SourceUnreadable
+from errors import MissingExtra, NeedsBrowser, SourceError, SourceUnreadable, UsageError
 from pipeline.documents import Page
-from pipeline.fetch.browser import Browser
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.subresources import Given, Subresources
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.shell import MAY_NEED_BROWSER
 from pipeline.work import in_thread
 
 RENDERED: Final = "the page was rendered by a browser, its scripts run"
 UNSETTLED: Final = "the page was still at work when its time in the browser was up"
+_BROWSERS: Final = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"),
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderLimits:
+    """What one page may cost in the browser."""
+
+    seconds: float = 8.0
+    """From the start of the browser to the page's HTML. Starting takes about 1.2 s."""
+    last_seconds: float = 1.0
+    """Of these, kept for writing out what is there at the end."""
+    quiet_seconds: float = 0.4
+    """Without new text and without a request under way, after which a page is done; an empty page gets three times as
+    many."""
+    close_seconds: float = 3.0
+    """For closing a window or the browser; what then still runs dies with Playwright's driver."""
+    requests: int = 150
+    """A news page asks for 40 to 120 scripts, styles and data; what comes after these is refused."""
+    bytes: int = 20_000_000
+    """Of all answers together, unpacked."""
+    post: int = 100_000
+    """Bytes that the page may send in one request."""
+    html: int = 5_000_000
+    """Characters of the page as it stands at the end."""
+    at_once: int = 2
+    """Browsers at a time; each takes 150 to 300 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """A Chromium to start for each page, and what a page may cost in it."""
+
+    executable: Path
+    caps: RenderLimits = RenderLimits()
+
+
+def find_browser(setting: str) -> Path | None:
+    """Return the Chromium that `setting` means: a path, `auto` to look for one, or `none`.
+
+    Raises:
+        MissingExtra: Playwright is not installed.
+        UsageError: There is no such file, or none was found.
+    """
+    wanted = setting.strip()
+    if wanted.lower() in {"", "none"}:
+        return None
+    if importlib.util.find_spec("playwright") is None:
+        raise MissingExtra("playwright", extra="browser", needed_for=f"WINNOW_BROWSER={wanted}")
+    if wanted.lower() != "auto":
+        path = Path(wanted).expanduser()
+        if not path.is_file():
+            raise UsageError(
+                f"WINNOW_BROWSER is {wanted!r}, where there is no file.",
+                hint="Give the path of Chromium or Chrome, `auto` to look for one, or `none`.",
+            )
+        return path
+    for name in _BROWSERS:
+        if (found := shutil.which(name)) is not None:
+            return Path(found)
+    raise UsageError(
+        "WINNOW_BROWSER is 'auto', but no Chromium was found.",
+        hint="Install one (apt-get install chromium, or Chrome), or name its path.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,69 +106,55 @@ class Renderer:
     """Reaches public addresses only."""
     limits: FetchLimits
     """Those of `own`."""
+    places: anyio.Semaphore
+    """As many as browsers may run."""
+
+    async def page(self, raw: Raw) -> Page:
+        """Return `raw` as it shows itself once its scripts have run.
+
+        Raises:
+            SourceError: The browser failed, or the page shows nothing even then.
+        """
+        show = await in_thread(_import_browser)
+        async with self.places:
+            shown, left_for = await show(raw, self)
+        try:
+            return await in_thread(to_page, shown)
+        except SourceError as e:
+            if not left_for:
+                raise
+            raise SourceUnreadable(
+                f"{e.what} Its scripts lead to {left_for}.", source=raw.url, hint=f"Fetch {left_for} itself."
+            ) from e
 
 
-async def page_of(raw: Raw, renderer: Renderer | None, *, seconds: float) -> Page:
-    """Return `raw` as a page; a page that only a browser can fill is rendered where there is one.
+def _import_browser() -> Callable[[Raw, Renderer], Awaitable[tuple[Raw, str]]]:
+    from pipeline.fetch.browser import show  # noqa: PLC0415  an extra, and 0.25 s
 
-    Args:
-        raw: What was fetched.
-        renderer: None where no browser is set.
-        seconds: Time budget of the conversion.
+    return show
+
+
+async def page_of(raw: Raw, renderer: Renderer | None) -> Page:
+    """Return `raw` as a page; a page that only a browser can fill is rendered where one is set.
 
     Raises:
         NeedsBrowser: The page is empty until its scripts run, and no browser is set or it failed.
         SourceUnreadable: It holds no text at all.
     """
+    if renderer is None:
+        return await in_thread(to_page, raw)
     plain: Page | None = None
-    empty: NeedsBrowser | None = None
-    try:
-        plain = await in_thread(to_page, raw, seconds=seconds)
-    except NeedsBrowser as e:
-        empty = e
+    with suppress(NeedsBrowser):
+        plain = await in_thread(to_page, raw)
     if plain is not None and MAY_NEED_BROWSER not in plain.notes:
         return plain
-    failure: SourceError | None = None
-    if renderer is not None:
-        try:
-            return await _rendered(raw, renderer, seconds)
-        except SourceError as e:
-            failure = e
-    if plain is not None:
-        return plain if failure is None else replace(plain, notes=(*plain.notes, f"rendering failed: {failure.what}"))
-    if failure is not None:
+    try:
+        return await renderer.page(raw)
+    except SourceError as failure:
+        if plain is not None:
+            return replace(plain, notes=(*plain.notes, f"rendering failed: {failure.what}"))
         raise NeedsBrowser(
             f"{raw.url} is empty until its scripts run, and rendering it failed: {failure.what}",
             source=raw.url,
             hint=failure.hint,
         ) from failure
-    raise empty or NeedsBrowser(f"{raw.url} needs a browser.", source=raw.url)
-
-
-async def _rendered(raw: Raw, renderer: Renderer, seconds: float) -> Page:
-    answers = Subresources(
-        raw.final_url,
-        open_web=renderer.open_web,
-        own=renderer.own,
-        limits=renderer.limits,
-        caps=renderer.browser.caps,
-    )
-    first = Given(200, {"content-type": raw.content_type or "text/html"}, raw.body)
-    made = await renderer.browser.render(first, raw.final_url, answers)
-    notes = (RENDERED,) if made.settled else (RENDERED, UNSETTLED)
-    shown = replace(
-        raw,
-        body=made.html.encode(),
-        final_url=made.url,
-        content_type="text/html; charset=utf-8",
-        notes=(*raw.notes, *notes),
-        rendered=True,
-    )
-    try:
-        return await in_thread(to_page, shown, seconds=seconds)
-    except SourceError as e:
-        if not made.left_for:
-            raise
-        raise SourceUnreadable(
-            f"{e.what} Its scripts lead to {made.left_for}.", source=raw.url, hint=f"Fetch {made.left_for} itself."
-        ) from e

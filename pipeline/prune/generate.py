@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-import anyio
 import numpy as np
 
-from errors import ModelError
+from errors import ContextExceeded, ModelError
 from models.protocols import Generator, PathScores, TreeScorer, tree_scorer
 from pipeline.documents import Document
 from pipeline.html.tree import Node, label_children, to_html
-from pipeline.messages import Said, over_context
+from pipeline.messages import SHRINK, Said, shrinking, within
 from pipeline.prune.paper import BlockScorer, PaperBlocks, finer_blocks, keep_within
 from pipeline.rank.fuse import Floats, standardise
 from pipeline.work import in_thread
@@ -30,20 +29,10 @@ HEAD_WORDS: Final = 4
 """Words of the text after a path that ends at an opened node, which the paths of its children go on from."""
 SHOWN: Final = 1_500
 """Most tokens of HTML in one prompt: on two cores under a load of 15 a model of 135 M parameters read 42 a second."""
-CONTEXT_SHARE: Final = 0.6
-"""Part of the model's context that HTML is first given; tokenizers split markup finer than the one we count with."""
-SHRINK: Final = 0.6
-"""Part of the HTML that is tried next where the model says that it is over the context."""
-FITTINGS: Final = 8
-"""Tries; the last one shows 3 % of the first, and what does not fit then is the model's error."""
-SECONDS: Final = 10.0
-"""Time for one call, loading included; what takes longer is left to the other scores."""
 PATH_WEIGHT: Final = 0.25
 """Weight of a general model's path scores against the other scores, both standardised. Such a model was never taught
 the task (HtmlRAG §3.4.2 says as much): with SmolLM2-135M, shown 600 tokens, 12 of 18 development table questions keep
 their answer at 256 tokens against 13 without it, so it breaks ties and no more."""
-PRUNER_WEIGHT: Final = 1.0
-"""The same for a model that was trained for it; the authors' weights could not be run here, so this is not measured."""
 _PRUNERS: Final = ("html-pruner", "htmlpruner")
 
 
@@ -71,16 +60,18 @@ class PathScorer:
     """A `BlockScorer` by a generator's probabilities of block paths."""
 
     def __init__(
-        self, model: TreeScorer, documents: Sequence[Document], *, context_tokens: int, seconds: float = SECONDS
+        self, model: TreeScorer, documents: Sequence[Document], *, context_tokens: int, seconds: float
     ) -> None:
         """Score blocks of `documents` by `model`, whose context has `context_tokens` of its own, within `seconds`."""
         self._model = model
         self._seconds = seconds
         self._documents = documents
         self.name = model.name
-        self.max_tokens = min(SHOWN, int(context_tokens * CONTEXT_SHARE))
+        # Tokenizers split markup finer than the one that we count with.
+        self.max_tokens = min(SHOWN, int(context_tokens * SHRINK))
         trained = is_pruner(model.name)
-        self.weight = PRUNER_WEIGHT if trained else PATH_WEIGHT
+        # The authors' weights could not be run here, so theirs is not measured.
+        self.weight = 1.0 if trained else PATH_WEIGHT
         self._first = 0 if trained else 1
         self.cost: PathScores | None = None
         """What the last call evaluated."""
@@ -94,24 +85,18 @@ class PathScorer:
             found: The blocks.
 
         Raises:
-            ModelError: The model failed, or the HTML is over its context (`messages.over_context`).
+            ContextExceeded: The HTML is longer than the model's context.
+            ModelError: The model failed, or gave no scores in time.
         """
         paths = block_paths(found, first=self._first)
         html = await in_thread(numbered_html, self._documents, found, sorted(pages), first=self._first)
         text = load(PROMPT).fill(html=html, question=" ".join(query.split()))
-        with anyio.move_on_after(self._seconds) as scope:
-            self.cost = await self._model.score_tree([Said("user", text)], paths, among_siblings=True)
-        if scope.cancelled_caught or self.cost is None:
-            raise ModelError(
-                f"{self.name} did not score {len(paths)} block paths in {self._seconds:.0f} s.",
-                hint="Raise WINNOW_SECONDS, or set a smaller generator.",
-            )
+        call = self._model.score_tree([Said("user", text)], paths, among_siblings=True)
+        self.cost = await within(self._seconds, call, model=self.name)
         return self.cost.log_probabilities.astype(np.float32)
 
 
-def path_scorer(
-    generator: Generator | None, documents: Sequence[Document], *, seconds: float = SECONDS
-) -> PathScorer | None:
+def path_scorer(generator: Generator | None, documents: Sequence[Document], *, seconds: float) -> PathScorer | None:
     """Return the scorer that `generator` makes possible, None where there is none that can score paths."""
     model = tree_scorer(generator)
     if generator is None or model is None:
@@ -135,43 +120,42 @@ async def rank_finer(
 
     A model that fails, or has no room for a single block, scores nothing; the reason is in the result.
     """
-    limit, failure = scorer.max_tokens, "its context has no room for a block of these pages"
-    for _ in range(FITTINGS):
+    failure = "its context has no room for a block of these pages"
+    for limit in shrinking(scorer.max_tokens):
         kept, shown = await in_thread(keep_within, documents, found, order, limit)
         if not kept:
             break
         finer = await in_thread(finer_blocks, documents, found, kept)
         try:
             scores = await scorer.score(query, shown, finer)
-        except ModelError as error:
-            if not over_context(error):
-                failure = str(error)
-                break
-            limit = int(limit * SHRINK)
+        except ContextExceeded:
             continue
+        except ModelError as error:
+            failure = str(error)
+            break
         return PathRanking(finer, scores, len(kept), len(found.blocks))
     return PathRanking(PaperBlocks(), np.zeros(0, dtype=np.float32), 0, len(found.blocks), failure)
 
 
-def spread_scores(documents: Sequence[Document], ranking: PathRanking, places: Sequence[tuple[int, int]]) -> Floats:
+def spread_scores(documents: Sequence[Document], ranking: PathRanking, units: Sequence[tuple[int, int]]) -> Floats:
     """Return the standardised score of the finer block that each content unit lies in [n].
 
     Args:
         documents: The pages.
         ranking: Scores of finer blocks.
-        places: Index of the document and of the unit in `Document.blocks`; a unit outside every scored block gets the
+        units: Index of the document and of the unit in `Document.blocks`; a unit outside every scored block gets the
             lowest score, and one below 0 (the imprint) the mean.
     """
     if not len(ranking.scores):
-        return np.zeros(len(places), dtype=np.float32)
+        return np.zeros(len(units), dtype=np.float32)
     values = standardise(ranking.scores)
     by_path = {
         (document, block.path): float(value)
         for document, block, value in zip(ranking.blocks.documents, ranking.blocks.blocks, values, strict=True)
     }
     lowest = float(values.min())
-    result = np.zeros(len(places), dtype=np.float32)
-    for number, (document, unit) in enumerate(places):
+    result = np.zeros(len(units), dtype=np.float32)
+    for number, (document, unit) in enumerate(units):
         if unit < 0:
             continue
         path = documents[document].blocks[unit].path
@@ -218,7 +202,7 @@ def _roots(found: PaperBlocks, *, first: int) -> dict[int, str]:
         named.setdefault(document, block.path.split("/", 1)[0])
     if len(named) == 1:
         return named
-    return {document: f"{named[document]}{place}" for place, document in enumerate(sorted(named), start=first)}
+    return {document: f"{named[document]}{number}" for number, document in enumerate(sorted(named), start=first)}
 
 
 def _label(step: str, first: int) -> str:

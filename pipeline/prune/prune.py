@@ -1,11 +1,11 @@
-"""Pruning: what several pages hold about a query, within one budget of tokens.
+"""Pruning: what several pages hold about a question, within one budget of tokens, written as pages.
 
-Two methods: `winnow` (default) chooses small content units by value and writes them compactly; `paper` deletes the
-lowest blocks of the block tree (HtmlRAG Algorithm 2). At 256 to 4,096 tokens the paper's loses to plain chunks, since
-markup costs tokens and one large block shuts out small ones (notes/htmlrag). Not for: fetching, or exact sentences.
+Two methods: `winnow` (default) takes the units that the core finds relevant (`pipeline/rank`) and writes them compactly
+in document order; `paper` deletes the lowest blocks of the block tree (HtmlRAG Algorithms 2 and 3). At 256 to 4,096
+tokens the paper's loses to plain chunks, since markup costs tokens and one large block shuts out small ones. Not for:
+fetching, or cited passages (`pipeline/evidence`).
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -15,38 +15,35 @@ import numpy as np
 
 from errors import UsageError
 from models.protocols import Embedder
-from pipeline.documents import Document
-from pipeline.prune.budget import UNASKED, choose_budget
-from pipeline.prune.candidates import candidates_of
+from pipeline.documents import Document, Reading
+from pipeline.evidence.assemble import LISTED, SMALLEST, UNASKED, WORTH, fill
+from pipeline.extract.extract import read_documents
+from pipeline.extract.tag import tag_sentences
 from pipeline.prune.forms import Form
 from pipeline.prune.generate import PathRanking, rank_finer, spread_scores
 from pipeline.prune.paper import BlockScorer, PaperBlocks, keep_within, kept_units, paper_blocks
-from pipeline.prune.pieces import Piece, cut_pieces
-from pipeline.prune.render import IMPRINT, Kept, Style, render
-from pipeline.prune.score import score, score_texts
-from pipeline.rank.fuse import Floats, standardise
-from pipeline.text.tokens import count_tokens, cut_to_tokens
+from pipeline.prune.render import Kept, Style, is_header_row, render
+from pipeline.rank.fuse import Floats, standardise, unit_range
+from pipeline.rank.relevance import Reader, score_texts
+from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.trace import traced
 from pipeline.work import check_cancelled, in_thread
 
 Method = Literal["winnow", "paper"]
-COST_POWER: Final = 0.3
-"""How much a piece's tokens count against its value: value / tokens ** power."""
-
 WIDE: Final = 1500
 """Tokens from which HTML tables are written cell by cell; below, as pipe rows, which cost a third."""
-ROUNDS: Final = 5
-"""Rounds of filling and measuring; two nearly always do."""
-SMALLEST: Final = 5
-"""Tokens of room that are not worth another round."""
+UNASKED_PAGE: Final = 2000
+"""Tokens without a question, when there are no scores to go by."""
+PAGE_LEAST: Final = 60
+"""Budget for each page from which every page that bears on the question shows its best unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class PruneOptions:
     """How to prune."""
 
-    max_tokens: int | None = UNASKED
-    """Budget for the texts of all pages together, by `count_tokens`; None chooses one by the spread of the scores."""
+    max_tokens: int | None = None
+    """Budget for the texts of all pages together, by `count_tokens`; None ends where units are much weaker."""
     format: Form = "markdown"
     links: bool = False
     """Whether links become numbered references, listed below each page."""
@@ -69,7 +66,7 @@ class PrunedPage:
     text: str
     tokens: int
     kept: tuple[int, ...]
-    """Indices into `Document.blocks`, in order; a long unit may be kept in part."""
+    """Indices into `Document.blocks`, in order; a long block may be kept in part."""
     blocks_total: int
 
 
@@ -86,81 +83,192 @@ class Pruned:
     parts_left: bool
     """Whether a further part would hold anything."""
     left_out: int
-    """Pieces (units, or parts of long ones) that are in this part nor in an earlier one."""
+    """Units that are neither in this part nor in an earlier one."""
     scored_by: str = ""
-    """What made the scores besides words and embeddings, and what of the pages it was shown; empty for nothing."""
+    """What made the scores besides the core, and what of the pages it was shown; empty for nothing."""
 
 
 @traced("prune")
 async def prune(
     documents: Sequence[Document],
-    query: str,
+    question: str,
     *,
     options: PruneOptions,
-    embedder: Embedder | None,
+    reader: Reader,
+    embedder: Embedder | None = None,
     finer: BlockScorer | None = None,
 ) -> Pruned:
-    """Return the parts of `documents` that bear on `query`, within `options.max_tokens`.
+    """Return the parts of `documents` that bear on `question`, within `options.max_tokens`.
 
-    Without a query the pages are read from the top. The same arguments give the same result. With `finer`, the paper's
-    method has its second step (§3.4.2): the survivors of the first are cut into finer blocks, which `finer` scores. In
-    the other method its scores of those blocks count beside the others.
+    Without a question the pages are read from the top. The same arguments give the same result.
+
+    Args:
+        documents: The pages.
+        question: What is looked for; empty reads in order.
+        options: Budget, form, method, part.
+        reader: What judges units.
+        embedder: For the paper's method, whose first step scores whole blocks.
+        finer: The paper's second step (§3.4.2): a generator's scores of finer blocks. In the default method they count
+            beside the reader's.
 
     Raises:
         UsageError: `options.part` is below 1 or the budget is negative.
+        ModelError: A model of `reader` failed.
     """
     if options.part < 1 or (options.max_tokens or 0) < 0:
         raise UsageError(
             f"Part {options.part} of {options.max_tokens} tokens cannot be made.",
             hint="Parts count from 1; the budget is zero or more tokens.",
         )
+    question = question.strip()
     if options.method == "paper":
-        return await _prune_as_printed(documents, query, options, embedder, finer)
-    # 1. Cut the pages into pieces and score them.
-    if query.strip():
-        candidates = await candidates_of(documents, language=_language(documents))
-        pieces, values = candidates.pieces, await score(candidates, query, embedder=embedder)
-    else:
-        pieces = await in_thread(cut_pieces, documents)
-        values = reading_order(pieces)
-    # 2. With a scorer of finer blocks, hear it.
+        return await _prune_as_printed(documents, question, options, embedder, finer)
+    if not question:
+        reading = await in_thread(_reading_order, documents)
+        budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
+        return await in_thread(_fill_parts, documents, reading, replace(options, max_tokens=budget), open_end=False)
+    # 1. The core scores every unit; a generator's scores of finer blocks are added
+    reading = await read_documents(question, documents, reader=reader)
     by = ""
-    if finer is not None and query.strip():
-        by, values = await _with_paths(documents, query, pieces, values, embedder, finer)
-    # 3. Without a budget, choose one.
-    if options.max_tokens is None:
-        chosen = choose_budget(pieces, values, pages=len(documents)) if query.strip() else UNASKED
-        options = replace(options, max_tokens=chosen)
-    # 4. Fill the budget, once for each part up to the one asked for.
-    filled = await in_thread(_fill_parts, documents, pieces, values, options, bool(query.strip()))
+    if finer is not None:
+        by, reading = await _with_paths(documents, question, reading, embedder, finer)
+    # 2. Fill the budget, once for each part up to the one asked for
+    open_end = options.max_tokens is None
+    options = replace(options, max_tokens=UNASKED if open_end else options.max_tokens)
+    filled = await in_thread(_fill_parts, documents, reading, options, open_end=open_end)
     return replace(filled, scored_by=by)
 
 
+def _reading_order(documents: Sequence[Document]) -> Reading:
+    """Return a reading without a question: scores fall with the place on the page, content before furniture."""
+    tagged = tuple(tag_sentences(document) for document in documents)
+    values = np.array(
+        [
+            document.blocks[unit.block].main + 1 - place / (len(units) + 1)
+            for document, units in zip(documents, tagged, strict=True)
+            for place, unit in enumerate(units)
+        ],
+        dtype=np.float32,
+    )
+    return Reading("answered", "", 1.0, tagged, values, "content")
+
+
+def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneOptions, *, open_end: bool) -> Pruned:
+    pages = _Pages(documents, reading, options.style)
+    budget = options.max_tokens or 0
+    left = pages.order(open_end=open_end, floor=len(documents) > 1 and budget >= PAGE_LEAST * len(documents))
+    costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in pages.places])]
+    written: tuple[PrunedPage, ...] = ()
+    for _ in range(options.part):
+        check_cancelled()
+        chosen = fill(left, costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
+        written = pages.write(chosen)
+        if left and left[0] not in chosen:  # the best does not fit: its beginning does
+            chosen, written = left[:1], pages.beginning(left[0], options)
+        if not written:
+            break
+        taken = set(chosen)
+        left = [row for row in left if row not in taken]
+    return Pruned(
+        pages=written,
+        tokens=count_tokens(_text(written)),
+        budget=budget,
+        parts_left=bool(left) and bool(written),
+        left_out=len(left),
+    )
+
+
+def _text(pages: Sequence[PrunedPage]) -> str:
+    return "\n".join(page.text for page in pages)
+
+
+class _Pages:
+    """Writes the chosen units of a reading as pages."""
+
+    def __init__(self, documents: Sequence[Document], reading: Reading, style: Style) -> None:
+        self.documents = documents
+        self.places = reading.places
+        self._values = reading.values
+        self._style = style
+
+    def order(self, *, open_end: bool, floor: bool) -> list[int]:
+        """Return the rows worth showing, best first; with `floor` the best of every page comes before all others."""
+        best = float(self._values.max(initial=0.0))
+        least = WORTH * best if open_end else -np.inf
+        rows = [
+            row
+            for row in np.argsort(-self._values, kind="stable").tolist()
+            if self._values[row] >= least and self._says_something(row)
+        ]
+        if not floor:
+            return rows
+        first: dict[int, int] = {}
+        for row in rows:
+            if self._values[row] >= WORTH * best:
+                first.setdefault(self.places[row][0], row)
+        leading = set(first.values())
+        return [*first.values(), *(row for row in rows if row not in leading)]
+
+    def _says_something(self, row: int) -> bool:
+        """Whether a unit says something by itself: headings and header rows come with what stands below them."""
+        place, unit = self.places[row]
+        blocks = self.documents[place].blocks
+        block = blocks[unit.block]
+        if block.kind == "heading":
+            following = unit.block + 1 < len(blocks) and blocks[unit.block + 1].kind != "heading"
+            return not following
+        if is_header_row(block, blocks[unit.block + 1] if unit.block + 1 < len(blocks) else None):
+            return False
+        return block.kind in LISTED or count_tokens(unit.text) >= SMALLEST // 2
+
+    def write(self, rows: Sequence[int]) -> tuple[PrunedPage, ...]:
+        """Return the pages that `rows` make, in the order of the documents."""
+        by_page: dict[int, list[Kept]] = {}
+        for row in rows:
+            place = self.places[row][0]
+            by_page.setdefault(place, []).append(self._kept(place, row))
+        pages: list[PrunedPage] = []
+        for place in sorted(by_page):
+            text = render(self.documents[place], by_page[place], self._style)
+            blocks = tuple(sorted({kept.block for kept in by_page[place]}))
+            pages.append(PrunedPage(place, text, count_tokens(text), blocks, len(self.documents[place].blocks)))
+        return tuple(pages)
+
+    def _kept(self, place: int, row: int) -> Kept:
+        unit = self.places[row][1]
+        block = self.documents[place].blocks[unit.block]
+        if block.kind == "row":
+            return Kept(unit.block)
+        return Kept(unit.block, unit.start - block.start, unit.end - block.start)
+
+    def beginning(self, row: int, options: PruneOptions) -> tuple[PrunedPage, ...]:
+        """Return what fits of a unit that is over the budget alone; a budget too small for a word gives nothing."""
+        place, unit = self.places[row]
+        text = _cut_to_form(unit.text, options.format, options.max_tokens or 0)
+        if not text:
+            return ()
+        return (PrunedPage(place, text, count_tokens(text), (unit.block,), len(self.documents[place].blocks)),)
+
+
 async def _first_step(
-    documents: Sequence[Document], query: str, embedder: Embedder | None
+    documents: Sequence[Document], question: str, embedder: Embedder | None
 ) -> tuple[PaperBlocks, list[int]]:
     """Return the paper's blocks at 256 words, and their order by words and embedding (HtmlRAG §3.4.1)."""
     found = await in_thread(paper_blocks, documents)
-    texts = [block.text for block in found.blocks]
-    relevance = await score_texts(texts, query, language=_language(documents), embedder=embedder)
+    relevance = await score_texts([block.text for block in found.blocks], question, embedder=embedder)
     return found, best_first(relevance)
 
 
 async def _with_paths(
-    documents: Sequence[Document],
-    query: str,
-    pieces: Sequence[Piece],
-    values: Floats,
-    embedder: Embedder | None,
-    finer: BlockScorer,
-) -> tuple[str, Floats]:
-    """Return who scored the paths, and `values` with the score of the finer block around each piece."""
-    found, order = await _first_step(documents, query, embedder)
-    ranking = await rank_finer(documents, query, found, order, finer)
-    places = [(piece.document, piece.block) for piece in pieces]
+    documents: Sequence[Document], question: str, reading: Reading, embedder: Embedder | None, finer: BlockScorer
+) -> tuple[str, Reading]:
+    """Return who scored the paths, and the reading with the score of the finer block around each unit."""
+    found, order = await _first_step(documents, question, embedder)
+    ranking = await rank_finer(documents, question, found, order, finer)
+    places = [(place, unit.block) for place, unit in reading.places]
     spread = await in_thread(spread_scores, documents, ranking, places)
-    mixed: Floats = standardise(values) + np.float32(finer.weight) * spread
-    return _made_by(finer, ranking), mixed
+    mixed = unit_range(standardise(reading.values) + np.float32(finer.weight) * spread)
+    return _made_by(finer, ranking), replace(reading, values=mixed)
 
 
 def _made_by(finer: BlockScorer, ranking: PathRanking) -> str:
@@ -171,21 +279,21 @@ def _made_by(finer: BlockScorer, ranking: PathRanking) -> str:
 
 async def _prune_as_printed(
     documents: Sequence[Document],
-    query: str,
+    question: str,
     options: PruneOptions,
     embedder: Embedder | None,
     finer: BlockScorer | None,
 ) -> Pruned:
     """Prune by HtmlRAG Algorithm 2; the text is HTML whatever the format asked for."""
-    if not query.strip():
+    if not question:
         found = await in_thread(paper_blocks, documents)
         return await in_thread(_paper_parts, documents, found, list(range(len(found.blocks))), options)
     # 1. By embedding, at 256 words.
-    found, order = await _first_step(documents, query, embedder)
+    found, order = await _first_step(documents, question, embedder)
     by = ""
     if finer is not None:
         # 2. By generation, at 128 words, on what the scorer can be shown of the first step's survivors.
-        ranking = await rank_finer(documents, query, found, order, finer)
+        ranking = await rank_finer(documents, question, found, order, finer)
         by = _made_by(finer, ranking)
         if ranking.shown:
             found, order = ranking.blocks, best_first(ranking.scores)
@@ -198,7 +306,7 @@ def best_first(values: Floats) -> list[int]:
 
 
 def _paper_parts(documents: Sequence[Document], found: PaperBlocks, order: list[int], options: PruneOptions) -> Pruned:
-    budget = UNASKED if options.max_tokens is None else options.max_tokens
+    budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
     texts: dict[int, str] = {}
     kept: list[int] = []
     for number in range(1, options.part + 1):
@@ -217,134 +325,8 @@ def _paper_parts(documents: Sequence[Document], found: PaperBlocks, order: list[
         path = {found.blocks[order[0]].path}
         units = kept_units(documents[index], path, found.split[index])
         pages, order = [PrunedPage(index, text, count_tokens(text), units, len(documents[index].blocks))], order[1:]
-    tokens = count_tokens("\n".join(page.text for page in pages))
+    tokens = count_tokens(_text(pages))
     return Pruned(tuple(pages), tokens, budget, parts_left=bool(order) and bool(pages), left_out=len(order))
-
-
-def reading_order(pieces: Sequence[Piece]) -> Floats:
-    """Return scores that fall with the place on the page, content before furniture."""
-    longest = max((piece.block for piece in pieces), default=0) + 2  # an imprint's block is -1
-    return np.array(
-        [2.0 * piece.main - piece.block / longest - 1e-9 * piece.start for piece in pieces], dtype=np.float32
-    )
-
-
-def _language(documents: Sequence[Document]) -> str:
-    """Return the language of most pages, by which words are stemmed."""
-    spoken = Counter(document.page.language for document in documents if document.page.language)
-    return spoken.most_common(1)[0][0] if spoken else "en"
-
-
-def _fill_parts(
-    documents: Sequence[Document], pieces: Sequence[Piece], values: Floats, options: PruneOptions, asked: bool
-) -> Pruned:
-    budget = options.max_tokens or 0
-    left = _order(pieces, values, by_cost=asked)
-    if asked and len(documents) > 1:
-        left = _floor(pieces, values, left, budget // (2 * len(documents)))
-    pages: tuple[PrunedPage, ...] = ()
-    for _ in range(options.part):
-        check_cancelled()
-        # Furniture that is not clearly asked for has its turn when no content is left, so that it never fills up room.
-        first = [number for number in left if pieces[number].main or values[number] > 0]
-        chosen = _choose(documents, pieces, first or left, options)
-        pages = _pages(documents, pieces, chosen, options.style)
-        if not pages and left:  # not even one piece fits: the beginning of the best does
-            chosen = (first or left)[:1]
-            pages = _start_of(documents, pieces[chosen[0]], options)
-        if not pages:
-            break
-        taken = set(chosen)
-        left = [number for number in left if number not in taken]
-    return Pruned(
-        pages=pages,
-        tokens=count_tokens("\n".join(page.text for page in pages)),
-        budget=budget,
-        parts_left=bool(left) and bool(pages),
-        left_out=len(left),
-    )
-
-
-def _order(pieces: Sequence[Piece], values: Floats, *, by_cost: bool) -> list[int]:
-    """Return the pieces best first; with `by_cost`, by value per token, softened by `COST_POWER`."""
-    if not by_cost or not len(pieces):
-        return best_first(values)
-    costs = np.array([piece.tokens for piece in pieces], dtype=np.float32)
-    worth: Floats = (np.exp(values) / np.maximum(costs, 8) ** COST_POWER).astype(np.float32)
-    return best_first(worth)
-
-
-def _floor(pieces: Sequence[Piece], values: Floats, order: Sequence[int], most: int) -> list[int]:
-    """Return `order` with the best piece of every page moved to the front, where it says more than the average does."""
-    best: dict[int, int] = {}
-    for number in order:
-        piece = pieces[number]
-        if piece.document not in best and values[number] > 0 and piece.tokens <= most:
-            best[piece.document] = number
-    first = sorted(best.values(), key=lambda number: -values[number])
-    return first + [number for number in order if number not in set(first)]
-
-
-def _choose(
-    documents: Sequence[Document], pieces: Sequence[Piece], left: Sequence[int], options: PruneOptions
-) -> list[int]:
-    """Return the pieces of one part, best first, so that their pages are within the budget exactly.
-
-    Costs are estimates until the pages are written, so rounds of filling by estimate and measuring follow each other.
-    """
-    budget = options.max_tokens or 0
-    chosen: list[int] = []
-    skipped = list(left)
-    room = budget
-    for _ in range(ROUNDS):
-        added, skipped = _fill(pieces, chosen, skipped, room)
-        if not added:
-            break
-        chosen += added
-        while chosen and (over := _measure(documents, pieces, chosen, options.style) - budget) > 0:
-            while over > 0 and chosen:
-                last = chosen.pop()
-                over -= pieces[last].tokens
-                skipped.insert(0, last)
-        room = budget - _measure(documents, pieces, chosen, options.style)
-        if room < SMALLEST:
-            break
-    return chosen
-
-
-def _fill(
-    pieces: Sequence[Piece], chosen: Sequence[int], left: Sequence[int], room: int
-) -> tuple[list[int], list[int]]:
-    """Return what fits into `room` by estimated cost, best first, and what does not."""
-    shown = {key for number in chosen for key, _ in pieces[number].needs}
-    added: list[int] = []
-    skipped: list[int] = []
-    for number in left:
-        piece = pieces[number]
-        if room < piece.tokens:
-            skipped.append(number)
-            continue
-        cost = piece.tokens + sum(tokens for key, tokens in piece.needs if key not in shown)
-        if cost > room:
-            skipped.append(number)
-            continue
-        added.append(number)
-        shown.update(key for key, _ in piece.needs)
-        room -= cost
-    return added, skipped
-
-
-def _measure(documents: Sequence[Document], pieces: Sequence[Piece], chosen: Sequence[int], style: Style) -> int:
-    return count_tokens("\n".join(page.text for page in _pages(documents, pieces, chosen, style)))
-
-
-def _start_of(documents: Sequence[Document], piece: Piece, options: PruneOptions) -> tuple[PrunedPage, ...]:
-    """Return what fits of a piece that is over the budget alone; a budget too small for a word gives nothing."""
-    text = _cut_to_form(piece.text, options.format, options.max_tokens or 0)
-    if not text:
-        return ()
-    blocks = () if piece.block == IMPRINT else (piece.block,)
-    return (PrunedPage(piece.document, text, count_tokens(text), blocks, len(documents[piece.document].blocks)),)
 
 
 def _cut_to_form(text: str, form: Form, most: int) -> str:
@@ -371,18 +353,3 @@ def _cut_word(word: str, most: int) -> str:
         else:
             high = middle - 1
     return word[:low]
-
-
-def _pages(
-    documents: Sequence[Document], pieces: Sequence[Piece], chosen: Sequence[int], style: Style
-) -> tuple[PrunedPage, ...]:
-    by_page: dict[int, list[Piece]] = {}
-    for number in chosen:
-        by_page.setdefault(pieces[number].document, []).append(pieces[number])
-    pages: list[PrunedPage] = []
-    for index in sorted(by_page):
-        kept = [Kept(piece.block, piece.start, piece.end) for piece in by_page[index]]
-        text = render(documents[index], kept, style)
-        blocks = tuple(sorted({piece.block for piece in kept} - {IMPRINT}))
-        pages.append(PrunedPage(index, text, count_tokens(text), blocks, len(documents[index].blocks)))
-    return tuple(pages)

@@ -15,8 +15,6 @@ from pipeline.prune.forms import GAP, Form, Line, Place, write
 from pipeline.prune.links import References
 
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
-IMPRINT: Final = -1
-"""Stands for a block's index where the page's author and date are meant."""
 JOINT: Final = " › "
 """Between headings that share a line."""
 
@@ -48,16 +46,6 @@ def render(document: Document, kept: Sequence[Kept], style: Style) -> str:
     """Return the chosen units, written in the style asked for."""
     writer = _Writer(document, References(document, style.form) if style.links else None)
     return write(writer.collect(kept), style.form, wide=style.wide)
-
-
-def imprint(document: Document) -> str:
-    """Return who wrote a page and when, as the page says of itself; empty where it does not."""
-    page = document.page
-    parts = [
-        f"By {' '.join(page.author.split())}" if page.author else "",
-        page.published and f"published {page.published}",
-    ]
-    return ", ".join(part for part in parts if part)
 
 
 def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
@@ -116,14 +104,11 @@ class _Writer:
 
     def collect(self, kept: Sequence[Kept]) -> list[Line]:
         blocks = self.document.blocks
-        if any(piece.block == IMPRINT for piece in kept):
-            self.lines.append(Line("paragraph", imprint(self.document)))
         above = headings_above(blocks)
         spans: dict[int, list[tuple[int, int]]] = {}
         for piece in sorted(kept, key=lambda piece: (piece.block, piece.start)):
-            if piece.block != IMPRINT:
-                end = piece.end if piece.end >= 0 else len(blocks[piece.block].text)
-                spans.setdefault(piece.block, []).append((piece.start, end))
+            end = piece.end if piece.end >= 0 else len(blocks[piece.block].text)
+            spans.setdefault(piece.block, []).append((piece.start, end))
         wanted = sorted(spans)
         shown = set(wanted).union(*(above[number] for number in wanted))
         last = -1
@@ -179,8 +164,8 @@ class _Writer:
     def _block(self, number: int, spans: Sequence[tuple[int, int]]) -> None:
         block = self.document.blocks[number]
         places = places_of(block)
-        if block.kind == "code":  # a listing is never cut, and the indentation of its first line is its own
-            self.lines.append(Line("code", block.text, places=places))
+        if block.kind == "code":
+            self.lines.append(Line("code", _joined_lines(block.text, spans), places=places))
             return
         text = _joined(block.text, spans)
         if block.kind == "item" and block.lead and not self._stands(block.lead):
@@ -259,3 +244,22 @@ def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
     if text[last:].strip():
         parts.append(GAP)
     return " ".join(parts)
+
+
+def _joined_lines(code: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return the lines of a listing that hold `spans`, with an ellipsis on its own line where lines are left out."""
+    parts: list[str] = []
+    last = 0
+    for start, end in spans:
+        begin = max(last, code.rfind("\n", 0, start) + 1)
+        stop = code.find("\n", end)
+        stop = len(code) if stop < 0 else stop
+        if begin >= stop:
+            continue
+        if code[last:begin].strip():
+            parts.append(GAP)
+        parts.append(code[begin:stop])
+        last = stop + 1
+    if code[last:].strip():
+        parts.append(GAP)
+    return "\n".join(parts)

@@ -1,26 +1,29 @@
 """From documents to a tree: leaves, vectors, then cluster and summarise layer by layer (RAPTOR §3).
 
-By default every document gets a tree of its own and the roots are clustered above them: one more document then changes
-only the top (1 to 2 % of the summaries against 60 to 96 %, notes/raptor §4). Not for: asking a tree (`query.py`).
+Every document gets a tree of its own and the roots are clustered above them: one more document then changes only the
+top, 1 to 2 % of the summaries against 60 to 96 %. Not for: asking a tree (`query.py`).
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cache.store import Store
+from errors import ModelError
 from models.protocols import Embedder
 from pipeline.documents import Document
-from pipeline.raptor.cluster import Layer, cluster, join_clusters, neighbour_runs
+from pipeline.messages import side_by_side
+from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters, neighbour_runs, unit_rows
 from pipeline.raptor.join import Earlier
 from pipeline.raptor.leaves import embedded_text, heading_line, main_sentences, make_leaves, pack_sentences, unbroken
 from pipeline.raptor.lexical import count_terms, word_vectors
-from pipeline.raptor.parents import Growth, Parents
-from pipeline.raptor.summarise import EXTRACTIVE, Writer
+from pipeline.raptor.summarise import EXTRACTIVE, Candidate, Summary, Writer, extract_summary, kept_summary
 from pipeline.raptor.tree import (
     BuiltWith,
     Leaf,
@@ -30,25 +33,18 @@ from pipeline.raptor.tree import (
     TreeNode,
     TreeOptions,
     find_tree,
+    hashed,
     keep_tree,
-    layers_of,
     leaf_node,
     tree_handle,
 )
 from pipeline.segment.idms import Idms
+from pipeline.segment.partition import BATCH
+from pipeline.text.tokens import count_tokens
 from pipeline.trace import traced
 from pipeline.work import Report, in_thread, no_report
 
 Floats = NDArray[np.float32]
-
-BATCH: Final = 64
-"""Texts embedded between two points where a build can be cancelled and tells its progress: about 0.7 s of MiniLM."""
-LEXICAL: Final = "lexical"
-"""Name of the word vectors that stand in where no embedder reads the texts."""
-ABOVE_LEAVES: Final = 0.25
-"""Inner nodes a leaf, for the total of the progress; 0.16 to 0.2 in practice."""
-MOST_LAYERS: Final = 24
-"""A stop for trees that would not end; twelvefold layers over a million leaves are six."""
 
 
 @traced("build_tree")
@@ -65,9 +61,6 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
 ) -> Tree:
     """Build the tree of `documents`, or take it from `store`.
 
-    With `grown_from`, leaves that it has keep their clusters, new ones join the nearest, and only summaries whose
-    children changed are made again. A tree by another embedder, other options or another generator brings nothing.
-
     Args:
         documents: Any number; one without text adds a source and no leaf.
         embedder: Vectors for leaves and summaries; None, or one that cannot read the texts, gives word vectors.
@@ -75,7 +68,9 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
         store: Where trees and written summaries are kept; None keeps nothing.
         report: Progress in nodes.
         writer: Generator and prompt for summaries; without one they are extracted.
-        grown_from: An earlier tree over some of these documents.
+        grown_from: An earlier tree over some of these documents. Leaves that it has keep their clusters, new ones join
+            the nearest, and only summaries whose children changed are made again; a tree by another embedder, other
+            options or another generator brings nothing.
         idms: Cuts `idms` leaves, and may write what the index reads beside them; None cuts them by embeddings.
 
     Returns:
@@ -87,53 +82,30 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     """
     reading = embedder if embedder is not None and await in_thread(_is_read, documents, embedder) else None
     idms = (idms or Idms()) if options.chunking == "idms" else None
-    built_with = BuiltWith(reading.name if reading else LEXICAL, _summariser(writer, idms), options)
+    built_with = BuiltWith(reading.name if reading else "lexical", _summariser(writer, idms), options)
     before = grown_from if grown_from and _goes_on(grown_from.built_with, built_with) else None
     handle = tree_handle(documents, built_with, grown_from=before.id if before else "")
     if store is not None and (kept := await in_thread(find_tree, store, handle)) is not None:
         await report(1, 1, "took the tree from the cache")
         return kept
+    growth = _Growth(reading, options, store, writer, report)
     # 1. leaves: whole sentences, about 100 tokens
-    growth, forms = await _leaves(documents, reading, options, report, idms)
+    await growth.cut(documents, idms)
     if _summariser(writer, idms) != built_with.summariser:  # something failed: not the tree that the handle names
         built_with = replace(built_with, summariser=_summariser(writer, idms))
         handle = tree_handle(documents, built_with, grown_from=before.id if before else "")
-    growth.earlier = Earlier(before, growth.nodes) if before else None
+    growth.earlier = Earlier(before, growth.leaves) if before else None
     # 2. a vector for every leaf
-    await _embed_leaves(growth, forms, reading, report)
-    # 3. runs of neighbours, the sections that guide questions
-    runs = await in_thread(_all_runs, growth)
-    # 4. cluster and summarise, within each document, then over the documents' roots
-    roots = await _grow(growth, reading, options, Parents(store, writer, options), report)
-    tree = _finished(growth, runs, roots, handle, documents, built_with)
+    await growth.embed_leaves()
+    # 3. cluster and summarise, within each document, then over the documents' roots
+    roots = await growth.grow()
+    # 4. runs of neighbours, the sections that guide questions
+    tree = await in_thread(growth.finished, handle, documents, roots, built_with)
     # 5. keep it under its handle
     if store is not None:
         await in_thread(keep_tree, store, tree)
-    ready = f"tree of {len(tree.leaves)} leaves and {len(tree.layers)} layers is ready"
-    await report(growth.total, growth.total, ready)
+    await growth.tell(f"tree of {len(tree.leaves)} leaves and {len(tree.layers)} layers is ready", done=growth.total)
     return tree
-
-
-def _finished(
-    growth: Growth,
-    runs: Sequence[tuple[int, int]],
-    roots: Sequence[int],
-    handle: str,
-    documents: Sequence[Document],
-    built_with: BuiltWith,
-) -> Tree:
-    return Tree(
-        id=handle,
-        nodes=tuple(growth.nodes),
-        leaves=tuple(growth.leaves),
-        layers=layers_of(growth.nodes),
-        roots=tuple(roots),
-        vectors=np.concatenate(growth.vectors).astype(np.float16),
-        runs=tuple(runs),
-        lexical=growth.lexical,
-        sources=tuple(_source(document) for document in documents),
-        built_with=built_with,
-    )
 
 
 def _summariser(writer: Writer | None, idms: Idms | None) -> str:
@@ -144,17 +116,12 @@ def _summariser(writer: Writer | None, idms: Idms | None) -> str:
 def _goes_on(before: BuiltWith, now: BuiltWith) -> bool:
     """Whether what is in an earlier tree may stand in one that is made so now.
 
-    Where summaries are extracted now, written ones stay: they were checked, and they lack quotes, which tells them.
+    Where summaries are extracted now, written ones stay: they were checked, and lack quotes, by which they are known.
     """
     if (before.embedder, before.options) != (now.embedder, now.options):
         return False
     (wrote, _, cut), (writes, _, cuts) = before.summariser.partition("; "), now.summariser.partition("; ")
     return cut == cuts and writes in (wrote, EXTRACTIVE)
-
-
-def _source(document: Document) -> Source:
-    page = document.page
-    return Source(page.final_url or page.url, page.title, page.content_hash, page.published)
 
 
 def _is_read(documents: Sequence[Document], embedder: Embedder) -> bool:
@@ -163,162 +130,234 @@ def _is_read(documents: Sequence[Document], embedder: Embedder) -> bool:
     return 2 * read >= sum(len(d.text) for d in documents)
 
 
-async def _leaves(
-    documents: Sequence[Document],
-    embedder: Embedder | None,
-    options: TreeOptions,
-    report: Report,
-    idms: Idms | None,
-) -> tuple[Growth, list[str]]:
-    """Return the leaves with their terms, and what the index reads beside each, "" for nothing more."""
-    leaves: list[Leaf] = []
-    texts: list[list[str]] = []
-    forms: list[str] = []
-    languages: list[str] = []
-    seen: set[tuple[str, str]] = set()
-    for number, document in enumerate(documents):
-        # Two addresses may lead to one page: its leaves stand in the tree once.
-        named = (document.page.final_url or document.page.url, document.text)
-        if named in seen:
-            continue
-        seen.add(named)
-        sentences = await in_thread(main_sentences, document)
-        if idms is not None:
-            least, most = options.leaf_tokens // 2, 2 * options.leaf_tokens
-            found = await idms.ranges(sentences, embedder=embedder, minimum=least, maximum=most)
-            ranges = unbroken(sentences, found)
-        else:
-            ranges = await in_thread(pack_sentences, document, sentences, leaf_tokens=options.leaf_tokens)
-        made = await in_thread(make_leaves, document, sentences, ranges, number=number)
-        leaves.extend(made)
-        if idms is not None:
-            chunks = [[s.text for s in sentences[begin:end]] for begin, end in ranges]
-            forms.extend(await idms.forms(chunks, language=document.page.language[:2].lower()))
-        texts.extend(
-            [heading_line(leaf), *(s.text for s in sentences[begin:end])]
-            for leaf, (begin, end) in zip(made, ranges, strict=True)
-        )
-        languages.extend([document.page.language[:2].lower()] * len(made))
-        await report(0, None, f"cut {number + 1} of {len(documents)} documents into {len(leaves)} leaves")
-    if idms is None or not idms.writes:  # forms of some documents and not of others would tip the scales
-        forms = [""] * len(leaves)
-    pieces = [[*text, form] if form else text for text, form in zip(texts, forms, strict=True)]
-    lexical, terms = await in_thread(count_terms, pieces, languages)
-    lines = [
-        [
-            (Quote(place, *span), text, numbers)
-            for span, text, numbers in zip(leaf.sentences, texts[place][1:], terms[place][1:], strict=False)
+class _Growth:
+    """A tree that is being built: what is known so far, layer by layer."""
+
+    def __init__(
+        self,
+        embedder: Embedder | None,
+        options: TreeOptions,
+        store: Store | None,
+        writer: Writer | None,
+        report: Report,
+    ) -> None:
+        self._embedder = embedder
+        self._options = options
+        self._store = store
+        self._writer = writer
+        self._report = report
+        self.earlier: Earlier | None = None
+        self.leaves: list[Leaf] = []
+        self.nodes: list[TreeNode] = []
+        self.vectors: list[Floats] = []
+        """One block of rows a layer."""
+        self.total = 1.0
+        self._done = 0.0
+        self._made = 0
+        """Summaries that were not taken over from an earlier tree."""
+
+    async def tell(self, message: str, *, done: float = 0.0) -> None:
+        """Report progress: `done` nodes more."""
+        self._done = min(self._done + done, self.total)
+        await self._report(self._done, self.total, message)
+
+    async def cut(self, documents: Sequence[Document], idms: Idms | None) -> None:
+        """Cut the documents into leaves and count their terms."""
+        texts: list[list[str]] = []
+        forms: list[str] = []
+        languages: list[str] = []
+        seen: set[tuple[str, str]] = set()
+        before: Counter[str] = Counter()
+        for number, document in enumerate(documents):
+            # Two addresses may lead to one page: its leaves stand in the tree once.
+            named = (document.page.final_url or document.page.url, document.text)
+            if named in seen:
+                continue
+            seen.add(named)
+            language = document.page.language[:2].lower()
+            sentences = await in_thread(main_sentences, document)
+            least, most = self._options.leaf_tokens // 2, 2 * self._options.leaf_tokens
+            if idms is None:
+                ranges = await in_thread(pack_sentences, document, sentences, leaf_tokens=self._options.leaf_tokens)
+            else:
+                found = await idms.ranges(sentences, embedder=self._embedder, minimum=least, maximum=most)
+                ranges = unbroken(sentences, found)
+            chunks = [[sentence.text for sentence in sentences[begin:end]] for begin, end in ranges]
+            texts.extend(chunks)
+            forms.extend(await idms.forms(chunks, language=language) if idms else [""] * len(chunks))
+            languages.extend([language] * len(chunks))
+            leaves = await in_thread(make_leaves, document, sentences, ranges, number=number, before=before)
+            self.leaves.extend(leaves)
+            message = f"cut {number + 1} of {len(documents)} documents into {len(self.leaves)} leaves"
+            await self._report(0, None, message)
+        if idms is None or not idms.writes:  # forms of some documents and not of others would tip the scales
+            forms = [""] * len(forms)
+        self._forms = forms
+        pieces = [[heading_line(leaf), *text, form] for leaf, text, form in zip(self.leaves, texts, forms, strict=True)]
+        self.lexical, terms = await in_thread(count_terms, pieces, languages)
+        self._idf = self.lexical.idf()
+        self._sentences = [
+            list(zip(text, numbers[1:-1], strict=True)) for text, numbers in zip(texts, terms, strict=True)
         ]
-        for place, leaf in enumerate(leaves)
-    ]
-    nodes = [leaf_node(place, leaf) for place, leaf in enumerate(leaves)]
-    total = max(1.0, len(leaves) * (1 + ABOVE_LEAVES))
-    return Growth(leaves, lines, lexical, lexical.idf(), nodes, vectors=[], total=total), forms
+        """Of each leaf, its sentences: text on one line, term numbers."""
+        self.nodes = [leaf_node(place, leaf) for place, leaf in enumerate(self.leaves)]
+        # A tree in which every node has about `CHILDREN` children has one inner node for so many leaves less one.
+        self.total = max(1.0, len(self.leaves) * (1 + 1 / (CHILDREN - 1)))
 
+    async def embed_leaves(self) -> None:
+        """Add the leaves' vectors: of the embedder, else of their words."""
+        if self._embedder is None:
+            self.vectors.append(await in_thread(word_vectors, self.lexical))
+            await self.tell("counted the words of the leaves", done=len(self.leaves))
+            return
+        texts = [embedded_text(leaf, form) for leaf, form in zip(self.leaves, self._forms, strict=True)]
+        self.vectors.append(await self._embedded(self.nodes, texts, self._embedder))
 
-async def _embed_leaves(growth: Growth, forms: Sequence[str], embedder: Embedder | None, report: Report) -> None:
-    if embedder is None:
-        growth.vectors.append(await in_thread(word_vectors, growth.lexical))
-        growth.done = len(growth.leaves)
-        return
-    texts = [embedded_text(leaf, form) for leaf, form in zip(growth.leaves, forms, strict=True)]
-    growth.vectors.append(await _embedded(growth.nodes, texts, growth, embedder, report))
+    async def _embedded(self, nodes: Sequence[TreeNode], texts: Sequence[str], embedder: Embedder) -> Floats:
+        """Embed the nodes' texts in batches, between which a build can be cancelled.
 
+        What an earlier tree knows is taken over.
+        """
+        known = {i: self.earlier.vector(node.id) for i, node in enumerate(nodes)} if self.earlier else {}
+        rows = {i: row for i, row in known.items() if row is not None}
+        fresh = [i for i in range(len(nodes)) if i not in rows]
+        self._done += len(rows)
+        for low in range(0, len(fresh), BATCH):
+            part = fresh[low : low + BATCH]
+            rows.update(zip(part, await embedder.embed([texts[i] for i in part], kind="passage"), strict=True))
+            await self.tell(f"embedded {low + len(part)} of {len(fresh)} nodes", done=len(part))
+        if not nodes:
+            return np.zeros((0, embedder.dimension), dtype=np.float32)
+        return np.stack([rows[i] for i in range(len(nodes))])
 
-async def _embedded(
-    nodes: Sequence[TreeNode], texts: Sequence[str], growth: Growth, embedder: Embedder, report: Report
-) -> Floats:
-    """Embed the nodes' texts in batches, telling progress after each; what an earlier tree knows is taken over.
+    def finished(self, handle: str, documents: Sequence[Document], roots: Sequence[int], built_with: BuiltWith) -> Tree:
+        """Return the tree, with runs of neighbouring leaves in every document."""
+        tokens = [leaf.tokens for leaf in self.leaves]
+        pages = [document.page for document in documents]
+        return Tree(
+            id=handle,
+            nodes=tuple(self.nodes),
+            leaves=tuple(self.leaves),
+            roots=tuple(roots),
+            vectors=np.concatenate(self.vectors).astype(np.float16),
+            runs=tuple(
+                (begin + low, begin + high)
+                for begin, end in self._by_document()
+                for low, high in neighbour_runs(self.vectors[0][begin:end], tokens[begin:end])
+            ),
+            lexical=self.lexical,
+            sources=tuple(Source(p.final_url or p.url, p.title, p.content_hash, p.published) for p in pages),
+            built_with=built_with,
+        )
 
-    Cancelling the task ends it between two batches.
-    """
-    known = {
-        i: row for i, node in enumerate(nodes) if growth.earlier and (row := growth.earlier.vector(node.id)) is not None
-    }
-    fresh = [i for i in range(len(nodes)) if i not in known]
-    growth.done += len(known)
-    for low in range(0, len(fresh), BATCH):
-        part = fresh[low : low + BATCH]
-        known.update(zip(part, await embedder.embed([texts[i] for i in part], kind="passage"), strict=True))
-        growth.done += len(part)
-        message = f"embedded {min(low + BATCH, len(fresh))} of {len(fresh)} nodes"
-        await report(min(growth.done, growth.total), growth.total, message)
-    if not nodes:
-        return np.zeros((0, embedder.dimension), dtype=np.float32)
-    return np.stack([known[i] for i in range(len(nodes))])
+    def _by_document(self) -> list[tuple[int, int]]:
+        leaves = self.leaves
+        edges = [i for i in range(len(leaves)) if i == 0 or leaves[i].document != leaves[i - 1].document]
+        return list(pairwise([*edges, len(leaves)]))
 
+    async def grow(self) -> list[int]:
+        """Add layers until no group can be clustered; returns the roots in reading order."""
+        groups = [list(range(*span)) for span in self._by_document()]
+        joined = False
+        while True:
+            kept = [self.earlier.clusters(group) if self.earlier else {} for group in groups]
+            found = await in_thread(self._clusters, groups, kept, by_leaves=joined)
+            if any(found):
+                groups = await self._add_layer(groups, kept, found)
+            elif len(groups) > 1:
+                groups, joined = [sorted(node for group in groups for node in group)], True
+            else:
+                return [node for group in groups for node in group]
 
-def _all_runs(growth: Growth) -> list[tuple[int, int]]:
-    """Runs of neighbouring leaves in every document, over all leaves."""
-    runs: list[tuple[int, int]] = []
-    tokens = [leaf.tokens for leaf in growth.leaves]
-    for begin, end in _by_document(growth.leaves):
-        found = neighbour_runs(growth.vectors[0][begin:end], tokens[begin:end])
-        runs.extend((begin + low, begin + high) for low, high in found)
-    return runs
+    def _clusters(
+        self, groups: Sequence[Sequence[int]], kept: Sequence[Mapping[int, Sequence[int]]], *, by_leaves: bool
+    ) -> list[list[tuple[int, ...]]]:
+        """Cluster each group of nodes, or let it join the clusters that stood; empty where it cannot be.
 
+        With `by_leaves`, a node counts as the mean of its leaves: all of its text tells more of a document than a
+        summary of 130 tokens.
+        """
+        rows = np.concatenate(self.vectors)
+        found: list[list[tuple[int, ...]]] = []
+        for group, stood in zip(groups, kept, strict=True):
+            nodes = [self.nodes[i] for i in group]
+            vectors = self._mean_vectors(nodes) if by_leaves else rows[np.asarray(group, dtype=np.int64)]
+            layer = Layer(vectors, [node.tokens for node in nodes], self._options.window_tokens)
+            place = {node: i for i, node in enumerate(group)}
+            before = [[place[node] for node in members] for members in stood.values()]
+            method = self._options.clustering
+            clusters = join_clusters(layer, before, method) if before else cluster(layer, method)
+            found.append([tuple(group[i] for i in members) for members in clusters])
+        return found
 
-def _by_document(leaves: Sequence[Leaf]) -> list[tuple[int, int]]:
-    edges = [i for i in range(len(leaves)) if i == 0 or leaves[i].document != leaves[i - 1].document]
-    return list(pairwise([*edges, len(leaves)]))
-
-
-async def _grow(
-    growth: Growth, embedder: Embedder | None, options: TreeOptions, parents: Parents, report: Report
-) -> list[int]:
-    """Add layers until no group can be clustered; returns the roots in reading order."""
-    spans = [(0, len(growth.leaves))] if options.pooled else _by_document(growth.leaves)
-    groups = [list(range(*span)) for span in spans]
-    joined = len(groups) < 2
-    for _ in range(MOST_LAYERS):
-        kept = [growth.earlier.clusters(group) if growth.earlier else {} for group in groups]
-        found = await in_thread(_cluster_groups, growth, groups, kept, options)
-        if not any(found):
-            if joined:
-                break
-            groups, joined = [sorted(node for group in groups for node in group)], True
-            continue
+    async def _add_layer(
+        self,
+        groups: Sequence[list[int]],
+        kept: Sequence[dict[int, list[int]]],
+        found: Sequence[Sequence[tuple[int, ...]]],
+    ) -> list[list[int]]:
+        """Add a node over each cluster found; returns the groups above, a group without clusters as it was."""
+        first, made = len(self.nodes), self._made
+        calls = [partial(self._parent, members) for clusters in found for members in clusters]
+        # A generator writes several summaries at once; extraction is work for one thread.
+        fresh = await side_by_side(calls) if self._writer else [await call() for call in calls]
+        self.nodes.extend(fresh)
         above: list[list[int]] = []
-        first, made = len(growth.nodes), parents.made
-        parted = iter(await parents.over(growth, [members for clusters in found for members in clusters]))
+        place = first
         for group, clusters, stood in zip(groups, found, kept, strict=True):
-            nodes = [next(parted) for _ in clusters]
-            places = list(range(len(growth.nodes), len(growth.nodes) + len(nodes)))
-            above.append(places or group)
-            growth.nodes.extend(nodes)
-            if growth.earlier and stood and places:
-                growth.earlier.settle(stood, list(zip(places, clusters, strict=True)))
-        fresh = growth.nodes[first:]
-        if embedder is not None:
-            vectors = await _embedded(fresh, [node.text for node in fresh], growth, embedder, report)
+            parents = list(range(place, place + len(clusters)))
+            place += len(clusters)
+            above.append(parents or group)
+            if self.earlier and stood and parents:
+                self.earlier.settle(stood, list(zip(parents, clusters, strict=True)))
+        if self._embedder is not None:
+            self.vectors.append(await self._embedded(fresh, [node.text for node in fresh], self._embedder))
         else:
-            vectors = await in_thread(_mean_vectors, growth, fresh)
-            growth.done += len(fresh)
-        growth.vectors.append(vectors)
+            self.vectors.append(await in_thread(self._mean_vectors, fresh))
+            self._done += len(fresh)
         layer = max(node.layer for node in fresh)
-        message = f"layer {layer}: {len(fresh)} summaries, {parents.made - made} of them new"
-        await report(min(growth.done, growth.total), growth.total, message)
-        groups = above
-    return [node for group in groups for node in group]
+        await self.tell(f"layer {layer}: {len(fresh)} summaries, {self._made - made} of them new")
+        return above
 
+    def _mean_vectors(self, nodes: Sequence[TreeNode]) -> Floats:
+        return unit_rows(np.stack([self.vectors[0][np.asarray(node.leaves)].mean(axis=0) for node in nodes]))
 
-def _cluster_groups(
-    growth: Growth, groups: Sequence[Sequence[int]], kept: Sequence[Mapping[int, Sequence[int]]], options: TreeOptions
-) -> list[list[tuple[int, ...]]]:
-    """Cluster each group of nodes, or let it join the clusters that stood; empty where it cannot be."""
-    rows = np.concatenate(growth.vectors)
-    found: list[list[tuple[int, ...]]] = []
-    for group, stood in zip(groups, kept, strict=True):
-        tokens = [growth.nodes[i].tokens for i in group]
-        layer = Layer(rows[np.asarray(group, dtype=np.int64)], tokens, options.window_tokens, options.seed)
-        place = {node: i for i, node in enumerate(group)}
-        before = [[place[node] for node in members] for members in stood.values()]
-        clusters = join_clusters(layer, before, options.clustering) if before else cluster(layer, options.clustering)
-        found.append([tuple(group[i] for i in members) for members in clusters])
-    return found
+    async def _parent(self, members: tuple[int, ...]) -> TreeNode:
+        """Return the node over `members`, taken over from an earlier tree, or summarised."""
+        children = [self.nodes[i] for i in members]
+        node_id = hashed(("node", *(child.id for child in children)))
+        layer = 1 + max(child.layer for child in children)
+        leaves = tuple(sorted({leaf for child in children for leaf in child.leaves}))
+        if self.earlier and (known := self.earlier.summary(node_id)):
+            return known._replace(layer=layer, children=members, leaves=leaves)
+        self._made += 1
+        summary = Summary("")
+        if self._writer is not None:
+            # One failed summary is extracted instead; a dead generator must not cost the tree. Those that are written
+            # are kept by content, so a build that was killed writes none twice.
+            with suppress(ModelError):
+                texts, most = [child.text for child in children], self._options.summary_tokens
+                summary = await kept_summary(self._writer, texts, max_tokens=most, store=self._store)
+        if not summary.text:
+            summary = await in_thread(self._extracted, children)
+        tokens = count_tokens(summary.text)
+        return TreeNode(node_id, layer, summary.text, members, leaves, tokens, summary.quotes, summary.unsupported)
 
-
-def _mean_vectors(growth: Growth, nodes: Sequence[TreeNode]) -> Floats:
-    rows = np.concatenate(growth.vectors)
-    means = np.stack([rows[np.asarray(node.leaves)].mean(axis=0) for node in nodes])
-    return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9), dtype=np.float32)
+    def _extracted(self, children: Sequence[TreeNode]) -> Summary:
+        """Summarise the sentences that the children show: all of a leaf, the quoted ones of a summary."""
+        shown: dict[Quote, int] = {}
+        for number, child in enumerate(children, start=1):
+            # A written summary quotes nothing: its first leaves speak for it.
+            speaking = child.leaves[:MOST_CHILDREN]
+            whole = (Quote(leaf, n) for leaf in speaking for n in range(len(self._sentences[leaf])))
+            for quote in child.quotes or whole:
+                shown.setdefault(quote, number if child.is_summary else 0)
+        leaves = sorted({quote.leaf for quote in shown})
+        rows = self.vectors[0][np.asarray(leaves)]
+        cosines = rows @ unit_rows(rows.mean(axis=0, keepdims=True))[0]
+        likeness = dict(zip(leaves, cosines.tolist(), strict=True))
+        candidates = [
+            Candidate(quote, *self._sentences[quote.leaf][quote.sentence], likeness[quote.leaf], shown[quote])
+            for quote in sorted(shown)
+        ]
+        return extract_summary(candidates, self._idf, max_tokens=self._options.summary_tokens)

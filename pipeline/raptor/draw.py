@@ -4,34 +4,35 @@ Self-contained: no script, no style or picture from elsewhere; every text of a p
 (`outline.py`).
 """
 
+import math
 from collections import Counter
 from html import escape
 from typing import Final
 from urllib.parse import urlsplit
 
-from pipeline.raptor.picture import picture
+from pipeline.raptor.outline import label
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.work import check_cancelled
 
-MOST_DRAWN: Final = 20_000
+MOST_NODES: Final = 20_000
 """Nodes in one file, some 10 MB; browsers grow slow beyond."""
-
-OPEN_FROM: Final = 2
-"""Uppermost layers that stand open, unless leaves lie below: a reader sees the themes at once and opens the rest."""
-LISTED: Final = 12
-"""Sources up to which their list stands open."""
+MOST_BOXES: Final = 1500
+"""Boxes side by side that a picture can show: beyond, a box is less than a pixel wide and left out."""
 
 _STYLE: Final = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 details{margin:.35rem 0 .35rem .3rem;padding-left:.7rem;border-left:2px solid #bbb}
-details.list{border:0;padding:0;margin:.5rem 0}
+details.list{border:0;padding:0;margin:.5rem 0}.list ol{max-height:20em;overflow:auto}
 summary{cursor:pointer}p{margin:.2rem 0;white-space:pre-line;max-width:50rem}
 .leaf{margin:.4rem 0 .4rem .3rem;padding-left:.7rem;border-left:2px dotted #ccc}
 .about,.leaf small,.size{color:#666}.size{font-size:.85em;white-space:nowrap}sup a{text-decoration:none}
 table{border-collapse:collapse}td,th{padding:.1rem 1.2rem .1rem 0;text-align:right}
-svg{width:100%;height:auto;margin:.5rem 0}svg text{font:9px system-ui,sans-serif;fill:#222;pointer-events:none}
-svg path{stroke:#999;stroke-width:.6;fill:none}svg a:hover rect{stroke:#222}:target{background:#fff3c4}
-.left-out{color:#a33}
+.picture{position:relative;margin:.5rem 0;font-size:11px}.picture a{position:absolute;height:2em;line-height:2em;
+overflow:hidden;text-overflow:ellipsis;white-space:nowrap;box-sizing:border-box;border-right:1px solid #fff;
+padding-left:.3em;color:#222;text-decoration:none}.picture a:hover{outline:1px solid #222}
+.picture svg{position:absolute;width:100%;height:100%;pointer-events:none}
+path{stroke:#999;stroke-width:.6;fill:none;vector-effect:non-scaling-stroke}
+[id]{scroll-margin-top:4em}:target{background:#fff3c4}.left-out{color:#a33}.swatch{padding:0 .6em;margin-right:.4em}
 """
 _HEAD: Final = (
     '<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -42,22 +43,25 @@ _HEAD: Final = (
 def draw(tree: Tree) -> str:
     """Return an HTML page of `tree`: a picture of its layers, its sources, then the nodes from the roots down.
 
-    A node with several parents is drawn whole under the first and named by its id under the others.
+    A node with several parents is drawn whole under the first and named under the others.
     """
-    title = _title(tree)
+    only = tree.sources[0] if len(tree.sources) == 1 else None
+    title = escape(f"Tree of {only.title or only.url if only else f'{len(tree.sources)} sources'}")
     built = tree.built_with
-    listed = " open" if len(tree.sources) <= LISTED else ""
+    summaries = tree.nodes[len(tree.leaves) :]
+    # A tree by a generator may hold extracted summaries, and the reverse.
+    written = sum(not node.quotes for node in summaries)
     parts = [
         _HEAD,
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>",
-        f'<p class="about">{len(tree.leaves)} leaves, {len(tree.nodes) - len(tree.leaves)} summaries in '
-        f"{max(0, len(tree.layers) - 1)} layers; ask it again as {escape(tree.id)}<br>vectors: "
-        f"{escape(built.embedder)}; summaries: {escape(built.summariser)}{_written(tree)}; clusters: "
+        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
+        f'<p class="about">{len(tree.leaves)} leaves, {len(summaries)} summaries in {max(0, len(tree.layers) - 1)} '
+        f"layers; ask it again as {escape(tree.id)}<br>vectors: {escape(built.embedder)}; summaries: "
+        f"{escape(built.summariser)}{f' ({written} of {len(summaries)} written)' if written else ''}; clusters: "
         f"{escape(built.options.clustering)}</p>",
-        picture(tree),
+        _picture(tree),
         '<p class="about">A row is a layer, a box as wide as the leaves below it, its colour the source (grey: '
         "several); a line leads to a second parent. A click opens the node.</p>",
-        f'<details class="list"{listed}><summary><b>{_count(len(tree.sources), "source")}</b></summary><ol>',
+        f'<details class="list" open><summary><b>Sources ({len(tree.sources)})</b></summary><ol>',
         *_sources(tree),
         '</ol></details><details class="list"><summary><b>Layers</b></summary>',
         _layers(tree),
@@ -68,27 +72,79 @@ def draw(tree: Tree) -> str:
     return "".join(parts)
 
 
-def _written(tree: Tree) -> str:
-    """How many summaries a generator wrote, if any: a tree by a generator may hold extracted ones, and the reverse."""
-    summaries = [node for node in tree.nodes if node.is_summary]
-    written = sum(not node.quotes for node in summaries)
-    return f" ({written} of {len(summaries)} written)" if written else ""
+def _colour(document: int, lightness: int) -> str:
+    """Hues a golden angle apart, so that sources that follow each other look different."""
+    return f"hsl({document * 180 * (3 - math.sqrt(5)) % 360:.0f} 60% {lightness}%)"
 
 
-def _title(tree: Tree) -> str:
-    if len(tree.sources) == 1:
-        return f"Tree of {tree.sources[0].title or tree.sources[0].url}"
-    return f"Tree of {len(tree.sources)} sources"
+def _picture(tree: Tree) -> str:
+    """One row a layer, every node as wide as the leaves below it; empty where there is no summary."""
+    if len(tree.layers) < 2:
+        return ""
+    spans = _spans(tree)
+    # Leaves that are too narrow have no row at all.
+    lowest = 0 if len(tree.leaves) <= MOST_BOXES else 1
+    rows = len(tree.layers) - lowest
+    parts = [
+        f'<div class="picture" style="height:{2.6 * rows:.1f}em" role="img" aria-label="The layers of the tree">'
+        f'<svg viewBox="0 0 {len(tree.leaves)} {rows}" preserveAspectRatio="none">{_lines(tree, spans, lowest)}</svg>'
+    ]
+    for (begin, end), node in zip(spans, tree.nodes, strict=True):
+        if node.layer < lowest or (end - begin) * MOST_BOXES < len(tree.leaves):
+            continue
+        check_cancelled()
+        name, below = escape(label(tree, node)), tree.documents_below(node)
+        colour = "#d5d5d5" if len(below) > 1 else _colour(below[0], 80 if node.is_summary else 86)
+        left, width = 100 * begin / len(tree.leaves), 100 * (end - begin) / len(tree.leaves)
+        top = 2.6 * (len(tree.layers) - 1 - node.layer)
+        parts.append(
+            f'<a href="#n{node.id}" title="{name} ({len(node.leaves)} leaves)" style="left:{left:.3f}%;'
+            f'width:{width:.3f}%;top:{top:.1f}em;background:{colour}">{name if width > 2 else ""}</a>'
+        )
+    return "".join([*parts, "</div>"])
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
+def _spans(tree: Tree) -> list[tuple[int, int]]:
+    """Places [begin, end) of every node in a row of all leaves, ordered so that each stands below its first parent."""
+    spans = [(0, 0)] * len(tree.nodes)
+    begins: dict[int, int] = {}
+    placed = 0
+    stack = [(root, False) for root in reversed(tree.roots)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            spans[node] = (begins[node], placed)
+        elif node not in begins:
+            begins[node] = placed
+            placed += not tree.nodes[node].is_summary
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(tree.nodes[node].children))
+    return spans
+
+
+def _lines(tree: Tree, spans: list[tuple[int, int]], lowest: int) -> str:
+    """Lines from nodes of layer `lowest` and above to the parents that they do not stand under; units as `_picture`."""
+    drawn: set[int] = set()
+    found: list[str] = []
+    # A node stands under the parent whose span holds it; any other parent gets a line.
+    for parent in range(len(tree.leaves), len(tree.nodes)):
+        begin, end = spans[parent]
+        for child in tree.nodes[parent].children:
+            low, high = spans[child]
+            if tree.nodes[child].layer < lowest or (begin <= low and high <= end and child not in drawn):
+                drawn.add(child)
+                continue
+            top = len(tree.layers) - 1 - tree.nodes[parent].layer
+            bottom = len(tree.layers) - 1 - tree.nodes[child].layer
+            found.append(f'<path d="M{(low + high) / 2} {bottom}L{(begin + end) / 2} {top + 0.77}"/>')
+    return "".join(found)
 
 
 def _sources(tree: Tree) -> list[str]:
     leaves = Counter(leaf.document for leaf in tree.leaves)
     return [
-        f'<li>{_link(source.url, source.title or source.url)} <span class="size">{leaves[i]} leaves</span></li>'
+        f'<li><span class="swatch" style="background:{_colour(i, 80)}"></span>'
+        f'{_link(source.url, source.title or source.url)} <span class="size">{leaves[i]} leaves</span></li>'
         for i, source in enumerate(tree.sources)
     ]
 
@@ -96,13 +152,12 @@ def _sources(tree: Tree) -> list[str]:
 def _layers(tree: Tree) -> str:
     rows = ["<table><tr><th>layer<th>nodes<th>tokens<th>children a node<th>in several clusters</tr>"]
     parents = Counter(child for node in tree.nodes for child in node.children)
-    for layer in range(len(tree.layers) - 1, -1, -1):
-        places = tree.layers[layer]
+    for layer, places in reversed(list(enumerate(tree.layers))):
         nodes = [tree.nodes[i] for i in places]
+        children = f"{sum(len(node.children) for node in nodes) / len(nodes):.1f}" if layer else "–"
+        shared = sum(parents[i] > 1 for i in places)
         tokens = sum(node.tokens for node in nodes)
-        children = f"{sum(len(node.children) for node in nodes) / max(1, len(nodes)):.1f}" if layer else "–"
-        soft = sum(parents[i] > 1 for i in places)
-        rows.append(f"<tr><td>{layer}<td>{len(nodes)}<td>{tokens}<td>{children}<td>{soft}</tr>")
+        rows.append(f"<tr><td>{layer}<td>{len(nodes)}<td>{tokens}<td>{children}<td>{shared}</tr>")
     return "".join([*rows, "</table>"])
 
 
@@ -118,9 +173,9 @@ def _nodes(tree: Tree) -> list[str]:
             parts.append(step)
         elif step in drawn:
             node = tree.nodes[step]
-            parts.append(f'<p class="about">also here: <a href="#n{node.id}">{_words(node.text, 12)}</a></p>')
-        elif len(drawn) >= MOST_DRAWN:
-            parts.append(f"<p>Drawn to {MOST_DRAWN} nodes of {len(tree.nodes)}.</p>")
+            parts.append(f'<p class="about">also here: <a href="#n{node.id}">{escape(label(tree, node))}</a></p>')
+        elif len(drawn) >= MOST_NODES:
+            parts.append(f"<p>Drawn to {MOST_NODES} nodes of {len(tree.nodes)}.</p>")
             parts.extend(rest for rest in reversed(stack) if isinstance(rest, str))
             break
         else:
@@ -134,42 +189,29 @@ def _nodes(tree: Tree) -> list[str]:
 
 
 def _open(tree: Tree, node: TreeNode) -> str:
-    documents = sorted({tree.leaves[leaf].document for leaf in node.leaves})
-    sources = [tree.sources[i] for i in documents]
-    where = "From " + "; ".join(_link(source.url, source.title or source.url) for source in sources[:5])
-    more = f" and {len(documents) - 5} more" if len(documents) > 5 else ""
-    marks = ", ".join(escape(mark) for mark in node.unborne)
+    """A summary up to its children. The id stands inside, for a browser opens what is around the target of a link."""
+    marks = ", ".join(map(escape, node.unsupported))
     lost = f'<p class="left-out">Left out for what no child has: {marks}</p>' if marks else ""
-    top = len(tree.layers) - 1
-    told = f'<p class="about">{where}{more}</p>' if len(tree.sources) > 1 else ""
-    is_open = " open" if node.layer == top or 1 < node.layer > top - OPEN_FROM else ""
-    return (
-        f'<details id="n{node.id}"{is_open}><summary>{_words(node.text, 14)} <span class="size">layer {node.layer}, '
-        f"{len(node.children)} children, {len(node.leaves)} leaves</span></summary>"
-        f"<p>{_quoted(tree, node)}</p>{lost}{told}"
-    )
-
-
-def _quoted(tree: Tree, node: TreeNode) -> str:
-    """The summary; after it, for one of extracted sentences, a link to the leaf of each."""
     links = [
         f'<sup><a href="#n{tree.nodes[quote.leaf].id}">{n}</a></sup>' for n, quote in enumerate(node.quotes, start=1)
     ]
-    return escape(node.text) + (f" {' '.join(links)}" if links else "")
-
-
-def _leaf(tree: Tree, place: int) -> str:
-    leaf, node = tree.leaves[place], tree.nodes[place]
-    path = escape(" › ".join(leaf.heading_path))
+    top = len(tree.layers) - 1
+    # The uppermost two layers stand open, unless leaves lie below.
+    is_open = " open" if node.layer == top or node.layer == top - 1 > 1 else ""
     return (
-        f'<div class="leaf" id="n{node.id}"><p>{escape(node.text)}</p>'
-        f"<small>{_link(leaf.url, leaf.title or leaf.url)} {path} ({leaf.start}–{leaf.end})</small></div>"
+        f'<details{is_open}><summary>{escape(label(tree, node))} <span class="size">layer {node.layer}, '
+        f"{len(node.children)} children, {len(node.leaves)} leaves</span></summary>"
+        f'<p id="n{node.id}">{" ".join([escape(node.text), *links])}</p>{lost}'
     )
 
 
-def _words(text: str, most: int) -> str:
-    words = text.split()
-    return escape(" ".join(words[:most])) + ("…" if len(words) > most else "")
+def _leaf(tree: Tree, place: int) -> str:
+    leaf, source = tree.leaves[place], tree.sources[tree.leaves[place].document]
+    path = escape(" › ".join(leaf.heading_path))
+    return (
+        f'<div class="leaf" id="n{leaf.id}"><p>{escape(leaf.shown)}</p>'
+        f"<small>{_link(source.url, source.title or source.url)} {path} ({leaf.start}–{leaf.end})</small></div>"
+    )
 
 
 def _link(url: str, text: str) -> str:

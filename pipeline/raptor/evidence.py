@@ -1,77 +1,151 @@
-"""From the passages of a tree to evidence that can be cited and shown within a budget.
+"""From the passages of a tree to evidence that is cited and shown within a budget.
 
-Not for: choosing passages (`pipeline/raptor/query.py`).
+Neighbouring leaves that were chosen become one passage with one link. A generator is slow, so summaries are written
+when they are shown, those of one answer within a time, and kept by content. Not for: choosing (`query.py`).
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
+import anyio
+
+from cache.store import Store
+from errors import ModelError
 from pipeline.documents import Document, Evidence, Score
 from pipeline.evidence.cite import cite
-from pipeline.evidence.show import Shown, headings_to_show, show_evidence
+from pipeline.evidence.show import Shown, show_evidence
+from pipeline.messages import side_by_side
+from pipeline.raptor.leaves import common_path
 from pipeline.raptor.query import Passage
+from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from pipeline.raptor.tree import Tree
+from pipeline.text.tokens import count_tokens
 
 SOURCES: Final = 8
 """Most citations kept under a summary."""
-STRAY_TOKENS: Final = 6
-"""Leaves shorter than this are labels and buttons that stand alone on a page; they tell nothing."""
+
+
+async def write_shown(
+    tree: Tree, passages: Sequence[Passage], writer: Writer, *, store: Store, seconds: float
+) -> tuple[Passage, ...]:
+    """Return `passages` with extracted summaries replaced by written ones, as many as `seconds` allow, in order.
+
+    A written summary is no longer than the extracted one, so a budget holds. What the generator does not manage, or
+    what its children do not support, stays extracted.
+    """
+    shown = list(passages)
+    if not tree.built_with.summariser.startswith(EXTRACTIVE):
+        return tuple(shown)
+
+    async def write(place: int) -> None:
+        passage = passages[place]
+        texts = [tree.nodes[child].text for child in passage.node.children]
+        summary = await kept_summary(writer, texts, max_tokens=passage.tokens, store=store)
+        if summary.text:
+            shown[place] = passage._replace(text=summary.text, tokens=count_tokens(summary.text), written=True)
+
+    extracted = [i for i, one in enumerate(passages) if one.node.quotes and not one.written]
+    # A generator that is gone costs nothing but its words: what is extracted answers as well.
+    with anyio.move_on_after(seconds), suppress(ModelError):
+        await side_by_side([partial(write, place) for place in extracted])
+    return tuple(shown)
+
+
+def fit_evidence(
+    tree: Tree,
+    passages: Sequence[Passage],
+    documents: Mapping[int, Document],
+    *,
+    max_tokens: int,
+    mark: str,
+) -> tuple[tuple[Evidence, ...], int, Shown]:
+    """Return the evidence that fits `max_tokens` when shown, how many passages it has, and its text.
+
+    The weakest passages are dropped first, so summaries of a question about the whole last.
+
+    Args:
+        tree: The tree that was asked.
+        passages: As `query_tree` returns them.
+        documents: As for `to_evidence`.
+        max_tokens: Bound on the tokens of the text, kept exactly.
+        mark: The answer's own mark for untrusted text.
+    """
+    kept = list(passages)
+    while True:
+        evidence = to_evidence(tree, kept, documents)
+        shown = show_evidence(evidence, mark, max_tokens=max_tokens)
+        over = shown.tokens - max_tokens
+        if over <= 0 or not kept:
+            return evidence, len(kept), shown
+        # Half of the share that is too much: frames and links go with the words, so the rest may fit already.
+        count = max(1, len(kept) * over // (2 * shown.tokens))
+        weakest = set(sorted(range(len(kept)), key=lambda place: kept[place].score)[:count])
+        kept = [passage for place, passage in enumerate(kept) if place not in weakest]
 
 
 def to_evidence(tree: Tree, passages: Sequence[Passage], documents: Mapping[int, Document]) -> tuple[Evidence, ...]:
-    """Return the passages as evidence, passages of one document together, in the order of their best.
+    """Return the passages as evidence in their order, leaves that follow each other on a page as one.
 
     Args:
         tree: The tree that was asked.
         passages: As `query_tree` returns them.
         documents: Pages by index into `tree.sources`; a passage whose page is not at hand is cited by its address.
     """
-    worth = [passage for passage in passages if passage.is_summary or passage.tokens >= STRAY_TOKENS]
-    return tuple(_evidence(tree, passage, documents) for passage in worth)
+    runs: list[list[Passage]] = []
+    for passage in passages:
+        if runs and _follows(tree, runs[-1][-1], passage):
+            runs[-1].append(passage)
+        else:
+            runs.append([passage])
+    return tuple(_evidence(tree, run, documents) for run in runs)
 
 
-def fit_evidence(
-    evidence: Sequence[Evidence], *, max_tokens: int, mark: str, links: bool
-) -> tuple[tuple[Evidence, ...], Shown]:
-    """Return the evidence that fits `max_tokens` when shown, weakest dropped first, and its text."""
-    kept = list(evidence)
-    shown = show_evidence(kept, mark, links=links)
-    while kept and shown.tokens > max_tokens:
-        kept.remove(min(kept, key=lambda one: one.score.value))
-        shown = show_evidence(kept, mark, links=links)
-    return tuple(kept), shown
+def _follows(tree: Tree, before: Passage, passage: Passage) -> bool:
+    """Whether two leaves follow each other in one document."""
+    if before.node.is_summary or passage.node.is_summary:
+        return False
+    (one,), (other,) = before.node.leaves, passage.node.leaves
+    return other == one + 1 and tree.leaves[one].document == tree.leaves[other].document
 
 
-def _evidence(tree: Tree, passage: Passage, documents: Mapping[int, Document]) -> Evidence:
-    document = documents.get(passage.document)
-    leaf = tree.leaves[passage.leaves[0]]
-    source = tree.sources[passage.document] if passage.document >= 0 else None
-    cited = cite(document, passage.start, passage.end) if document and not passage.is_summary else passage.url
+def _evidence(tree: Tree, run: Sequence[Passage], documents: Mapping[int, Document]) -> Evidence:
+    """One summary, or leaves that follow each other."""
+    leaves = [tree.leaves[leaf] for passage in run for leaf in passage.node.leaves]
+    one_page = len({leaf.document for leaf in leaves}) == 1
+    source = tree.sources[leaves[0].document] if one_page else None
+    document = documents.get(leaves[0].document) if one_page else None
+    url = source.url if source else ""
+    is_summary = run[0].node.is_summary
+    text = run[0].text
+    for before, leaf, passage in zip(leaves, leaves[1:], run[1:], strict=False):
+        text += (" " if leaf.block_path == before.block_path else "\n") + passage.text
+    headings = () if is_summary else common_path([leaf.heading_path for leaf in leaves])
     return Evidence(
-        text=passage.text,
-        url=passage.url,
-        title=passage.title or "Several pages",
-        block_path=leaf.block_path,
+        text=text,
+        url=url,
+        title=source.title if source else "Several pages",
+        block_path=leaves[0].block_path,
         sentences=(),
-        score=Score(passage.score, "guided"),
-        citation=cited,
-        heading_path=headings_to_show(passage.title, passage.heading_path),
+        score=Score(max(passage.score for passage in run), "guided"),
+        citation=cite(document, leaves[0].start, leaves[-1].end) if document and not is_summary else url,
+        # A heading that the text begins with is not said twice.
+        heading_path=tuple(heading for heading in headings if not text.startswith(heading)),
         published=source.published if source else "",
         author=document.page.author if document else "",
-        is_summary=passage.is_summary,
-        sources=_sources(tree, passage, documents) if passage.is_summary else (),
+        is_summary=is_summary,
+        sources=_sources(tree, run[0], documents) if is_summary else (),
     )
 
 
 def _sources(tree: Tree, passage: Passage, documents: Mapping[int, Document]) -> tuple[str, ...]:
-    """Return the citations of what a summary stands on: its quoted sentences, or the leaves below."""
-    node = next(node for node in tree.nodes if node.id == passage.node)
-    quotes = () if passage.written else node.quotes
-    spans = [(quote.leaf, quote.start, quote.end) for quote in quotes] or [
-        (leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in passage.leaves
-    ]
+    """Return the citations of a summary: of its quoted sentences or, where it was written, of the leaves below."""
+    spans = [(quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence]) for quote in passage.node.quotes]
+    if passage.written or not spans:
+        spans = [(leaf, tree.leaves[leaf].start, tree.leaves[leaf].end) for leaf in passage.node.leaves]
     cited = []
     for leaf, start, end in spans[:SOURCES]:
-        document = documents.get(tree.leaves[leaf].document)
-        cited.append(cite(document, start, end) if document else tree.leaves[leaf].url)
+        place = tree.leaves[leaf].document
+        cited.append(cite(documents[place], start, end) if place in documents else tree.sources[place].url)
     return tuple(cited)

@@ -1,17 +1,17 @@
 """What an earlier tree brings into the next one: its clusters, summaries and vectors (incremental building).
 
 A page that is added joins the clusters that stand; only summaries whose children changed are made again. Not for:
-making clusters (`cluster.py`) or nodes (`parents.py`).
+making clusters (`cluster.py`) or nodes (`build.py`).
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.raptor.tree import Quote, Tree, TreeNode
+from pipeline.raptor.cluster import unit_rows
+from pipeline.raptor.tree import Leaf, Quote, Tree, TreeNode
 
 Floats = NDArray[np.float32]
 
@@ -19,19 +19,14 @@ Floats = NDArray[np.float32]
 class Earlier:
     """A finished tree, seen from one that grows from it; nodes are known by their ids."""
 
-    def __init__(self, tree: Tree, leaves: Sequence[TreeNode]) -> None:
-        """Find the leaves that both have.
-
-        Args:
-            tree: The earlier tree.
-            leaves: Leaf nodes of the growing one, in order.
-        """
+    def __init__(self, tree: Tree, leaves: Sequence[Leaf]) -> None:
+        """Find which of `leaves`, those of the growing tree in order, the earlier `tree` has as well."""
         self._tree = tree
         self._places = {node.id: i for i, node in enumerate(tree.nodes)}
         self._now: dict[int, list[int]] = {}
-        """Earlier node to the nodes that stand in its place now."""
+        """Node of the earlier tree to the nodes that stand in its place now."""
         self._was: dict[int, list[int]] = {}
-        """The same, the other way."""
+        """Node of the growing tree to the earlier nodes in whose place it stands."""
         for new, leaf in enumerate(leaves):
             if (old := self._places.get(leaf.id)) is not None:
                 self._settle(old, new)
@@ -49,8 +44,7 @@ class Earlier:
         place = self._places.get(node_id)
         if place is None:
             return None
-        row = self._tree.vectors[place].astype(np.float32)
-        return np.asarray(row / max(float(np.linalg.norm(row)), 1e-9), dtype=np.float32)
+        return np.asarray(unit_rows(self._tree.vectors[place : place + 1].astype(np.float32))[0])
 
     def summary(self, node_id: str) -> TreeNode | None:
         """Return the inner node with this id, its quotes on the leaves of the growing tree; None if there is none."""
@@ -58,7 +52,7 @@ class Earlier:
         if place is None:
             return None
         node = self._tree.nodes[place]
-        return replace(node, quotes=tuple(Quote(self._now[q.leaf][0], q.start, q.end) for q in node.quotes))
+        return node._replace(quotes=tuple(Quote(self._now[q.leaf][0], q.sentence) for q in node.quotes))
 
     def clusters(self, group: Sequence[int]) -> dict[int, list[int]]:
         """Return the earlier parents all of whose surviving children stand in `group`, with those children."""
@@ -88,6 +82,5 @@ class Earlier:
                 self._settle(min(shared, key=lambda parent: (-shared[parent], parent)), node)
         for parent, members in kept.items():
             if parent not in self._now:
-                wanted = set(members)
-                node, _ = max(made, key=lambda one: len(wanted.intersection(one[1])))
+                node, _ = max(made, key=lambda one: len(set(members).intersection(one[1])))
                 self._settle(parent, node)

@@ -5,18 +5,19 @@ A leaf is one unbroken stretch of a document, so its text stands on the page exa
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from pipeline.documents import Document, Sentence
+from pipeline.evidence.show import headings_to_show
 from pipeline.extract.tag import tag_sentences
-from pipeline.raptor.tree import Leaf
+from pipeline.raptor.tree import Leaf, hashed
+from pipeline.segment.partition import Ranges, sentence_costs
 from pipeline.text.tokens import count_tokens
 
 SHORT_SHARE: Final = 0.4
 """A heading closes the leaf before it once that holds this share of its length; shorter sections stay together."""
-SHOWN_HEADINGS: Final = 2
-"""Innermost headings that are read with a leaf; the page's title before every leaf costs 3 points (notes §3)."""
 
 
 def main_sentences(document: Document) -> tuple[Sentence, ...]:
@@ -26,19 +27,18 @@ def main_sentences(document: Document) -> tuple[Sentence, ...]:
     return main or sentences
 
 
-def pack_sentences(document: Document, sentences: Sequence[Sentence], *, leaf_tokens: int) -> list[tuple[int, int]]:
+def pack_sentences(document: Document, sentences: Sequence[Sentence], *, leaf_tokens: int) -> Ranges:
     """Return ranges [start, end) of `sentences`, each at most `leaf_tokens` long unless it is one longer sentence.
 
     A range never crosses left-out text, never ends with a heading that text follows, and a heading opens a new
     range once the one before it is long enough.
     """
-    ranges: list[tuple[int, int]] = []
+    ranges: Ranges = []
     begin, used = 0, 0
-    costs = [count_tokens(s.text) + 1 for s in sentences]
+    costs = sentence_costs([sentence.text for sentence in sentences])
     for i, cost in enumerate(costs):
-        is_heading = _is_heading(document, sentences[i])
         full = used + cost > leaf_tokens + 1
-        opens = is_heading and used >= SHORT_SHARE * leaf_tokens
+        opens = used >= SHORT_SHARE * leaf_tokens and _is_heading(document, sentences[i])
         if i > begin and (full or opens or _gap(sentences, i)):
             end = i if _gap(sentences, i) else _before_headings(document, sentences, begin, i)
             ranges.append((begin, end))
@@ -49,9 +49,9 @@ def pack_sentences(document: Document, sentences: Sequence[Sentence], *, leaf_to
     return ranges
 
 
-def unbroken(sentences: Sequence[Sentence], ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def unbroken(sentences: Sequence[Sentence], ranges: Ranges) -> Ranges:
     """Return `ranges` cut again wherever text was left out between two sentences."""
-    cut: list[tuple[int, int]] = []
+    cut: Ranges = []
     for begin, end in ranges:
         edges = [begin, *(i for i in range(begin + 1, end) if _gap(sentences, i)), end]
         cut.extend(itertools.pairwise(edges))
@@ -75,31 +75,39 @@ def _before_headings(document: Document, sentences: Sequence[Sentence], begin: i
 
 
 def make_leaves(
-    document: Document, sentences: Sequence[Sentence], ranges: Sequence[tuple[int, int]], *, number: int
+    document: Document, sentences: Sequence[Sentence], ranges: Ranges, *, number: int, before: Counter[str]
 ) -> list[Leaf]:
-    """Return the leaves of one document; `number` is its index among the tree's sources."""
-    page = document.page
+    """Return the leaves of one document.
+
+    Args:
+        document: The document.
+        sentences: Its sentences that make leaves.
+        ranges: Which sentences each leaf has.
+        number: Index of the document among the tree's sources.
+        before: How often each address and text stood in the tree so far; counts on.
+    """
+    url = document.page.final_url or document.page.url
     leaves: list[Leaf] = []
     for begin, end in ranges:
         part = sentences[begin:end]
         start, stop = part[0].start, part[-1].end
-        text = document.text[start:stop]
-        shown = _shown(part)
+        text, shown = document.text[start:stop], _shown(part)
+        named = hashed((url, text, str(len(part))))
         leaves.append(
             Leaf(
+                id=hashed((named, str(before[named]))),
                 text=text,
                 document=number,
-                url=page.final_url or page.url,
-                title=page.title,
-                heading_path=_shared_path(document, part),
+                heading_path=headings_to_show(document.page.title, _shared_path(document, part)),
                 block_path=document.blocks[part[0].block].path,
                 start=start,
                 end=stop,
                 tokens=count_tokens(shown),
                 sentences=tuple((s.start, s.end) for s in part),
-                shown="" if shown == text else shown,
+                shown=shown,
             )
         )
+        before[named] += 1
     return leaves
 
 
@@ -114,23 +122,24 @@ def _shown(part: Sequence[Sentence]) -> str:
 def _shared_path(document: Document, part: Sequence[Sentence]) -> tuple[str, ...]:
     """The headings that stand over all of `part`; a heading counts only where nothing else is there."""
     paths = [s.heading_path for s in part if not _is_heading(document, s)] or [s.heading_path for s in part]
-    shared = list(paths[0])
-    for path in paths[1:]:
-        same = 0
-        while same < min(len(shared), len(path)) and shared[same] == path[same]:
-            same += 1
-        del shared[same:]
-    return tuple(shared)
+    return common_path(paths)
+
+
+def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the longest beginning that all of `paths` share."""
+    same = itertools.takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
+    return tuple(level[0] for level in same)
 
 
 def heading_line(leaf: Leaf) -> str:
-    """Return the innermost headings over a leaf as one line, without the page's own title; often empty."""
-    title = leaf.title.casefold()
-    shown = [heading for heading in leaf.heading_path if heading.casefold() not in title]
-    return " > ".join(shown[-SHOWN_HEADINGS:])
+    """Return the innermost two headings over a leaf as one line; often empty.
+
+    The page's title is none of them: before every leaf it costs 3 points of recall.
+    """
+    return " > ".join(leaf.heading_path[-2:])
 
 
 def embedded_text(leaf: Leaf, form: str = "") -> str:
     """Return what an embedder reads for a leaf: its heading line, then its text, or the `form` written for it."""
-    line, text = heading_line(leaf), form or leaf.shown or leaf.text
+    line, text = heading_line(leaf), form or leaf.shown
     return f"{line}\n{text}" if line else text

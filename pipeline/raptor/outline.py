@@ -1,22 +1,22 @@
-"""A tree as indented text, from the roots down, for a person or a model that wants to see what is there.
+"""What the nodes of a tree are called, and the tree as indented text for a person or a model that wants to see it.
 
-Not for: evidence (`query.py`); lines are the beginnings of summaries, not whole sentences.
+Not for: evidence (`query.py`), or the tree as a page (`draw.py`).
 """
 
 from typing import Final
 
+from pipeline.raptor.leaves import common_path
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 
 LINE_TOKENS: Final = 24
-"""Tokens of a node's own words in its line."""
-MORE: Final = "…"
+"""Tokens of a node's name in its line."""
 
 
 def outline(tree: Tree, *, max_tokens: int) -> str:
     """Return the tree's outline in at most `max_tokens` tokens, upper layers before lower ones.
 
-    One line a node: words of its text, how many leaves stand below it, and where they come from.
+    One line a node: what it is called, and how many leaves stand below it.
     """
     head = (
         f"{len(tree.sources)} documents, {len(tree.leaves)} leaves, {len(tree.layers)} layers, "
@@ -27,45 +27,58 @@ def outline(tree: Tree, *, max_tokens: int) -> str:
         return cut_to_tokens(head, max_tokens)
     kept = _kept(tree, room)
     lines = [head]
-    shown: set[int] = set()
     stack = [(node, 0) for node in reversed(tree.roots)]
     while stack:
         place, depth = stack.pop()
-        if place not in kept or place in shown:
-            continue
-        shown.add(place)
-        lines.append(_line(tree, tree.nodes[place], depth))
-        stack.extend((child, depth + 1) for child in reversed(tree.nodes[place].children))
+        if place in kept:
+            # A node is shown once, under its first parent.
+            kept.remove(place)
+            lines.append(_line(tree, tree.nodes[place], depth))
+            stack.extend((child, depth + 1) for child in reversed(tree.nodes[place].children))
     return "\n".join(lines)
 
 
 def _kept(tree: Tree, room: int) -> set[int]:
-    """The nodes whose lines fit, level by level from the roots; a node shows once, under its first parent."""
+    """The nodes whose lines fit, level by level from the roots."""
     kept: set[int] = set()
-    level = [(node, 0) for node in tree.roots]
+    level, depth = list(tree.roots), 0
     while level:
-        below: list[tuple[int, int]] = []
-        for place, depth in level:
-            if place in kept:
-                continue
-            # A depth-first line may end up one step deeper than breadth-first reached it; indentation costs at most 1.
-            cost = count_tokens(_line(tree, tree.nodes[place], depth)) + 2
-            if cost > room:
+        for place in level:
+            # A line may end up one step deeper than it is here; a deeper indentation costs at most 1.
+            room -= count_tokens(_line(tree, tree.nodes[place], depth)) + 2
+            if room < 0:
                 return kept
-            room -= cost
             kept.add(place)
-            below.extend((child, depth + 1) for child in tree.nodes[place].children)
-        level = below
+        below = dict.fromkeys(child for place in level for child in tree.nodes[place].children)
+        level, depth = [place for place in below if place not in kept], depth + 1
     return kept
 
 
 def _line(tree: Tree, node: TreeNode, depth: int) -> str:
-    words = " ".join(node.text.split())
-    short = cut_to_tokens(words, LINE_TOKENS)
-    text = short if short == words else f"{short} {MORE}"
-    first = tree.leaves[node.leaves[0]]
-    documents = {tree.leaves[leaf].document for leaf in node.leaves}
-    where = f"{first.title or first.url}" if len(documents) == 1 else f"{len(documents)} documents"
-    if not node.is_summary:
-        return f"{'  ' * depth}- {text}"
-    return f"{'  ' * depth}- {text} [{len(node.leaves)} leaves, {cut_to_tokens(where, LINE_TOKENS)}]"
+    name = label(tree, node)
+    short = cut_to_tokens(name, LINE_TOKENS)
+    documents = len(tree.documents_below(node))
+    across = f" of {documents} documents" if documents > 1 else ""
+    below = f" [{len(node.leaves)} leaves{across}]" if node.is_summary else ""
+    return f"{'  ' * depth}- {short}{'' if short == name else ' …'}{below}"
+
+
+def label(tree: Tree, node: TreeNode) -> str:
+    """Return what a node is called, on one line: titles of its documents, headings of its part, else its first words.
+
+    Of several titles or headings the last that all leaves share, then those below it: `Title: Heading; Heading`; of
+    many documents the first few.
+    """
+    leaves = [tree.leaves[leaf] for leaf in node.leaves]
+    paths = [(tree.sources[leaf.document].title, *leaf.heading_path) for leaf in leaves]
+    shared = common_path(paths)
+    below = dict.fromkeys(path[len(shared)] for path in paths if len(path) > len(shared))
+    listed = list(below)
+    more = f" and {len(listed) - 5} more" if len(listed) > 6 else ""
+    parts = [*shared[-1:], "; ".join(listed[: 5 if more else 6]) + more]
+    if len(shared) == 1 and not below:
+        # A part of a text without headings; a whole one has its title.
+        whole = len(leaves) == sum(leaf.document == leaves[0].document for leaf in tree.leaves)
+        parts = [shared[0] if whole else node.text]
+    name = ": ".join(" ".join(part.split()) for part in parts if part)
+    return name or " ".join(node.text.split())

@@ -1,14 +1,16 @@
-"""Asking a tree: guided (default), collapsed or traversal, within a budget of tokens (RAPTOR §3 Querying, notes §3).
+"""Asking a tree: guided (default), collapsed or traversal, within a budget of tokens (RAPTOR §3 Querying).
 
 Guided returns leaves only, but a leaf's scores rise with those of its section and its neighbours; a collapsed tree
-whose summaries compete with leaves for the room loses to its own leaves by 1 to 5 points. Not for: building
-(`build.py`), citations (`pipeline/evidence/cite.py`), or writing an answer.
+whose summaries compete with leaves for the room loses to its own leaves by 1 to 5 points. Only a question about the
+whole gets summaries first. Not for: building (`build.py`), citations (`evidence.py`), or writing an answer.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +18,12 @@ from numpy.typing import NDArray
 from errors import UsageError
 from models.protocols import Embedder
 from pipeline.rank.fuse import blend
-from pipeline.raptor.broad import is_broad
-from pipeline.raptor.fill import fill, fill_once
-from pipeline.raptor.tree import Tree
+from pipeline.raptor.summarise import SENTENCE_TOKENS
+from pipeline.raptor.tree import Tree, TreeNode
+from pipeline.text.language import guess_language
+from pipeline.text.lexicon import any_of, words
 from pipeline.text.tokens import count_tokens, cut_to_tokens
+from pipeline.text.words import is_cjk, raw_words
 from pipeline.trace import traced
 from pipeline.work import in_thread
 
@@ -31,7 +35,7 @@ SECTION_LIFT: Final = (0.25, 0.5)
 NEIGHBOUR_LIFT: Final = (0.15, 0.3)
 """Share of its two neighbours' mean score that a leaf gains, at small and at large budgets.
 
-The large ones are the note's (§3, chosen on qasper, chunkeval and fairytale). Mean recall at 2,000 tokens on the two
+The large ones were chosen on qasper, chunkeval and fairytale. Mean recall at 2,000 tokens on the two
 halves of the questions of bench/raptor.py: no lift .697, .703; these .725, .743; twice these .742, .743, but covidqa
 falls from .814 to .793 on the second half. At 500: no lift .480, .473; the small ones .485, .473; large .487, .460."""
 ONE_DOCUMENT: Final = 2.0
@@ -41,10 +45,12 @@ against +.031, +.04, +.08 at 1; policyqa, and covidqa with a tree a paper, move 
 LIFT_BUDGETS: Final = (500, 2000)
 """Tokens up to which the small lifts hold and from which the large ones do; between them they grow evenly."""
 SUMMARY_SHARE: Final = 0.8
-"""Most of the budget that summaries may take where the question is about the whole.
-
-Words of the written answers to the 19 such questions of qmsum_s at 500, 1,000 and 2,000 tokens: share 0.4 .286, .397,
-.527; 0.8 .304, .422, .549; 1.0 .312, .427, .561; leaves alone .262, .380, .509. Under 1: words of the page stay."""
+"""Most of the budget that summaries may take where the question is about the whole. Words of the written answers rise
+with it on meetings (.381 with leaves alone, .422 with it, at 1,000 tokens); under 1, so that words of the page stay."""
+SAID: Final = 0.5
+"""A leaf with this part of its word triples, and a summary with this part of its leaves, in the answer is left out."""
+LAYER_NODES: Final = 10
+"""Nodes that a traversal keeps of each layer (RAPTOR's top-k)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,86 +61,43 @@ class QueryOptions:
     """`guided`; the paper's `collapsed` and `traversal`; `flat`: leaves as they score alone."""
     max_tokens: int = 2000
     """Most tokens of all passages together."""
-    top_k: int = 10
-    """For `traversal`: nodes kept a layer."""
-    depth: int | None = None
-    """For `traversal`: layers walked from the roots; None goes down to the leaves."""
-    scores: Literal["fused", "cosine"] = "fused"
-    """For `collapsed` and `traversal`: words and embedding, nothing said twice; or the paper's cosine alone."""
-    broad: bool | None = None
-    """Whether summaries may take part of a guided answer; None decides by the question's words."""
+    by_cosine: bool = False
+    """For `collapsed` and `traversal`: the paper's cosine alone, repeats and all, as trees of the paper's clusterings
+    (`gmm`, `umap`) are always asked. Else words and embedding, with nothing said twice."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that cannot work.
+        """Refuse a budget that cannot work.
 
         Raises:
-            UsageError: A number is not positive.
+            UsageError: It is not positive.
         """
         if self.max_tokens < 1:
             raise UsageError(f"max_tokens is {self.max_tokens}.", hint="Ask for at least 1; 2000 is usual.")
-        if self.top_k < 1 or (self.depth is not None and self.depth < 1):
-            raise UsageError(f"top_k is {self.top_k}, depth {self.depth}.", hint="Both count from 1.")
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A node that was chosen, with its place or the leaves that it stands on."""
+class Passage(NamedTuple):
+    """A node that was chosen."""
 
-    node: str
-    """Id of the tree's node."""
+    node: TreeNode
     text: str
+    """The node's; or its beginning, or what a generator wrote in its place."""
     tokens: int
     """`count_tokens(text)`."""
-    is_summary: bool
     score: float
     """Comparable within one answer only."""
-    leaves: tuple[int, ...]
-    """Indices into `Tree.leaves` of all leaves below, in reading order; a leaf lists itself."""
-    document: int
-    """Index into `Tree.sources`; -1 for a summary over several documents."""
-    url: str
-    """Empty for a summary over several documents."""
-    title: str
-    heading_path: tuple[str, ...]
-    start: int
-    """Span in the document's text; for a summary from its first leaf to its last, -1 over several documents."""
-    end: int
     cut: bool = False
     """Whether the text was shortened because nothing whole fitted the budget."""
     written: bool = False
-    """Whether a generator wrote the text; it then stands on all of `leaves`, not on quoted sentences."""
-
-
-@dataclass(frozen=True, slots=True)
-class TreeAnswer:
-    """What a question got from a tree."""
-
-    passages: tuple[Passage, ...]
-    """Documents by their best passage, reading order inside; summaries first."""
-    tokens: int
-    """Sum of the passages' tokens, never over the budget."""
-    considered: int
-    """Nodes that were scored."""
-    mode: Mode
-    broad: bool
-    """Whether the question was taken to be about the whole, so that summaries were given room."""
-    reason: str
-    """One sentence: how the passages were chosen."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Picked:
-    nodes: list[int]
-    scores: Floats
-    """One score a node of the tree."""
-    considered: int
-    reason: str
-    broad: bool = False
+    """Whether a generator wrote the text; it then stands on all leaves below, not on quoted sentences."""
 
 
 @traced("query_tree")
-async def query_tree(tree: Tree, question: str, *, options: QueryOptions, embedder: Embedder | None) -> TreeAnswer:
-    """Return the passages of `tree` that answer `question` best, within `options.max_tokens`.
+async def query_tree(
+    tree: Tree, question: str, *, options: QueryOptions, embedder: Embedder | None
+) -> tuple[Passage, ...]:
+    """Return the passages of `tree` that answer `question` best, within `options.max_tokens` tokens in all.
+
+    Summaries come first, then documents by their best passage, each in reading order.
 
     Args:
         tree: Any tree, also one without leaves.
@@ -155,37 +118,53 @@ async def query_tree(tree: Tree, question: str, *, options: QueryOptions, embedd
     return await in_thread(_answer, tree, question, vector, options)
 
 
-def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> TreeAnswer:
+def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[Passage, ...]:
     if not tree.leaves:
-        return TreeAnswer((), 0, 0, options.mode, broad=False, reason="The sources hold no text.")
-    if options.mode == "collapsed":
-        picked = _collapsed(tree, question, vector, options)
-    elif options.mode == "traversal":
-        picked = _traversal(tree, question, vector, options)
+        return ()
+    if options.mode in ("guided", "flat"):
+        chosen, scores = _by_leaves(tree, question, vector, options)
     else:
-        picked = _by_leaves(tree, question, vector, options)
-    passages = _passages(tree, picked, options.max_tokens)
-    tokens = sum(passage.tokens for passage in passages)
-    return TreeAnswer(passages, tokens, picked.considered, options.mode, picked.broad, picked.reason)
+        chosen, scores = _by_nodes(tree, question, vector, options)
+    if not chosen:
+        # Nothing fits whole: the beginning of the best leaf, unless not one word fits.
+        best = int(np.argmax(scores[: len(tree.leaves)]))
+        text = cut_to_tokens(tree.nodes[best].text, options.max_tokens)
+        cut = Passage(tree.nodes[best], text, count_tokens(text), float(scores[best]), cut=True)
+        return (cut,) if text else ()
+    return tuple(_passages(tree, chosen, scores))
 
 
-def _by_leaves(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> _Picked:
+def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[Passage]:
+    """The chosen nodes: summaries from the top, then documents by their best passage, reading order inside."""
+    best: dict[int, float] = {}
+    for i in chosen:
+        if i < len(tree.leaves):
+            document = tree.leaves[i].document
+            best[document] = max(best.get(document, -np.inf), float(scores[i]))
+
+    def place(i: int) -> tuple[int, float, int, int]:
+        node = tree.nodes[i]
+        if node.is_summary:
+            return (0, -node.layer, node.leaves[0], i)
+        document = tree.leaves[i].document
+        return (1, -best[document], document, i)
+
+    nodes = [(tree.nodes[i], float(scores[i])) for i in sorted(chosen, key=place)]
+    return [Passage(node, node.text, node.tokens, score) for node, score in nodes]
+
+
+def _by_leaves(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[list[int], Floats]:
+    """Nodes chosen by the scores of leaves, and a score for each node; a broad question gets summaries first."""
     guided = options.mode == "guided"
-    scores = leaf_scores(tree, question, vector, lift_for=options.max_tokens if guided else None)
-    order = np.argsort(-scores, kind="stable").tolist()
-    broad = guided and (is_broad(question) if options.broad is None else options.broad)
-    chosen: list[int] = []
-    room = options.max_tokens
-    if broad:
-        chosen = _overview(tree, int(SUMMARY_SHARE * room))
-        room -= sum(tree.nodes[i].tokens for i in chosen)
-    chosen = chosen + fill(tree, order, room, distinct=guided)
-    full = np.zeros(len(tree.nodes), dtype=np.float32)
-    full[: len(scores)] = scores
-    how = "leaves scored with their sections and neighbours" if guided else "leaves scored alone"
-    by = "words and embedding" if vector is not None else "words only"
-    about = "; the question is about the whole, so summaries come first" if broad else ""
-    return _Picked(chosen, full, len(tree.leaves), f"{how}, by {by}{about}", broad)
+    broad = guided and is_broad(question)
+    leaves = leaf_scores(tree, question, vector, lift_for=options.max_tokens if guided else None)
+    # Summaries that answer a question about the whole are worth more than any leaf.
+    scores = np.full(len(tree.nodes), 1 + leaves.max(), dtype=np.float32)
+    scores[: len(leaves)] = leaves
+    summaries = _overview(tree, int(SUMMARY_SHARE * options.max_tokens)) if broad else []
+    room = options.max_tokens - sum(tree.nodes[i].tokens for i in summaries)
+    order = np.argsort(-leaves, kind="stable").tolist()
+    return summaries + fill(tree, order, room, distinct=guided), scores
 
 
 def leaf_scores(tree: Tree, question: str, vector: Floats | None, *, lift_for: int | None) -> Floats:
@@ -238,114 +217,117 @@ def _overview(tree: Tree, room: int) -> list[int]:
     chosen: list[int] = []
     level = [root for root in tree.roots if tree.nodes[root].is_summary]
     while level:
-        below = sorted({c for node in level for c in tree.nodes[node].children if tree.nodes[c].is_summary})
         if sum(tree.nodes[i].tokens for i in level) > room:
             return chosen or fill(tree, level, room, distinct=False)
         # One layer is enough: the next one says the same in more words, and takes its place while it fits.
         chosen = level
-        level = below
+        level = sorted({c for node in level for c in tree.nodes[node].children if tree.nodes[c].is_summary})
     return chosen
 
 
-def _node_scores(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> Floats:
+def _by_nodes(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[list[int], Floats]:
+    """Nodes of all layers by their own scores, and a score for each node."""
+    by_cosine = options.by_cosine or tree.built_with.options.clustering in ("gmm", "umap")
+    scores = _node_scores(tree, question, vector, by_cosine=by_cosine)
+    order = np.argsort(-scores, kind="stable").tolist()
+    if options.mode == "traversal":
+        walked = _walk(tree, scores)
+        # Root first, the summaries alone would fill the budget of a deep tree: the likeliest of all walked go in.
+        order = [i for i in order if i in walked]
+    return fill(tree, order, options.max_tokens, distinct=not by_cosine), scores
+
+
+def _node_scores(tree: Tree, question: str, vector: Floats | None, *, by_cosine: bool) -> Floats:
     """One score a node: words (a summary's by its leaves' mean) and cosine blended, or the paper's cosine alone."""
-    if vector is not None:
-        cosine = np.asarray(tree.vectors.astype(np.float32) @ vector, dtype=np.float32)
-        if options.scores == "cosine":
-            return cosine
-    words = tree.lexical.scores(question)
-    inner = tree.nodes[len(words) :]
+    cosine = None if vector is None else np.asarray(tree.vectors.astype(np.float32) @ vector, dtype=np.float32)
+    if cosine is not None and by_cosine:
+        return cosine
+    shared = tree.lexical.scores(question)
+    inner = tree.nodes[len(shared) :]
     if inner:
         sizes = np.asarray([len(node.leaves) for node in inner])
         below = np.fromiter(chain.from_iterable(node.leaves for node in inner), dtype=np.int64, count=int(sizes.sum()))
-        means = np.add.reduceat(words[below], np.cumsum(sizes) - sizes) / sizes
-        words = np.concatenate((words, means.astype(np.float32)))
-    return words if vector is None else blend([words, cosine])
+        means = np.add.reduceat(shared[below], np.cumsum(sizes) - sizes) / sizes
+        shared = np.concatenate((shared, means.astype(np.float32)))
+    return shared if cosine is None else blend([shared, cosine])
 
 
-def _collapsed(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> _Picked:
-    scores = _node_scores(tree, question, vector, options)
-    order = np.argsort(-scores, kind="stable").tolist()
-    chosen = _filled(tree, order, options)
-    return _Picked(chosen, scores, len(tree.nodes), "nodes of all layers by likeness to the question (collapsed tree)")
+def _walk(tree: Tree, scores: Floats) -> set[int]:
+    """The `LAYER_NODES` likeliest nodes of each layer, from the roots down among the children of those above."""
+    walked: set[int] = set()
+    level = set(tree.roots)
+    while level:
+        best = sorted(level, key=lambda i: (-float(scores[i]), i))[:LAYER_NODES]
+        walked.update(best)
+        level = {child for node in best for child in tree.nodes[node].children} - walked
+    return walked
 
 
-def _filled(tree: Tree, order: Sequence[int], options: QueryOptions) -> list[int]:
-    """As many nodes of all layers as fit: the paper's way by cosine alone, else with nothing said twice."""
-    if options.scores == "cosine":
-        return fill(tree, order, options.max_tokens, distinct=False)
-    return fill_once(tree, order, options.max_tokens)
+def fill(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -> list[int]:
+    """Return nodes of `order` whose tokens together are at most `max_tokens`; what does not fit is skipped.
+
+    Labels and buttons, which are shorter than a sentence, are passed over.
+
+    Args:
+        tree: The tree.
+        order: Node indices, best first.
+        max_tokens: The budget, exact.
+        distinct: Say nothing twice: pass over leaves that mostly repeat words already chosen, and leave out summaries
+            of what is mostly shown in full; their room goes to the next node.
+    """
+    banned: set[int] = set()
+    while True:
+        chosen: list[int] = []
+        said: set[tuple[str, ...]] = set()
+        room = max_tokens
+        for i in order:
+            node = tree.nodes[i]
+            if room < SENTENCE_TOKENS.start:
+                break
+            if i in banned or not SENTENCE_TOKENS.start <= node.tokens <= room:
+                continue
+            if distinct:
+                triples = word_triples(node.text)
+                if triples and len(triples & said) >= SAID * len(triples):
+                    continue
+                said |= triples
+            chosen.append(i)
+            room -= node.tokens
+        shown = set(chosen)
+        nodes = [(i, tree.nodes[i]) for i in chosen if tree.nodes[i].is_summary]
+        repeated = {i for i, node in nodes if len(shown.intersection(node.leaves)) > SAID * len(node.leaves)}
+        if not (distinct and repeated):
+            return chosen
+        banned |= repeated
 
 
-def _traversal(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> _Picked:
-    scores = _node_scores(tree, question, vector, options)
-    level = list(tree.roots)
-    walked: list[int] = []
-    considered = 0
-    steps = options.depth if options.depth is not None else len(tree.layers)
-    for _ in range(steps):
-        fresh = sorted(set(level) - set(walked))
-        if not fresh:
-            break
-        considered += len(fresh)
-        best = sorted(fresh, key=lambda i: -float(scores[i]))[: options.top_k]
-        walked.extend(best)
-        level = [child for node in best for child in tree.nodes[node].children]
-    # Root first, the summaries alone would fill the budget of a deep tree; the likeliest of all that was walked go in.
-    walked.sort(key=lambda i: (-float(scores[i]), i))
-    chosen = _filled(tree, walked, options)
-    reason = f"the {options.top_k} likeliest nodes of each layer from the roots down (tree traversal)"
-    return _Picked(chosen, scores, considered, reason)
+def word_triples(text: str) -> set[tuple[str, ...]]:
+    """Return the sets of three words in a row; single characters count as words where the text is Chinese or alike."""
+    found = [w for word in raw_words(text.lower()) for w in (word if is_cjk(word) else (word,))]
+    if len(found) < 3:
+        return {tuple(found)} if found else set()
+    return set(zip(found, found[1:], found[2:], strict=False))
 
 
-def _passages(tree: Tree, picked: _Picked, max_tokens: int) -> tuple[Passage, ...]:
-    """The chosen nodes: summaries first, then documents by their best passage, reading order inside."""
-    if not picked.nodes:
-        return _shortened(tree, picked, max_tokens)
-    best: dict[int, float] = {}
-    for i in picked.nodes:
-        node = tree.nodes[i]
-        if not node.is_summary:
-            document = tree.leaves[node.leaves[0]].document
-            best[document] = max(best.get(document, -np.inf), float(picked.scores[i]))
+def is_broad(question: str) -> bool:
+    """Whether a question is about a text as a whole: it asks for that, and no word of it narrows that down.
 
-    def place(i: int) -> tuple[int, float, int, int]:
-        node = tree.nodes[i]
-        if node.is_summary:
-            return (0, -node.layer, node.leaves[0], i)
-        document = tree.leaves[i].document
-        return (1, -best[document], document, i)
-
-    return tuple(_passage(tree, i, float(picked.scores[i])) for i in sorted(set(picked.nodes), key=place))
+    It asks by a word such as "summary", or by "what" together with a word for the text. Words are in
+    `pipeline/text/words/*.txt`, sections `whole.*`.
+    """
+    text = question.lower()
+    rest, asks = _pattern("whole.asking").subn(" ", text)
+    rest, names = _pattern("whole.text").subn(" ", rest)
+    rest, what = _pattern("whole.what").subn(" ", rest)
+    if not (asks or (names and what)):
+        return False
+    stops = words("stop", guess_language(question) or "en") | words("stop", "en")
+    return all(word in stops for word in raw_words(_pattern("whole.filler").sub(" ", rest)))
 
 
-def _shortened(tree: Tree, picked: _Picked, max_tokens: int) -> tuple[Passage, ...]:
-    """The best leaf's beginning, where no node fits the budget whole; nothing where not one word fits."""
-    best = int(np.argmax(picked.scores[: len(tree.leaves)]))
-    text = cut_to_tokens(tree.nodes[best].text, max_tokens)
-    if not text:
-        return ()
-    return (_passage(tree, best, float(picked.scores[best]), text=text),)
-
-
-def _passage(tree: Tree, i: int, score: float, *, text: str | None = None) -> Passage:
-    node = tree.nodes[i]
-    first, last = tree.leaves[node.leaves[0]], tree.leaves[node.leaves[-1]]
-    one = first.document == last.document
-    shown = node.text if text is None else text
-    return Passage(
-        node=node.id,
-        text=shown,
-        tokens=count_tokens(shown),
-        is_summary=node.is_summary,
-        score=score,
-        leaves=node.leaves,
-        document=first.document if one else -1,
-        url=first.url if one else "",
-        title=first.title if one else "",
-        heading_path=first.heading_path if not node.is_summary else (),
-        start=first.start if one else -1,
-        end=last.end if one else -1,
-        cut=text is not None,
-        written=node.is_summary and not node.quotes,
-    )
+@cache
+def _pattern(section: str) -> re.Pattern[str]:
+    """Matches the section's words of all languages: whole words, or anywhere where words stand without blanks."""
+    entries = words(section)
+    run = {entry for entry in entries if is_cjk(entry)}
+    return re.compile(rf"(?<!\w)(?:{any_of(entries - run)})(?!\w)|{any_of(run)}")

@@ -5,7 +5,7 @@ CPU work without a network; call it with `pipeline.work.in_thread`. Not for: get
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from errors import NeedsBrowser, SourceUnreadable
@@ -17,8 +17,6 @@ from pipeline.read.shell import NeedsScripts, look_at
 from pipeline.text.tokens import count_tokens
 from pipeline.work import check_cancelled
 
-CONVERT_SECONDS: Final = 8.0
-"""Time for a document that is slow to read (a long PDF); what was read by then is kept."""
 _BROWSER_HINT: Final = (
     "Look for another page with the same text, or for the site's API or feed; an operator can have such pages "
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
@@ -49,12 +47,8 @@ class Raw:
     """Whether this is a page after its scripts have run."""
 
 
-def to_page(raw: Raw, *, seconds: float = CONVERT_SECONDS) -> Page:
+def to_page(raw: Raw) -> Page:
     """Return `raw` as a page of HTML.
-
-    Args:
-        raw: The bytes and where they are from.
-        seconds: Time budget for documents read page by page.
 
     Raises:
         NeedsBrowser: A page that is empty until its scripts run.
@@ -69,7 +63,7 @@ def to_page(raw: Raw, *, seconds: float = CONVERT_SECONDS) -> Page:
         raise SourceUnreadable(f"{raw.url} holds no text: it is {kind}.", source=raw.url, hint=_TEXT_HINT)
     # 3. as HTML
     try:
-        made = _convert(raw, kind, seconds)
+        made = _convert(raw, kind)
     except NeedsScripts as e:
         raise NeedsBrowser(f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT) from e
     except Unreadable as e:
@@ -97,23 +91,19 @@ def content_hash(html: str) -> str:
     return hashlib.blake2b(html.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _convert(raw: Raw, kind: str, seconds: float) -> Converted:
+def _convert(raw: Raw, kind: str) -> Converted:
     # The readers of documents bring 0.2 s of imports, which a server that reads web pages does not need to start.
     if kind == sniff.PDF:
         from pipeline.read.pdf import pdf_to_html  # noqa: PLC0415  as said
 
-        return pdf_to_html(raw.body, seconds=seconds)
+        return pdf_to_html(raw.body)
     if kind == sniff.DOCX:
         from pipeline.read.docx import docx_to_html  # noqa: PLC0415  as said
 
         return docx_to_html(raw.body)
     decoded = decode(raw.body, content_type=raw.content_type)
     made = _convert_text(raw, decoded.text.replace("\x00", ""), kind)
-    if not decoded.note:
-        return made
-    return Converted(
-        made.html, made.title, made.language, made.author, made.published, (f"encoding: {decoded.note}", *made.notes)
-    )
+    return replace(made, notes=(f"encoding: {decoded.note}", *made.notes)) if decoded.note else made
 
 
 def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
@@ -123,14 +113,12 @@ def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
     from pipeline.read import text as texts  # noqa: PLC0415  as in `_convert`
 
     made: Converted | None = None
-    if kind == sniff.FEED:
-        from pipeline.read.feed import feed_to_html  # noqa: PLC0415  as in `_convert`
+    if kind in {sniff.FEED, sniff.XML}:
+        from pipeline.read.xml import xml_to_html  # noqa: PLC0415  as in `_convert`
 
-        made = feed_to_html(raw.body) or texts.xml_to_html(raw.body, text)
-    elif kind == sniff.XML:
-        made = texts.xml_to_html(raw.body, text)
+        made = xml_to_html(raw.body)
     elif kind in {sniff.JSON, sniff.JSON_LINES}:
-        made = (texts.json_to_html(text) if kind == sniff.JSON else None) or texts.json_lines_to_html(text)
+        made = texts.json_to_html(text)
     elif kind == sniff.MARKDOWN:
         made = texts.markdown_to_html(text)
     elif kind == sniff.CSV:

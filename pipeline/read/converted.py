@@ -4,7 +4,14 @@ Not for: deciding which converter reads a body (`pipeline/read/convert.py`).
 """
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+MAX_ITEMS: Final = 20_000
+"""Rows, values, entries or parts of one document that are read; a note tells of the rest."""
+DEEPEST: Final = 200
+"""Elements inside one another: libxml2 leaves out what lies below a depth of 256."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,13 @@ class Unreadable(Exception):
 def escape(text: str) -> str:
     """Return `text` for use between tags."""
     return html.escape(text, quote=False)
+
+
+def html_table(rows: Sequence[Sequence[str]], *, header: bool) -> str:
+    """Return rows of cells as a table, the first one as its header where it is one."""
+    tags = ["th" if header and number == 0 else "td" for number in range(len(rows))]
+    lines = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in zip(tags, rows, strict=True))
+    return "<table>\n" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "\n</table>"
 
 
 def whole_page(body: str, *, title: str = "", language: str = "") -> str:

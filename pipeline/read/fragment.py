@@ -10,11 +10,8 @@ from typing import Final
 import lxml.html
 from lxml import etree
 
-from pipeline.read.converted import escape
+from pipeline.read.converted import DEEPEST, escape
 
-_DEEPEST: Final = 200
-"""Tags left open at once; `<p>` and `<br>` count though they close by themselves, so that long texts may be taken for
-deep. Those lose their markup, not their words."""
 _TAG: Final = re.compile(r"<[^<>]{0,2000}>")
 
 
@@ -35,9 +32,13 @@ def plain_text(text: str) -> str:
 
 
 def _is_deep(text: str) -> bool:
-    """Return whether elements may nest deeper than libxml2 reads: it leaves out what lies below a depth of 256."""
+    """Return whether elements may nest deeper than libxml2 reads.
+
+    `<p>` and `<br>` count though they close by themselves, so that long texts may be taken for deep: those lose their
+    markup, not their words.
+    """
     depth = deepest = 0
     for match in _TAG.finditer(text):
         depth += -1 if match.group().startswith("</") else 1
         deepest = max(deepest, depth)
-    return deepest > _DEEPEST
+    return deepest > DEEPEST

@@ -1,24 +1,20 @@
-"""Markdown, plain text, JSON, CSV and XML to HTML that a person could read.
+"""Markdown, plain text, JSON and CSV to HTML that a person could read.
 
-Not for: feeds (`pipeline/read/feed.py`), nor finding out which of these a text is (`pipeline/read/sniff.py`).
+Not for: XML (`pipeline/read/xml.py`), nor finding out which of these a text is (`pipeline/read/sniff.py`).
 """
 
 import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from itertools import groupby, islice
 from typing import Final
 
 from markdown_it import MarkdownIt
 
-from pipeline.read.converted import Converted, escape, whole_page
-from pipeline.read.xml import Element, local_name, parse_xml
+from pipeline.read.converted import DEEPEST, MAX_ITEMS, Converted, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
-_MAX_ROWS: Final = 20_000
-"""Rows of a CSV table, and values of a JSON document, that are written out; a note tells of the rest."""
-_MAX_DEPTH: Final = 40
 _MAX_MARKDOWN: Final = 5_000_000
 """Characters; markdown-it needs about 1 s a million."""
 _CODE_LINE: Final = re.compile(
@@ -45,31 +41,19 @@ def markdown_to_html(text: str) -> Converted:
     check_cancelled()
     inner = _markdown.render(text)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
-    return Converted(
-        whole_page(inner, title=title), title or (re.sub(r"<[^>]*>", "", heading.group(1)) if heading else "")
-    )
+    headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
+    return Converted(whole_page(inner, title=title), title or headline)
 
 
 def plain_to_html(text: str) -> Converted:
     """Return plain text as paragraphs; a paragraph that looks like code or columns keeps its lines."""
     parts: list[str] = []
-    for number, lines in enumerate(_paragraphs(text)):
-        if number % 1000 == 0:
+    for is_text, lines in groupby(text.splitlines(), key=lambda line: line.strip() != ""):
+        if len(parts) % 1000 == 0:
             check_cancelled()
-        parts.append(_plain_block(lines))
+        if is_text:
+            parts.append(_plain_block(list(lines)))
     return Converted(whole_page("\n".join(parts)))
-
-
-def _paragraphs(text: str) -> Iterator[list[str]]:
-    lines: list[str] = []
-    for line in text.splitlines():
-        if line.strip():
-            lines.append(line)
-        elif lines:
-            yield lines
-            lines = []
-    if lines:
-        yield lines
 
 
 def _plain_block(lines: list[str]) -> str:
@@ -82,38 +66,22 @@ def _plain_block(lines: list[str]) -> str:
 
 
 def json_to_html(text: str) -> Converted | None:
-    """Return a JSON document as nested lists of `name: value`, or None when the text is not JSON."""
+    """Return a JSON document, or one JSON value a line, as nested lists of `name: value`; None for no JSON."""
+    value: object
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    writer = _JsonWriter()
-    writer.write(value, 0)
-    title = (
-        next((value[k] for k in ("title", "name", "headline") if isinstance(value.get(k), str)), "")
-        if isinstance(value, dict)
-        else ""
-    )
-    notes = (f"JSON: cut after {_MAX_ROWS} values",) if writer.cut else ()
-    return Converted(whole_page("".join(writer.parts), title=title), title, notes=notes)
-
-
-def json_lines_to_html(text: str) -> Converted | None:
-    """Return a file of one JSON value a line, or None when a line is not JSON."""
-    values = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
+        lines = [line for line in text.splitlines() if line.strip()]
         try:
-            values.append(json.loads(line))
+            value = [json.loads(line) for line in lines[:MAX_ITEMS]]
         except (ValueError, RecursionError):
             return None
-        if len(values) >= _MAX_ROWS:
-            break
     writer = _JsonWriter()
-    writer.write(values, 0)
-    notes = (f"JSON: cut after {_MAX_ROWS} values",) if writer.cut or len(values) >= _MAX_ROWS else ()
-    return Converted(whole_page("".join(writer.parts)), notes=notes)
+    writer.write(value)
+    names = [value.get(key) for key in ("title", "name", "headline")] if isinstance(value, dict) else []
+    title = next((name for name in names if isinstance(name, str)), "")
+    notes = (f"JSON: cut after {MAX_ITEMS} values",) if writer.cut else ()
+    return Converted(whole_page("".join(writer.parts), title=title), title, notes=notes)
 
 
 class _JsonWriter:
@@ -124,76 +92,31 @@ class _JsonWriter:
         self.count = 0
         self.cut = False
 
-    def write(self, value: object, depth: int) -> None:
+    def write(self, value: object, depth: int = 0) -> None:
         self.count += 1
-        if self.count > _MAX_ROWS or depth > _MAX_DEPTH:
-            self.cut = True
-        elif isinstance(value, dict):
-            self._write_list([(str(name), inner) for name, inner in value.items()], depth)
-        elif isinstance(value, list):
-            self._write_list([("", inner) for inner in value], depth)
-        else:
-            self.parts.append(escape(_scalar(value)))
-
-    def _write_list(self, pairs: list[tuple[str, object]], depth: int) -> None:
         if self.count % 500 == 0:
             check_cancelled()
-        self.parts.append("<ul>")
-        for name, inner in pairs:
-            if self.cut:
-                break
-            self.parts.append(f"<li>{escape(name)}: " if name else "<li>")
-            self.write(inner, depth + 1)
-            self.parts.append("</li>\n")
-        self.parts.append("</ul>\n")
-
-
-def _scalar(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value)
+        if self.count > MAX_ITEMS or 2 * depth > DEEPEST:  # a level is a list and its item
+            self.cut = True
+        elif isinstance(value, dict | list):
+            self.parts.append("<ul>")
+            for name, inner in value.items() if isinstance(value, dict) else (("", inner) for inner in value):
+                if self.cut:
+                    break
+                self.parts.append(f"<li>{escape(name)}: " if name else "<li>")
+                self.write(inner, depth + 1)
+                self.parts.append("</li>\n")
+            self.parts.append("</ul>\n")
+        else:
+            self.parts.append(escape(value if isinstance(value, str) else json.dumps(value)))
 
 
 def csv_to_html(text: str) -> Converted:
     """Return a table, its first row as the header; the separator is the likeliest of comma, tab and semicolon."""
-    first = text.split("\n", 1)[0]
-    separator = max(",\t;", key=first.count)
-    rows: list[str] = []
-    notes: tuple[str, ...] = ()
+    separator = max(",\t;", key=text.partition("\n")[0].count)
     try:
-        for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=separator)):
-            if number > _MAX_ROWS:
-                notes = (f"CSV: cut after {_MAX_ROWS} rows",)
-                break
-            cell = "td" if number else "th"
-            rows.append("<tr>" + "".join(f"<{cell}>{escape(value)}</{cell}>" for value in row) + "</tr>")
+        rows = list(islice(csv.reader(io.StringIO(text), delimiter=separator), MAX_ITEMS + 1))
     except csv.Error:
         return plain_to_html(text)
-    return Converted(whole_page("<table>\n" + "\n".join(rows) + "\n</table>"), notes=notes)
-
-
-def xml_to_html(body: bytes, text: str) -> Converted:
-    """Return the texts of an XML document, one paragraph an element that has text of its own."""
-    root = parse_xml(body)
-    if root is None:
-        return plain_to_html(text)
-    title = ""
-    parts: list[str] = []
-    for number, element in enumerate(root.iter()):
-        if number % 1000 == 0:
-            check_cancelled()
-        own = _own_text(element)
-        name = local_name(element)
-        if not own or not name:
-            continue
-        if name == "title":
-            title = title or own
-            parts.append(f"<h2>{escape(own)}</h2>")
-        else:
-            parts.append(f"<p>{escape(own)}</p>")
-    return Converted(whole_page("\n".join(parts), title=title), title)
-
-
-def _own_text(element: Element) -> str:
-    texts = [element.text or "", *(getattr(child, "tail", None) or "" for child in element)]
-    return " ".join(" ".join(texts).split())
+    notes = (f"CSV: cut after {MAX_ITEMS} rows",) if len(rows) > MAX_ITEMS else ()
+    return Converted(whole_page(html_table(rows[:MAX_ITEMS], header=True)), notes=notes)

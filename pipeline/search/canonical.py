@@ -1,6 +1,6 @@
 """Telling that two addresses are one page, and two snippets one text, before anything is spent on them.
 
-In the CRAG sample 12 of 50 result addresses repeat within one question (notes/zeroindex §5). The canonical form is a
+In the CRAG sample 12 of 50 result addresses repeat within one question. The canonical form is a
 key for comparing only: the address as the provider gave it is what gets fetched. Not for: resolving redirects.
 """
 
@@ -58,8 +58,8 @@ def canonical_url(url: str) -> str:
     pairs = sorted(
         (key, value) for key, value in parse_qsl(query, keep_blank_values=True) if not _TRACKING.fullmatch(key)
     )
-    place = host if port in (None, _DEFAULT_PORT[parts.scheme]) else f"{host}:{port}"
-    return f"//{place}{_unquoted(path).rstrip('/')}" + (f"?{urlencode(pairs)}" if pairs else "")
+    shown = host if port in (None, _DEFAULT_PORT[parts.scheme]) else f"{host}:{port}"
+    return f"//{shown}{_unquoted(path).rstrip('/')}" + (f"?{urlencode(pairs)}" if pairs else "")
 
 
 def _unquoted(path: str) -> str:
@@ -73,26 +73,27 @@ def _unquoted(path: str) -> str:
 def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
     """Return `results` in order without repeats: one an address, and one a snippet where snippets are the same text.
 
-    What stays is the first; it takes over the others' engines, and their date and language where it has none.
+    What stays is the first, `merged` with the others.
     """
     by_url: dict[str, SearchResult] = {}
     for result in results:
         key = canonical_url(result.url)
-        by_url[key] = _merged(by_url[key], result) if key in by_url else result
+        by_url[key] = merged(by_url[key], result) if key in by_url else result
     kept: list[SearchResult] = []
     shingles: list[frozenset[tuple[str, ...]]] = []
     for result in by_url.values():
         own = _shingles(result.snippet)
-        same = next((place for place, other in enumerate(shingles) if own and _alike(own, other)), None)
+        same = next((number for number, other in enumerate(shingles) if own and _alike(own, other)), None)
         if same is not None:
-            kept[same] = _merged(kept[same], result)
+            kept[same] = merged(kept[same], result)
             continue
         kept.append(result)
         shingles.append(own)
     return tuple(kept)
 
 
-def _merged(first: SearchResult, other: SearchResult) -> SearchResult:
+def merged(first: SearchResult, other: SearchResult) -> SearchResult:
+    """Return `first` with the engines of both, and the other's date and language where it has none."""
     engines = dict.fromkeys(filter(None, (*first.engine.split("+"), *other.engine.split("+"))))
     return replace(
         first,

@@ -1,7 +1,7 @@
-"""The chain of providers: parallel queries, one order of providers, honest failures (design §4 Search).
+"""The chain of providers: parallel queries, one order of providers, honest failures .
 
 A provider that was blocked has not found nothing: its status, its reason and its `retry_after` are kept, and only when
-no provider answered does the chain fail, naming each. Not for: speaking to a provider (one file each), ranking by
+no provider answered does the chain fail, naming each. Not for: speaking to a provider (`providers/`), ranking by
 relevance (`pipeline/rank/mixed.py`).
 """
 
@@ -9,8 +9,8 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
 
 import anyio
 
@@ -18,23 +18,20 @@ from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.rank.fuse import reciprocal_rank_fusion
-from pipeline.search.canonical import canonical_url, distinct
-from pipeline.search.providers.provider import Provider
+from pipeline.search.canonical import canonical_url, distinct, merged
 from pipeline.trace import traced
 from pipeline.work import in_thread
 
 DEADLINE: Final = 7.0
-"""Seconds for all queries and providers together; a metasearch that needs longer has never come back (notes §1)."""
+"""Seconds for all queries and providers together: a metasearch that needs longer does not come back."""
 FIRST_SHARE: Final = 0.6
 """Part of the time left that a provider gets while others wait behind it: 4 s, and SearXNG's engines have 3 s."""
 KEPT: Final = 900.0
 """Seconds an answer is remembered; long enough for an agent's repeats, short enough for news."""
 REST: Final = {"rate_limited": 60.0, "quota": 3600.0, "unauthorized": 300.0, "blocked": 60.0}
 """Seconds a provider is left alone when it did not say for how long."""
-_LONGEST_REST: Final = 86_400.0
 _LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
 """Failures that are remembered on disk: another process would only meet them again."""
-_MAX_QUERIES: Final = 8
 _NEXT_STEP: Final = {
     "blocked": "try again later or add another provider",
     "rate_limited": "wait, or add another provider",
@@ -55,6 +52,23 @@ class Found:
     """Fused order over the queries; `rank` is the place in it."""
     outcomes: tuple[SearchOutcome, ...]
     """Every provider's answer to every query, failures included."""
+
+
+class Provider(Protocol):
+    """Somewhere to search.
+
+    It never raises for what the other side does (blocked, slow, broken): it answers with a status, and the chain
+    decides what comes next.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short name, unique in a chain; it stands in outcomes, errors and cache keys."""
+        ...
+
+    async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
+        """Return at most `limit` results and how it went; `reason` also says what of `query` was not honoured."""
+        ...
 
 
 class Chain:
@@ -110,7 +124,7 @@ class Chain:
                 "WINNOW_FOLDERS to document folders.",
             )
         # 1. Ask, every query on its own, all against one deadline
-        queries = tuple(dict.fromkeys(queries))[:_MAX_QUERIES]
+        queries = tuple(dict.fromkeys(queries))
         lines = [self._providers, *((provider,) for provider in self._beside)]
         asked = [(query, line) for query in queries for line in lines]
         answers: list[list[SearchOutcome]] = [[] for _ in asked]
@@ -172,13 +186,13 @@ class Chain:
         seconds = outcome.retry_after if outcome.retry_after is not None else REST.get(outcome.status, 0.0)
         if outcome.status in ("ok", "empty") or seconds <= 0:
             return
-        seconds = min(seconds, _LONGEST_REST)
+        seconds = min(seconds, timedelta(days=1).total_seconds())
         until = self._clock() + seconds
         self._resting[outcome.provider] = (until, outcome)
         # A refused key is put right and the server started again: only what waiting mends outlives the process.
         if self._store is not None and outcome.status in _LASTING:
-            told: JsonValue = {"until": until, "status": outcome.status, "reason": outcome.reason}
-            await in_thread(self._store.set_json, self._rest_key(outcome.provider), told, expire=seconds)
+            kept: JsonValue = {"until": until, "status": outcome.status, "reason": outcome.reason}
+            await in_thread(self._store.set_json, self._rest_key(outcome.provider), kept, expire=seconds)
 
     def _rest_key(self, name: str) -> str:
         return f"rest:{name}:{self._accounts.get(name, '')}"
@@ -196,37 +210,32 @@ def _rest_from(value: JsonValue, provider: str) -> tuple[float, SearchOutcome | 
 
 def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
     """One sentence a provider: status, reason, next step; repeats over several queries once."""
-    told = dict.fromkeys(
+    named = dict.fromkeys(
         f"{outcome.provider}: {outcome.status} ({outcome.reason.rstrip('. ') or 'no reason given'}); "
         + (f"again in {outcome.retry_after:.0f} s; " if outcome.retry_after else "")
         + _NEXT_STEP.get(outcome.status, "")
         for outcome in {(one.provider, one.status): one for one in outcomes}.values()
     )
     return SearchFailed(
-        "No search provider answered; this does not mean that nothing exists. " + ". ".join(told) + ".",
+        "No search provider answered; this does not mean that nothing exists. " + ". ".join(named) + ".",
         hint="Known addresses can still be read directly.",
     )
 
 
 def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
     """Fuse result lists by reciprocal ranks of canonical addresses, then drop repeats; ranks are renumbered."""
-    items: dict[str, int] = {}
-    firsts: list[SearchResult] = []
-    orders: list[list[int]] = []
+    pages: dict[str, SearchResult] = {}
+    orders = []
     for results in lists:
-        order: dict[int, None] = {}
-        for result in results:
-            item = items.setdefault(canonical_url(result.url), len(firsts))
-            if item == len(firsts):
-                firsts.append(result)
-            else:
-                firsts[item] = distinct([firsts[item], replace(result, url=firsts[item].url)])[0]
-            order.setdefault(item)
-        orders.append(list(order))
-    scores = reciprocal_rank_fusion(orders, len(firsts))
-    by_score = sorted(range(len(firsts)), key=lambda item: (-scores[item], item))
-    merged = distinct([firsts[item] for item in by_score])
-    return tuple(replace(result, rank=place) for place, result in enumerate(merged, start=1))
+        keys = [canonical_url(result.url) for result in results]
+        for key, result in zip(keys, results, strict=True):
+            pages[key] = merged(pages[key], result) if key in pages else result
+        orders.append(dict.fromkeys(keys))
+    numbers = {key: number for number, key in enumerate(pages)}
+    scores = reciprocal_rank_fusion([[numbers[key] for key in order] for order in orders], len(pages))
+    best_first = sorted(pages, key=lambda key: (-scores[numbers[key]], numbers[key]))
+    kept = distinct([pages[key] for key in best_first])
+    return tuple(replace(result, rank=rank) for rank, result in enumerate(kept, start=1))
 
 
 def _may_keep(outcome: SearchOutcome) -> bool:
@@ -235,7 +244,7 @@ def _may_keep(outcome: SearchOutcome) -> bool:
 
 
 def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
-    """Return the key of an answer: provider, query, filters and, where freshness counts, the day (notes §6.15)."""
+    """Return the key of an answer: provider, query, filters and, where freshness counts, the day."""
     day = datetime.now(UTC).date().isoformat() if query.freshness != "any" else ""
     parts = json.dumps([provider, asdict(query), limit, day])
     return "search:" + hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

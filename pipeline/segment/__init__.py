@@ -1,1 +1,1 @@
-"""Cutting running text into chunks by embedding similarity (IDMS without a generator)."""
+"""Segments of a text, each about one subject: by embeddings, or by a generator's margins and densities (IDMS)."""

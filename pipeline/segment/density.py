@@ -1,8 +1,7 @@
 """Information density of chunks: the six factors of IDMS, each from 0 to 1, their geometric mean over the length.
 
 The paper multiplies a cosine, a count, two more cosines and a rating, and sums over an index that it does not define;
-so each factor is scaled to 0..1 here and one that cannot be had is left out (notes/zeroindex §6.13). What is low or
-high is a quantile of the document, since the paper gives no threshold. Not for: rewriting chunks (`enrich.py`).
+so each factor is scaled to 0..1 here, and one that cannot be had is left out. Not for: rewriting chunks (`enrich.py`).
 """
 
 import functools
@@ -26,52 +25,19 @@ from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
 from prompts import load
 
-FULL: Final = 8.0
-"""Different entities in a hundred tokens that count as full density of names."""
-SPAN: Final = 100.0
-"""Tokens that a density is stated over."""
-LOW: Final = 0.25
-HIGH: Final = 0.75
-"""Quantiles of a document's densities below and above which a chunk is low or high."""
-LEAST: Final = 1e-3
-"""A factor's floor, so that one that is nearly nothing does not hide the others in the product."""
 LISTED: Final = 12
-"""Most entities of a chunk."""
+"""Most entities that a generator lists of a chunk; as many in a hundred tokens count as full density of names."""
 ENTITIES: Final[dict[str, object]] = {
     "type": "object",
     "properties": {"entities": {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": LISTED}},
     "required": ["entities"],
     "additionalProperties": False,
 }
-Level = Literal["low", "middle", "high"]
-
-
-@dataclass(frozen=True, slots=True)
-class Density:
-    """The density of one chunk."""
-
-    value: float
-    """Geometric mean of the factors over the length in hundreds of tokens."""
-    effectiveness: float
-    """I: mean cosine of its entities with the chunk."""
-    variety: float
-    """W: different entities in a hundred tokens, `FULL` and more being 1."""
-    cohesion: float
-    """C: mean cosine of its sentences with each other; 1 for a single one."""
-    rating: float | None
-    """S: a generator's probability that the chunk reads well; None without one."""
-    relation: float
-    """α: highest cosine with another chunk; 1 for the only one."""
-    tokens: int
-    """L."""
-    entities: tuple[str, ...]
-    level: Level
-    """Against the document's other chunks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What densities are computed with."""
+    """What chunks are read with."""
 
     embedder: Embedder
     generator: Generator | None = None
@@ -83,8 +49,8 @@ class Reading:
     """Time for one answer."""
 
 
-async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, language: str) -> list[Density]:
-    """Return the density of each chunk of one document.
+async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, language: str) -> NDArray[np.float64]:
+    """Return the density of each chunk of one document, [n].
 
     Args:
         chunks: Sentences of each chunk, none of them empty.
@@ -96,54 +62,40 @@ async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, langua
     """
     texts = [" ".join(chunk) for chunk in chunks]
     if not texts:
-        return []
+        return np.zeros(0)
     whole = await reading.embedder.embed(texts, kind="passage")
     listed = await side_by_side([functools.partial(_entities, text, reading, language) for text in texts])
     ratings = await side_by_side([functools.partial(_rating, text, reading) for text in texts])
-    rows: list[tuple[list[float | None], tuple[str, ...]]] = []
-    for place, chunk in enumerate(chunks):
-        found = listed[place]
-        inside = await reading.embedder.embed([*chunk, *found], kind="passage")
-        sentences, names = inside[: len(chunk)], inside[len(chunk) :]
+    hundreds = await in_thread(lambda: [max(0.1, count_tokens(text) / 100) for text in texts])
+    values: list[float] = []
+    for place, (chunk, names, rating, size) in enumerate(zip(chunks, listed, ratings, hundreds, strict=True)):
+        vectors = await reading.embedder.embed([*chunk, *names], kind="passage")
         others = np.delete(whole, place, axis=0)
         factors = [
-            _cosine(names @ whole[place]) if found else 0.0,
-            None,
-            _pairwise(sentences),
-            ratings[place],
-            _cosine((others @ whole[place]).max(keepdims=True)) if len(others) else 1.0,
+            # I, effectiveness: how near the entities are to the chunk.
+            _mean_cosine(vectors[len(chunk) :] @ whole[place]) if names else 0.0,
+            # W, variety: different entities in a hundred tokens.
+            min(1.0, len(names) / size / LISTED),
+            # C, cohesion (Eq. 5): how near the sentences are to each other.
+            _cohesion(vectors[: len(chunk)]),
+            # α, relation: how near the nearest other chunk is.
+            _mean_cosine((others @ whole[place]).max(keepdims=True)) if len(others) else 1.0,
         ]
-        rows.append((factors, found))
-    tokens = await in_thread(lambda: [count_tokens(text) for text in texts])
-    values: list[float] = []
-    for (factors, found), size in zip(rows, tokens, strict=True):
-        factors[1] = min(1.0, len(found) / max(size / SPAN, 0.1) / FULL)
-        known = [max(factor, LEAST) for factor in factors if factor is not None]
-        values.append(float(np.exp(np.mean(np.log(known)))) / max(size / SPAN, 0.1))
-    low, high = np.quantile(values, [LOW, HIGH])
-    return [
-        Density(
-            value,
-            factors[0] or 0.0,
-            factors[1] or 0.0,
-            factors[2] or 0.0,
-            factors[3],
-            factors[4] or 0.0,
-            size,
-            found,
-            "low" if value < low else "high" if value > high else "middle",
-        )
-        for value, (factors, found), size in zip(values, rows, tokens, strict=True)
-    ]
+        if rating is not None:
+            # S: whether the chunk reads well.
+            factors.append(rating)
+        # L, the length, divides; a factor of nearly nothing must not hide the others in the product.
+        values.append(float(np.exp(np.mean(np.log(np.maximum(factors, 1e-3))))) / size)
+    return np.array(values)
 
 
-def _cosine(values: NDArray[np.float32]) -> float:
+def _mean_cosine(values: NDArray[np.float32]) -> float:
     """The mean of cosines, those below 0 being no likeness."""
     return float(np.clip(values, 0, 1).mean())
 
 
-def _pairwise(vectors: NDArray[np.float32]) -> float:
-    """IDMS Eq. 5: the mean cosine of all pairs."""
+def _cohesion(vectors: NDArray[np.float32]) -> float:
+    """The mean cosine of all pairs; 1 for a single vector."""
     n = len(vectors)
     if n < 2:
         return 1.0
@@ -162,6 +114,7 @@ async def _entities(text: str, reading: Reading, language: str) -> tuple[str, ..
 
 
 async def _rating(text: str, reading: Reading) -> float | None:
+    """The probability that a chunk reads well (IDMS Eq. 6); None where the generator lists no probabilities."""
     model = chooser(reading.generator)
     if model is None:
         return None
@@ -171,12 +124,13 @@ async def _rating(text: str, reading: Reading) -> float | None:
     kept = await in_thread(reading.store.get_json, key) if reading.store is not None else None
     if isinstance(kept, float):
         return kept
+    rating: float | None = None
     try:
-        with anyio.move_on_after(reading.seconds) as scope:
+        with anyio.move_on_after(reading.seconds):
             rating = float((await model.choose([Said("user", prompt.fill(text=one_line(text)))], ["Yes", "No"]))[0])
     except ModelError as error:
         raise ModelError(f"The density of a chunk has no rating: {error}", hint="Leave the generator out.") from error
-    if scope.cancelled_caught:
+    if rating is None:
         raise ModelError(f"{model.name} rated no chunk in {reading.seconds:.0f} s.", hint="Set a smaller generator.")
     if reading.store is not None:
         await in_thread(reading.store.set_json, key, rating, expire=KEPT_SECONDS)

@@ -1,73 +1,54 @@
 """Condensing chunks of low density and supplementing those of high density (IDMS, density-driven chunking).
 
-What a generator writes never takes a chunk's place: it stands beside the text as it was, for the index to read, while
-citations keep to the text. A form that loses or invents a name or a figure is thrown away. Optional, and off where
-nobody asks for it: in the paper both together bring .76 F1 for more than twice the time. Not for: measuring density
+What a generator writes never takes a chunk's place: it stands beside the text for the index to read, while citations
+keep to the text. A form that loses or invents a name or a figure is thrown away. Not for: measuring density
 (`density.py`).
 """
 
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.protocols import Generator
 from pipeline.messages import Asking, Said, ask, side_by_side
-from pipeline.segment.density import Density, Reading
+from pipeline.segment.density import Reading
 from pipeline.text.frame import one_line
 from pipeline.text.names import find_entities
 from prompts import load
 
-CONDENSED: Final = 0.6
-"""Part of its words that a chunk of low density is condensed to."""
-GROWN: Final = 1.3
-"""Part of its words that a supplemented chunk may have at most: its size stays about the same."""
-NEAREST: Final = 3
-"""Sentences from elsewhere that a chunk is supplemented from, at each iteration."""
-ITERATIONS: Final = 3
-"""Most iterations of supplementing a chunk; one that adds no name is the last."""
 KEPT: Final = 0.8
-"""Part of a chunk's names that a condensed form must still have."""
+"""Part of a chunk's names that a written form must still have."""
+ITERATIONS: Final = 3
+"""Most iterations of supplementing a chunk, and sentences from elsewhere that each brings."""
 _FIGURE: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
-Way = Literal["kept", "condensed", "supplemented"]
 
 
-@dataclass(frozen=True, slots=True)
-class Enriched:
-    """A chunk with its written form."""
+class Form(NamedTuple):
+    """What an index reads beside a chunk."""
 
     text: str
-    """As it was; what is cited."""
-    written: str
-    """What an index may read instead; equals `text` where nothing was written or what was written was thrown away."""
-    way: Way
-    iterations: int
-    """Answers that were taken."""
-    refused: str = ""
-    """Why an answer was thrown away, the last one."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Others:
-    """Sentences that a chunk may be supplemented from."""
-
-    sentences: Sequence[str]
-    vectors: NDArray[np.floating]
-    """Unit vectors [sentences, dimension]."""
+    """Empty where the chunk is read as it stands."""
+    way: Literal["kept", "condensed", "supplemented", "refused"]
+    """`refused`: what was written lost or invented something."""
 
 
 async def enrich(
-    chunks: Sequence[Sequence[str]], found: Sequence[Density], generator: Generator, reading: Reading, *, language: str
-) -> list[Enriched]:
-    """Return every chunk, those of low and high density with a written form.
+    chunks: Sequence[Sequence[str]],
+    densities: NDArray[np.float64],
+    generator: Generator,
+    reading: Reading,
+    *,
+    language: str,
+) -> list[Form]:
+    """Return the written form of each chunk; those between the quartiles of density have none.
 
     Args:
         chunks: Sentences of each chunk of one document.
-        found: Their densities.
+        densities: Their densities, [n].
         generator: Writes.
         reading: Embedder, store and time.
         language: ISO 639-1 code, empty where unknown.
@@ -75,62 +56,56 @@ async def enrich(
     Raises:
         ModelError: A model failed.
     """
-
-    owners = [place for place, chunk in enumerate(chunks) for _ in chunk]
+    if not chunks:
+        return []
+    # The paper gives no threshold, so a chunk is of low or high density by its document's quartiles.
+    low, high = np.quantile(densities, [0.25, 0.75])
+    owners = np.array([place for place, chunk in enumerate(chunks) for _ in chunk])
     sentences = [sentence for chunk in chunks for sentence in chunk]
-    vectors = await reading.embedder.embed(sentences, kind="passage") if sentences else np.zeros((0, 1))
+    vectors = await reading.embedder.embed(sentences, kind="passage")
 
-    async def one(place: int) -> Enriched:
+    async def one(place: int) -> Form:
         text = " ".join(chunks[place])
-        if found[place].level == "low":
+        if densities[place] < low:
             return await _condensed(text, generator, reading, language)
-        if found[place].level == "high":
+        if densities[place] > high:
             # Neighbours stand beside it anyway; the paper wants what is not adjacent.
-            far = [number for number, owner in enumerate(owners) if abs(owner - place) > 1]
-            others = _Others([sentences[number] for number in far], vectors[far])
-            return await _supplemented(text, others, generator, reading, language)
-        return Enriched(text, text, "kept", 0)
+            own = (await reading.embedder.embed([text], kind="passage"))[0]
+            far = np.flatnonzero(np.abs(owners - place) > 1)
+            nearest = far[np.argsort(-(vectors[far] @ own), kind="stable")]
+            return await _supplemented(text, [sentences[i] for i in nearest], generator, reading, language)
+        return Form("", "kept")
 
-    if len(found) != len(chunks):
-        raise ValueError(f"{len(found)} densities for {len(chunks)} chunks")
     return await side_by_side([functools.partial(one, place) for place in range(len(chunks))])
 
 
-async def _condensed(text: str, generator: Generator, reading: Reading, language: str) -> Enriched:
-    words = max(8, int(len(text.split()) * CONDENSED))
-    written = await _write("condense", generator, reading, words, text=one_line(text))
-    why = _fault(written, text, text, most=len(text.split()), language=language)
-    return Enriched(text, text, "kept", 0, why) if why else Enriched(text, written, "condensed", 1)
+async def _condensed(text: str, generator: Generator, reading: Reading, language: str) -> Form:
+    """Ask for two thirds of the words."""
+    most = len(text.split())
+    written = await _write("condense", generator, reading, max(8, most * 2 // 3), text=one_line(text))
+    faithful = _is_faithful(written, text, text, most=most, language=language)
+    return Form(written, "condensed") if faithful else Form("", "refused")
 
 
 async def _supplemented(
-    text: str, others: "_Others", generator: Generator, reading: Reading, language: str
-) -> Enriched:
-    written, taken, refused = text, 0, ""
-    left = list(range(len(others.sentences)))
-    most = int(len(text.split()) * GROWN) + 8
-    for _ in range(ITERATIONS):
-        if not left:
+    text: str, others: Sequence[str], generator: Generator, reading: Reading, language: str
+) -> Form:
+    """Put in what sentences from elsewhere say, the nearest first, until nothing new comes of it.
+
+    At most a third of the words are added, so that chunks stay about as long as they are.
+    """
+    form, written = Form("", "kept"), text
+    most = len(text.split()) * 4 // 3 + 8
+    for low in range(0, min(len(others), ITERATIONS**2), ITERATIONS):
+        beside = " ".join(others[low : low + ITERATIONS])
+        named = {"text": one_line(written), "sentences": one_line(beside)}
+        answer = await _write("supplement", generator, reading, most, **named)
+        if not _is_faithful(answer, text, f"{written} {beside}", most=most, language=language):
+            return form if form.text else Form("", "refused")
+        if set(find_entities(answer, language=language)) <= set(find_entities(written, language=language)):
             break
-        own = (await reading.embedder.embed([written], kind="passage"))[0]
-        order = np.argsort(-(others.vectors[left] @ own), kind="stable")[:NEAREST]
-        nearest = [left[number] for number in order.tolist()]
-        beside = " ".join(others.sentences[number] for number in nearest)
-        left = [number for number in left if number not in nearest]
-        answer = await _write(
-            "supplement",
-            generator,
-            reading,
-            most,
-            text=one_line(written),
-            sentences=one_line(beside),
-        )
-        refused = _fault(answer, text, f"{written} {beside}", most=most, language=language)
-        before = set(find_entities(written, language=language))
-        if refused or not set(find_entities(answer, language=language)) - before:
-            break
-        written, taken = answer, taken + 1
-    return Enriched(text, written, "supplemented" if taken else "kept", taken, refused)
+        form, written = Form(answer, "supplemented"), answer
+    return form
 
 
 async def _write(name: str, generator: Generator, reading: Reading, words: int, **values: str) -> str:
@@ -140,21 +115,13 @@ async def _write(name: str, generator: Generator, reading: Reading, words: int, 
     return one_line(await ask(generator, said, asking, store=reading.store))
 
 
-def _fault(written: str, text: str, allowed: str, *, most: int, language: str) -> str:
-    """Return what is wrong with a written form of `text` that may use nothing beyond `allowed`; empty for nothing."""
-    size = len(written.split())
+def _is_faithful(written: str, text: str, allowed: str, *, most: int, language: str) -> bool:
+    """Whether a written form of `text` keeps its figures and most of its names, and has no other than `allowed` has."""
     figures = set(_FIGURE.findall(written))
-    invented = sorted(figures - set(_FIGURE.findall(allowed)))
-    lost = sorted(set(_FIGURE.findall(text)) - figures)
     names = find_entities(text, language=language)
-    strange = [name for name in find_entities(written, language=language) if name.lower() not in allowed.lower()]
-    kept = sum(name in written for name in names)
-    faults = (
-        (not written, "nothing was written"),
-        (size > most, f"it has {size} words, {most} were allowed"),
-        (bool(invented), f"it invents the figure {', '.join(invented)}"),
-        (bool(strange), f"it invents the name {', '.join(strange)}"),
-        (kept < KEPT * len(names), f"it keeps {kept} of {len(names)} names"),
-        (bool(lost), f"it loses the figure {', '.join(lost)}"),
+    return (
+        0 < len(written.split()) <= most
+        and set(_FIGURE.findall(text)) <= figures <= set(_FIGURE.findall(allowed))
+        and all(name.lower() in allowed.lower() for name in find_entities(written, language=language))
+        and sum(name in written for name in names) >= KEPT * len(names)
     )
-    return next((why for holds, why in faults if holds), "")

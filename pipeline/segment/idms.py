@@ -1,13 +1,14 @@
 """How documents become IDMS leaves: boundaries by a rule, and written forms of chunks by their density, where wanted.
 
-What `chunking="idms"` of a tree stands on. A tree's handle takes in `Idms.version`, so that what a slow model had no
-time for is no tree of another name. Not for: margins (`judge.py`), rules (`margins.py`), writing (`enrich.py`).
+What `chunking="idms"` of a tree uses. A tree's handle takes in `Idms.version`, so that a tree whose model ran out of
+time does not stand under the handle of a whole one. Not for: margins (`judge.py`), rules (`partition.py`), writing
+(`enrich.py`).
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 import anyio
 
@@ -16,21 +17,18 @@ from errors import ModelError
 from models.protocols import Embedder, Generator
 from pipeline.documents import Sentence
 from pipeline.segment.density import Reading, densities
-from pipeline.segment.enrich import Enriched, enrich
-from pipeline.segment.judge import Judge, judge_of
-from pipeline.segment.margins import Rule
-from pipeline.segment.partition import Ranges, SegmentOptions, segment_by
+from pipeline.segment.enrich import Form, enrich
+from pipeline.segment.judge import judge_of
+from pipeline.segment.partition import Ranges, Rule, cut_by_margins, segment, sentence_costs
+from pipeline.work import in_thread
 from prompts import load
-
-Boundaries = Literal["partition"] | Rule
-PROMPTS: Final = ("list_entities", "rate_passage", "condense", "supplement")
 
 
 @dataclass(frozen=True, slots=True)
 class IdmsOptions:
     """How chunks are cut, and whether they get written forms."""
 
-    rule: Boundaries = "partition"
+    rule: Rule = "partition"
     density: bool = False
     """Whether a generator writes a condensed form of chunks of low density and a supplemented one of high (IDMS,
     density-driven chunking), for the index to read beside the text."""
@@ -38,108 +36,75 @@ class IdmsOptions:
     """Who finds the names that a density counts."""
 
 
-class Enricher:
-    """Writes forms of chunks within a time; what it wrote and rated is kept by content, so a repeat goes on from it."""
-
-    def __init__(self, generator: Generator, reading: Reading) -> None:
-        """Write with `generator`, read with `reading`, and spend at most its seconds from the first call on."""
-        self._generator = generator
-        self._reading = reading
-        self._seconds = reading.seconds
-        self._until: float | None = None
-        self.ways: Counter[str] = Counter()
-        """Chunks by what became of them: condensed, supplemented, kept, refused."""
-        self.trouble = ""
-        """Why it did not get through; empty while it has."""
-
-    @property
-    def version(self) -> str:
-        """Generator and prompts: what the forms hang on besides the chunks."""
-        prompts = ":".join(load(name).version for name in PROMPTS)
-        return f"{self._generator.name}:{self._reading.entities}:{prompts}"
-
-    @property
-    def told(self) -> str:
-        """What was done, as one sentence."""
-        if self.trouble:
-            return self.trouble
-        told = ", ".join(f"{count} {way}" for way, count in sorted(self.ways.items()))
-        # Nothing is counted where the tree was there already.
-        return f"Forms for the index by {self._generator.name}{f': {told}' if told else ''}."
-
-    async def forms(self, chunks: Sequence[Sequence[str]], *, language: str) -> list[str]:
-        """Return the written form of each chunk of one document, "" where it is read as it stands.
-
-        After a failure, or when the time is over, `trouble` says so and nothing more is written.
-        """
-        nothing = [""] * len(chunks)
-        if self.trouble or not chunks:
-            return nothing
-        self._until = self._until or anyio.current_time() + self._seconds
-        done: list[Enriched] | None = None
-        with anyio.CancelScope(deadline=self._until):
-            try:
-                found = await densities(chunks, self._reading, language=language)
-                done = await enrich(chunks, found, self._generator, self._reading, language=language)
-            except ModelError as error:
-                self.trouble = f"No forms for the index were written: {error}"
-                return nothing
-        if done is None:
-            self.trouble = (
-                f"{self._generator.name} did not write all forms for the index in {self._seconds:.0f} s, so none is "
-                "used; what it wrote is kept: ask again, or raise WINNOW_SECONDS."
-            )
-            return nothing
-        self.ways.update("refused" if one.refused and one.way == "kept" else one.way for one in done)
-        return [one.written if one.way != "kept" else "" for one in done]
-
-
 class Idms:
-    """Cuts documents into segments and gives those their forms."""
+    """Cuts documents into segments and gives those their forms; `notes` say what a model could not do."""
 
     def __init__(
         self,
         options: IdmsOptions | None = None,
         *,
-        judge: Judge | None = None,
-        enricher: Enricher | None = None,
-        unasked: str = "",
+        generator: Generator | None = None,
+        embedder: Embedder | None = None,
+        store: Store | None = None,
+        boundary_seconds: float = 0.0,
+        form_seconds: float = 0.0,
     ) -> None:
-        """Cut by `options`; without a judge by embeddings, without an enricher no forms are written.
+        """Cut by the margins of `generator` where it lists probabilities, else by embeddings.
 
-        `unasked` tells why a generator that is set is no judge.
+        Args:
+            options: Rule and forms.
+            generator: Judges boundaries and writes forms.
+            embedder: Measures densities; without one no forms are written.
+            store: Keeps what the generator said.
+            boundary_seconds: Time for all boundaries, from the first question on.
+            form_seconds: Time for all forms, from the first on.
         """
         self._options = options or IdmsOptions()
-        self._judge = judge
-        self._enricher = enricher
-        self._unasked = unasked
+        self._generator = generator
+        self._judge = judge_of(generator, store=store, seconds=boundary_seconds)
+        self._reading: Reading | None = None
+        if self._options.density and generator is not None and embedder is not None:
+            self._reading = Reading(embedder, generator, self._options.entities, store, form_seconds)
+        self._forms_until: float | None = None
+        self._no_margins = self._no_forms = ""
+        """Why margins, or forms, are missing; empty while none is."""
+        self.ways: Counter[str] = Counter()
+        """Chunks by what became of them: condensed, supplemented, kept, refused."""
 
     @property
     def version(self) -> str:
         """What made the leaves besides sentences and embedder; what failed is no part of it."""
         parts = [] if self._options.rule == "partition" else [f"rule {self._options.rule}"]
         if self._judge is not None:
-            parts.append(f"boundaries {'in part ' if self._judge.trouble else ''}by {self._judge.version}")
-        if self._enricher is not None and not self._enricher.trouble:
-            parts.append(f"forms by {self._enricher.version}")
+            parts.append(f"boundaries {'in part ' if self._no_margins else ''}by {self._judge.version}")
+        if self.writes and self._generator is not None:
+            names = ("list_entities", "rate_passage", "condense", "supplement")
+            prompts = ":".join(load(name).version for name in names)
+            parts.append(f"forms by {self._generator.name}:{self._options.entities}:{prompts}")
         return "; ".join(parts)
 
     @property
-    def told(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Sentences for the reader: who found the boundaries, which forms were written, and what failed."""
-        lines = [self._unasked] if self._unasked else []
+        lines: list[str] = []
         if self._judge is not None:
-            lines.append(self._judge.trouble or f"Boundaries by {self._judge.name}.")
-        if self._enricher is not None:
-            lines.append(self._enricher.told)
+            lines.append(self._no_margins or f"Boundaries by {self._judge.name}.")
+        elif self._generator is not None:
+            lines.append(f"Boundaries by embeddings: {self._generator.name} lists no probabilities.")
+        if self._no_forms:
+            lines.append(self._no_forms)
+        elif self._reading is not None and self._generator is not None:
+            # `ways` is empty when the tree came from the cache.
+            counted = ", ".join(f"{count} {way}" for way, count in sorted(self.ways.items()))
+            lines.append(f"Forms for the index by {self._generator.name}{f': {counted}' if counted else ''}.")
         elif self._options.density:
             lines.append("No forms for the index: WINNOW_IDMS wants them, and there is no generator or no embedder.")
         return lines
 
     @property
     def writes(self) -> bool:
-        """Whether its forms are to be used: they are wanted, and all of them were written."""
-        return self._enricher is not None and not self._enricher.trouble
+        """Whether its forms are to be used: they are wanted, and all so far were written."""
+        return self._reading is not None and not self._no_forms
 
     async def ranges(
         self, sentences: Sequence[Sentence], *, embedder: Embedder | None, minimum: int, maximum: int
@@ -147,41 +112,43 @@ class Idms:
         """Return [start, end) ranges of a document's sentences, of `minimum` to `maximum` tokens where possible.
 
         Raises:
-            ModelError: The embedder failed.
+            ModelError: The embedder failed; a failing generator leaves the boundaries to embeddings.
         """
-        options = SegmentOptions(minimum=minimum, maximum=maximum, rule=self._options.rule)
-        return (await segment_by(sentences, judge=self._judge, embedder=embedder, options=options)).ranges
+        rule = self._options.rule
+        if self._judge is not None and len(sentences) > 1:
+            texts = [sentence.text for sentence in sentences]
+            try:
+                margins = await self._judge.margins(texts)
+            except ModelError as error:
+                self._no_margins = f"Boundaries by embeddings: {error}"
+            else:
+                costs = await in_thread(sentence_costs, texts)
+                return await in_thread(cut_by_margins, margins, costs, rule=rule, minimum=minimum, maximum=maximum)
+        return await segment(sentences, embedder=embedder, rule=rule, minimum=minimum, maximum=maximum)
 
     async def forms(self, chunks: Sequence[Sequence[str]], *, language: str) -> list[str]:
-        """Return what an index reads beside each chunk of one document, "" for nothing more."""
-        if self._enricher is None:
-            return [""] * len(chunks)
-        return await self._enricher.forms(chunks, language=language)
+        """Return what an index reads beside each chunk of one document, "" for nothing more.
 
-
-@dataclass(frozen=True, slots=True)
-class IdmsTime:
-    """Seconds that the generator may take."""
-
-    boundaries: float
-    forms: float
-
-
-def idms_of(
-    options: IdmsOptions,
-    generator: Generator | None,
-    embedder: Embedder | None,
-    *,
-    store: Store | None,
-    time: IdmsTime,
-) -> Idms:
-    """Return how documents are cut with these models: whatever one of them cannot do is left out."""
-    judge = judge_of(generator, store=store, seconds=time.boundaries)
-    enricher = None
-    if options.density and generator is not None and embedder is not None:
-        # A generator that weighs no options cannot rate, yet may list names; the factor is left out then.
-        enricher = Enricher(generator, Reading(embedder, generator, options.entities, store, time.forms))
-    unasked = ""
-    if generator is not None and judge is None:
-        unasked = f"Boundaries by embeddings: {generator.name} lists no probabilities."
-    return Idms(options, judge=judge, enricher=enricher, unasked=unasked)
+        After a failure, or when the time is over, `notes` say so and nothing more is written. What was written is kept
+        by content, so that a repeat goes on from it.
+        """
+        nothing = [""] * len(chunks)
+        if self._reading is None or self._generator is None or self._no_forms or not chunks:
+            return nothing
+        self._forms_until = self._forms_until or anyio.current_time() + self._reading.seconds
+        done: list[Form] | None = None
+        with anyio.CancelScope(deadline=self._forms_until):
+            try:
+                found = await densities(chunks, self._reading, language=language)
+                done = await enrich(chunks, found, self._generator, self._reading, language=language)
+            except ModelError as error:
+                self._no_forms = f"No forms for the index were written: {error}"
+                return nothing
+        if done is None:
+            self._no_forms = (
+                f"{self._generator.name} did not write all forms for the index in {self._reading.seconds:.0f} s, so "
+                "none is used; what it wrote is kept: ask again, or raise WINNOW_SECONDS."
+            )
+            return nothing
+        self.ways.update(form.way for form in done)
+        return [form.text for form in done]

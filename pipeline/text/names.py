@@ -1,19 +1,18 @@
 """Finding the names and unknown words of a request, so that nothing takes them apart (zero-index §3.1).
 
 By form only: quotation marks, capitals inside a sentence, mixed case, digits inside words, katakana runs, Latin words
-in CJK text, letter pairs that the language does not have. No dictionary, no model. Not for: typing entities or linking
+in CJK text, letter pairs that English does not have. No dictionary, no model. Not for: typing entities or linking
 them.
 """
 
 import re
 from typing import Final
 
-from pipeline.text.stop_words import STOP_WORDS
+from pipeline.text.language import LOOKED_AT
+from pipeline.text.lexicon import words
 from pipeline.text.words import is_cjk
 
 MAX_ENTITIES: Final = 12
-_LONGEST: Final = 4_000
-"""Characters looked at; a longer request brings text along, whose names are not asked about."""
 _QUOTED: Final = re.compile(
     r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|„([^“”\n]{2,80})[“”]|«\s?([^»\n]{2,80}?)\s?»|「([^」\n]{1,40})」|"
     r"『([^』\n]{1,40})』|"
@@ -24,23 +23,13 @@ _KATAKANA: Final = re.compile(r"[ァ-ヴー]{2,}(?:[・･][ァ-ヴー]+)*")
 _LATIN: Final = r"[A-Za-z0-9À-ɏ.+#&/'_-]*"
 _LATIN_IN_CJK: Final = re.compile(rf"[A-Za-zÀ-ɏ]{_LATIN}(?:[ ][A-Za-z0-9À-ɏ]{_LATIN})*|\d+[A-Za-z]{_LATIN}")
 _SENTENCE_END: Final = re.compile(r"[.!?:;…。！？]['\")\]]?\s*$")
-_JOINING_TEXT: Final = "of the and de la le du des der von van den di da do dos del el y et al bin ibn und"
-_JOINING: Final = frozenset(_JOINING_TEXT.split())
-_ROLES_TEXT: Final = "CEO CTO CFO COO VP MP PM FAQ"
-_ROLES: Final = frozenset(_ROLES_TEXT.split())
+_JOINING: Final = words("names.joining")
+_ROLES: Final = words("names.roles")
+_COMMON: Final = words("names.never")
 _PAIRS_NO_WORD_HAS: Final = re.compile(
     r"(?:[bcdfghjklmnpqrstvwxz]{6,}|q(?![uaei'])|[jqvwxz]{2,}|[bcdfghjklmnpqrstvwxz]x(?=[a-z])|v[bcdfghjkmnpqstwxz]|"
     r"j[bcdfghklmnpqrstvwxz]|z[bcdfgjkmnpqrstvx](?=[a-z]))"
 )
-_COMMON_TEXT: Final = (
-    "what when where which who whom whose why how is are was were do does did can could should would will has "
-    "have had give tell show find list name explain describe compare write please i i'm i'd if in on at the a an "
-    "my our your this that these there hello hi thanks also and or but so then first second compute calculate "
-    "solve translate summarize summarise rewrite january february march april may june july august september "
-    "october november december monday tuesday wednesday thursday friday saturday sunday ok usually let's it it's "
-    "he she they we you not no yes for from with about"
-)
-_COMMON: Final = frozenset(_COMMON_TEXT.split())
 _CAPITAL_NOUNS: Final = frozenset({"de"})
 """Languages that write every noun with a capital: there one capital word alone is no sign of a name."""
 
@@ -52,7 +41,7 @@ def find_entities(text: str, *, language: str) -> tuple[str, ...]:
         text: The request.
         language: ISO 639-1 code, empty where unknown.
     """
-    text = text[:_LONGEST]
+    text = text[:LOOKED_AT]
     found: list[tuple[int, str]] = []
     covered: list[tuple[int, int]] = []
     for match in _QUOTED.finditer(text):
@@ -118,7 +107,7 @@ def _starts_name(text: str, start: int, word: str, language: str) -> bool:
     if not bare[0].isupper() or bare.lower() in _COMMON:
         return False
     first = start == 0 or bool(_SENTENCE_END.search(text[max(0, start - 6) : start])) or text[start - 1] == "\n"
-    return not (first and bare.lower() in STOP_WORDS.get(language, STOP_WORDS["en"]))
+    return not (first and bare.lower() in (words("stop", language) or words("stop", "en")))
 
 
 def _name_like(word: str) -> bool:

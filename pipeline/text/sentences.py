@@ -8,23 +8,24 @@ structure such as headings, items, rows and code (`pipeline/extract/tag.py`).
 import re
 from typing import Final
 
-from pipeline.text.abbreviations import (
-    LOWER_STARTERS,
-    MAYBE_FINAL,
-    NEVER_FINAL,
-    ORDINAL_DETERMINERS,
-    ORDINAL_NOUNS,
-    STARTERS,
-)
+from pipeline.text.lexicon import words
 
 LONGEST: Final = 600
-"""Code points a span may have; chat logs and boilerplate give "sentences" of thousands (notes/zeroindex §2)."""
-_SHORTEST_CUT: Final = 200
-"""A long span is cut no earlier than here, so that the pieces stay readable."""
-_LOOK_BACK: Final = 32
-"""Code points before a stop in which its word, and the word before that, are looked for."""
-_QUOTE: Final = 120
-"""A CJK quotation shorter than this stays in one piece."""
+"""Code points a span may have; chat logs and boilerplate give "sentences" of thousands."""
+_LOOK_BACK: Final = 120
+"""Code points before a stop in which its words are looked for; a CJK quotation shorter than this stays in one piece."""
+
+_NEVER_FINAL: Final = words("abbreviations")
+"""No boundary after these, whatever follows."""
+_MAYBE_FINAL: Final = words("abbreviations.final")
+"""A boundary only before a word that commonly begins sentences."""
+_STARTERS: Final = words("starters")
+"""Capitalised words that often begin a sentence and seldom continue a name."""
+_LOWER_STARTERS: Final = words("starters.lower")
+"""What begins a sentence in text without capitals: only where the stop follows a word and nothing closes with it."""
+_BEFORE_ORDINAL: Final = words("ordinals.before")
+_AFTER_ORDINAL: Final = words("ordinals.after")
+"""Words around a number whose period makes an ordinal of it (`der 2. Satz`, `3. Oktober`)."""
 
 _HAN: Final = "぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
 _CLOSERS: Final = r"[\"'”’»«›“）)\]}」』】》〉]*"
@@ -91,13 +92,13 @@ def _items(text: str) -> list[int]:
 def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
     """Whether a CJK stop ends the sentence: not inside a title or short quotation, nor before "と言った"."""
     place = match.start()
-    low = max(start, place - _QUOTE)
+    low = max(start, place - _LOOK_BACK)
     for opening, closing in ("《》", "〈〉", "「」", "『』", "（）"):
         opened = text.rfind(opening, low, place)
         if opened <= text.rfind(closing, low, place):
             continue
         # `cjk` ends before the closing mark of the quotation unless that mark directly follows the stop.
-        closed = text.find(closing, match.end("cjk"), opened + _QUOTE)
+        closed = text.find(closing, match.end("cjk"), opened + _LOOK_BACK)
         if closed > match.end("cjk") or (closed >= 0 and _QUOTATIVE.match(text, closed + 1)):
             return False
     return True
@@ -110,18 +111,18 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
     place = match.start()
     if after and _is_lower(after):
         plain = not match["closers"] and text[place - 1 : place].isalpha()
-        if not (plain and after in LOWER_STARTERS):
+        if not (plain and after in _LOWER_STARTERS):
             return False
     if match["stop"] != ".":
         return True
-    words = [word.lstrip(_STRIP) for word in text[max(start, place - _LOOK_BACK) : place].rsplit(None, 2)]
-    word = words[-1] if words else ""
-    before = words[-2] if len(words) > 1 else ""
+    last = [word.lstrip(_STRIP) for word in text[max(start, place - _LOOK_BACK) : place].rsplit(None, 2)]
+    word = last[-1] if last else ""
+    before = last[-2] if len(last) > 1 else ""
     if not word or (not before and len(word) < 4 and (word.isdecimal() or len(word) == 1)):
         # Nothing but marks, or the marker of a list's item.
-        return not word and (bool(match["closers"]) or not words)
+        return not word and (bool(match["closers"]) or not last)
     if match["closers"] and not match["closers"].startswith(("'", "’")):
-        return word.lower() not in NEVER_FINAL
+        return word.lower() not in _NEVER_FINAL
     if word.isdecimal():
         return _ends_number(word, before, after, opening=opening)
     initial = len(after) == 1 and follow is not None and text[follow.end() : follow.end() + 1] == "."
@@ -131,23 +132,23 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
 def _ends_word(word: str, before: str, after: str) -> bool:
     """After a word: abbreviation, initial, or the end; `after` is empty before marks and before another initial."""
     low = word.lower()
-    if low in NEVER_FINAL:
+    if low in _NEVER_FINAL:
         return False
     if len(word) == 1 and word.isalpha():
         spaced = len(before) == 2 and before[1] == "." and before[0].islower()
-        return after in STARTERS and not spaced and f"{before.lower()}{low}" not in NEVER_FINAL
-    if low in MAYBE_FINAL or _is_dotted(low):
-        return not after or after in STARTERS
+        return after in _STARTERS and not spaced and f"{before.lower()}{low}" not in _NEVER_FINAL
+    if low in _MAYBE_FINAL or _is_dotted(low):
+        return not after or after in _STARTERS
     return True
 
 
 def _ends_number(word: str, before: str, after: str, *, opening: str) -> bool:
     """After a number: German ordinal or the end."""
-    if len(word) > 3 or after in STARTERS:
+    if len(word) > 3 or after in _STARTERS:
         return True
-    if before.lower() in ORDINAL_DETERMINERS:
+    if before.lower() in _BEFORE_ORDINAL:
         return False
-    return len(word) > 2 or not (after.lower() in ORDINAL_NOUNS or opening.startswith(("-", "–")))
+    return len(word) > 2 or not (after.lower() in _AFTER_ORDINAL or opening.startswith(("-", "–")))
 
 
 def _is_dotted(word: str) -> bool:
@@ -179,8 +180,11 @@ def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> Non
 
 
 def _cut(text: str, start: int) -> int:
-    """Where to cut a piece that is too long: after the last semicolon, else comma, else white space, else anywhere."""
-    low, high = start + _SHORTEST_CUT, start + LONGEST
+    """Where to cut a piece that is too long: after the last semicolon, else comma, else white space, else anywhere.
+
+    Never in its first third, so that the pieces stay readable.
+    """
+    low, high = start + LONGEST // 3, start + LONGEST
     for marks in (("; ", "；", "\n"), (", ", "，", "、", " – ", " | "), (" ", "\t", "\u00a0")):
         best = max(text.rfind(mark, low, high) + len(mark) for mark in marks)
         if best > low:

@@ -2,7 +2,7 @@
 
 Latin, Cyrillic and Greek words are lowercased, stripped of accents and stemmed by the Snowball stemmer of the language;
 Chinese, Japanese and Korean text becomes character bigrams (and single characters where one stands alone). Not for:
-sentence boundaries (`pipeline/extract`) or budgets (`pipeline/text/tokens.py`).
+sentence boundaries (`pipeline/text/sentences.py`) or budgets (`pipeline/text/tokens.py`).
 """
 
 import re
@@ -13,37 +13,19 @@ from typing import Final
 
 import Stemmer
 
-from pipeline.text.stop_words import STOP_WORDS
+from pipeline.text.lexicon import languages, words
 
-SNOWBALL: Final = {
-    "ar": "arabic",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "fi": "finnish",
-    "fr": "french",
-    "hu": "hungarian",
-    "it": "italian",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sv": "swedish",
-    "tr": "turkish",
-}
-"""ISO 639-1 codes with a stemmer of their own; other languages are stemmed as English, which leaves most words "
-"alone."""
+_STEMMED_TEXT: Final = "ar da de el en es fi fr hu it nl no pt ro ru sv tr"
+_STEMMED: Final = frozenset(_STEMMED_TEXT.split())
+"""ISO 639-1 codes with a Snowball stemmer of their own; others are stemmed as English, which leaves most alone."""
 _CJK_RANGES: Final = "々-〇぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
 _CJK: Final = re.compile(f"[{_CJK_RANGES}]")
 _TERM: Final = re.compile(rf"[{_CJK_RANGES}]+|[^\W_{_CJK_RANGES}]+(?:['’][^\W\d_]+)?")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 _HALF_WIDTH: Final = re.compile(r"[ｦ-ﾟ]")
-_ELIDED_TEXT: Final = "qu lorsqu puisqu jusqu dell nell sull dall all quest quell bell sant un"
-_ELIDED: Final = frozenset(_ELIDED_TEXT.split())
+_ELIDED: Final = words("elided")
+_CJK_STOPS: Final = words("stop", "zh") | words("stop", "ja")
 _KEPT_MARK: Final = "\u0306"
 """The breve: й without it is another letter, and the Russian stemmer then misses its endings."""
 _REMEMBERED: Final = 300_000
@@ -55,8 +37,8 @@ class _Memory(dict[str, str]):
 
     def __init__(self, language: str, *, keep_stop_words: bool) -> None:
         super().__init__()
-        self._stems = Stemmer.Stemmer(SNOWBALL.get(language, "english"), 0)
-        self._stops = frozenset() if keep_stop_words else STOP_WORDS.get(language, STOP_WORDS["en"])
+        self._stems = Stemmer.Stemmer(language if language in _STEMMED else "en", 0)
+        self._stops = frozenset() if keep_stop_words else words("stop", language) or words("stop", "en")
         self._lock = threading.Lock()
 
     def __missing__(self, word: str) -> str:
@@ -83,10 +65,14 @@ def _memory(language: str, keep_stop_words: bool) -> _Memory:
 
 
 def fold(word: str) -> str:
-    """Return a lowercase word without accents and in its plain width (`ü` as `u`, `２` as `2`); й stays a letter."""
+    """Return a lowercase word without accents, in its plain width (`ü` as `u`, `ß` as `ss`, `２` as `2`); й stays."""
     if word.isascii():
         return word
-    marks = (c for c in unicodedata.normalize("NFKD", word) if c == _KEPT_MARK or not unicodedata.combining(c))
+    marks = (
+        c
+        for c in unicodedata.normalize("NFKD", word.replace("ß", "ss"))
+        if c == _KEPT_MARK or not unicodedata.combining(c)
+    )
     return unicodedata.normalize("NFC", "".join(marks))
 
 
@@ -126,12 +112,12 @@ def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = Fals
         language: ISO 639-1 code that picks the stemmer; English where unknown. Query and texts must agree.
         keep_stop_words: Keep words such as "the"; for texts that are nothing else.
     """
-    memory = _memory(language if language in SNOWBALL or language in STOP_WORDS else "en", keep_stop_words)
+    memory = _memory(language if language in _STEMMED or language in languages() else "en", keep_stop_words)
     text = full_width(text)
     runs = lower_runs(text)
     if not is_cjk(text):
         return list(filter(None, map(memory.__getitem__, runs)))
-    stops = frozenset() if keep_stop_words else STOP_WORDS["zh"] | STOP_WORDS["ja"]
+    stops = frozenset() if keep_stop_words else _CJK_STOPS
     terms: list[str] = []
     for run in runs:
         if _CJK.match(run):

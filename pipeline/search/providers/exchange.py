@@ -1,13 +1,16 @@
-"""One call to a search API over HTTP, its answer typed by status; what all web providers share.
+"""One call to a search API over HTTP, its answer typed by status, and results as plain text; what all providers share.
 
-Every failure becomes a `SearchOutcome` with a reason that a person can act on, and a key never stands in it. Not for:
-the parameters and fields of one API (a file each), waiting and repeating (`pipeline/search/chain.py`).
+Every failure becomes a `SearchOutcome` with a reason that a person can act on, and a key never stands in it. Titles and
+snippets arrive with marks around the hits (`<b>`), entities and control characters, and were written by strangers. Not
+for: the parameters and fields of one API (`services.py`), waiting and repeating (`pipeline/search/chain.py`).
 """
 
+import html
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -15,13 +18,20 @@ from urllib.parse import quote, urlsplit
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
-from pipeline.search.providers.plain import LONGEST_TITLE, iso_day, plain_text, web_address
 
-TIMEOUT: Final = 5.0
-"""Seconds; the APIs answer in 0.3 to 2 s, and the chain has 7 s for all of them."""
+TIMEOUT: Final = 6.0
+"""Seconds; APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of its engines; the chain has 7 s for all of them."""
 MAX_BYTES: Final = 4_000_000
 """A page of results has about 50 kB, with long passages 300 kB."""
-_HIDDEN: Final = "[key]"
+LONGEST_TITLE: Final = 300
+LONGEST_SNIPPET: Final = 2_000
+"""Characters kept; real snippets have a median of 1,509 in the CRAG sample and a long tail."""
+_TAG: Final = re.compile(r"<(?:!--[^<>]*|/?[a-zA-Z][^<>]*)>")
+_HIDDEN: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\U000e0000-\U000e007f]"
+)
+_LOGIN: Final = re.compile(r"(?<=//)[^/@]*@")
+"""Name and password in an address, which no reason may show."""
 _STATUS: Final[Mapping[int, SearchStatus]] = {
     401: "unauthorized",
     402: "quota",
@@ -54,22 +64,20 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
-    """One search API: its name in outcomes, the client, the key that must never be told."""
+class Exchange:
+    """Calls to one search API: its name in outcomes, the client, the key that no reason may show."""
 
     name: str
     client: httpx2.AsyncClient
     timeout: float = TIMEOUT
-    secret: str = ""
+    secret: str = field(default="", repr=False)
     judge: Judge = lambda code, answer: None
-
-    def __repr__(self) -> str:
-        """The name; the key stays out of logs."""
-        return f"Api({self.name!r})"
+    meaning: Mapping[SearchStatus, str] = field(default_factory=dict)
+    """Statuses of which there is more to say here than elsewhere."""
 
     async def ask(self, request: Request) -> dict[str, object] | SearchOutcome:
         """Send `request`; return the JSON object of a 200, or how it failed. Raises nothing over the other side."""
-        place = urlsplit(request.url).netloc
+        address = _LOGIN.sub("", request.url)
         try:
             async with self.client.stream(
                 request.method,
@@ -80,22 +88,23 @@ class Api:
                 timeout=self.timeout,
                 follow_redirects=False,
             ) as response:
-                body = await read_body(response)
+                body = await _read_body(response)
         except httpx2.TimeoutException:
-            return self.failed("timeout", f"No answer from {place} within {self.timeout:g} s.")
+            return self.failed("timeout", f"No answer from {address} within {self.timeout:g} s.")
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-            return self.failed(*no_answer(place, error))
+            away = isinstance(error, httpx2.ConnectError)
+            missed = f"No {'connection to' if away else 'answer from'} {address}: {error or type(error).__name__}."
+            return self.failed("unreachable" if away else "bad_response", missed)
         except (UnicodeError, ValueError):
             return self.failed("unauthorized", "The key cannot be sent: it holds characters that no header may hold.")
-        answer = read_json(body)
-        code = response.status_code
-        judged = self.judge(code, answer)
-        if code != 200 or judged is not None:
+        answer = _read_json(body)
+        judged = self.judge(response.status_code, answer)
+        if response.status_code != 200 or judged is not None:
             return self._refused(response, answer, judged)
         if isinstance(answer, dict):
             return answer
         form = "HTML came where JSON was asked for" if body.lstrip()[:1] == b"<" else "The answer is no complete JSON"
-        return self.failed("bad_response", f"{form}; something between here and {place} may have answered instead.")
+        return self.failed("bad_response", f"{form}; something between here and {address} may have answered instead.")
 
     def _refused(self, response: httpx2.Response, answer: object, judged: SearchStatus | None) -> SearchOutcome:
         code = response.status_code
@@ -104,6 +113,7 @@ class Api:
         meaning = _MEANING.get(status, "the service failed" if code >= 500 else "the request was not accepted")
         if status == "unauthorized" and not self.secret:
             meaning = "a key or a login is asked for, and none is set"
+        meaning = self.meaning.get(status, meaning)
         wait = retry_after(response.headers)
         return self.failed(status, f"HTTP {code}: {meaning}{f' ({said})' if said else ''}.", wait=wait)
 
@@ -111,7 +121,7 @@ class Api:
         """Return a failure; the key is taken out of `reason`, also where the other side repeated it."""
         if self.secret:
             for form in (self.secret, repr(self.secret)[1:-1], quote(self.secret, safe="")):
-                reason = reason.replace(form, _HIDDEN)
+                reason = reason.replace(form, "[key]")
         return SearchOutcome((), self.name, status, reason, wait)
 
     def finished(
@@ -121,62 +131,57 @@ class Api:
         kept = [hit for hit in results if hit is not None and on_site(hit.url, query.site)][:limit]
         if not kept:
             return SearchOutcome((), self.name, "empty", f"Nothing was found. {notes}".strip())
-        numbered = tuple(replace(hit, rank=place) for place, hit in enumerate(kept, start=1))
+        numbered = tuple(replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1))
         return SearchOutcome(numbered, self.name, "ok", notes)
 
-    def strange(self, wanted: str) -> SearchOutcome:
+    def strange(self) -> SearchOutcome:
         """Return the failure of an answer that is JSON of another form."""
-        return self.failed("bad_response", f"The answer has no list {wanted!r}; the API may have changed.")
+        return self.failed("bad_response", "The answer has no list of results; the API may have changed.")
 
 
-@dataclass(frozen=True, slots=True)
-class OneList:
-    """Searching an API without pages: a later page is cut from one longer list, up to the `most` that it gives."""
-
-    api: Api
-    service: str
-    """Its name for people."""
-    most: int
-    longest: int
-    """Characters of a query that it takes."""
-    able: frozenset[str]
-    """What of a query it honours, in the words of `unmet`."""
-    send: Callable[[SearchQuery, str, int], Request]
-    """The request for a query, its words as cut, and how many results."""
-    read: Callable[[Mapping[str, object]], SearchResult | None]
-    """A result from a row of the answer's `results`."""
-
-    async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return the wished page's results, at most `limit`; never raises for what the service does."""
-        first = (query.page - 1) * limit
-        if first >= self.most:
-            notes = f"{self.service} has no more than {self.most} results."
-            return self.api.finished([], query, limit=limit, notes=notes)
-        words, cut = cut_query(query, longest=self.longest)
-        answer = await self.api.ask(self.send(query, words, min(first + limit, self.most)))
-        if isinstance(answer, SearchOutcome):
-            return answer
-        rows = rows_of(answer.get("results"))
-        if rows is None:
-            return self.api.strange("results")
-        results = [self.read(row) for row in rows[first:]]
-        return self.api.finished(results, query, limit=limit, notes=told(unmet(query, self.able), cut))
+def plain_text(value: object, *, longest: int = LONGEST_SNIPPET) -> str:
+    """Return `value` as one line without markup, entities and invisible characters; empty if it is no text."""
+    if not isinstance(value, str):
+        return ""
+    bare = html.unescape(_TAG.sub("", value[: 4 * longest]))
+    return " ".join(_HIDDEN.sub("", bare).split())[:longest]
 
 
-def no_answer(place: str, error: Exception) -> tuple[SearchStatus, str]:
-    """Return status and sentence for a request that `error` ended: `unreachable` where no connection came about."""
-    if isinstance(error, httpx2.ConnectError):
-        return "unreachable", f"No connection to {place}: {error or type(error).__name__}."
-    return "bad_response", f"No answer from {place}: {error or type(error).__name__}."
+def web_address(value: object) -> str:
+    """Return `value` if it is an http(s) address with a host, else the empty string."""
+    if not isinstance(value, str) or _HIDDEN.search(value):
+        return ""
+    try:
+        parts = urlsplit(value.strip())
+    except ValueError:
+        return ""
+    return value.strip() if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
-def hit(provider: str, row: Mapping[str, object], *, url: str, title: str, snippet: object) -> SearchResult | None:
-    """Return a result from the fields named `url` and `title` and the text `snippet`; None without a web address."""
+def day_of(value: object) -> str:
+    """Return the ISO day of a date as APIs write it: ISO, mail format or `May 3, 2024`; empty for anything else."""
+    if not isinstance(value, str) or len(value) > 60:
+        return ""
+    readers: tuple[Callable[[str], date], ...] = (
+        lambda text: date.fromisoformat(text[:10]),
+        lambda text: datetime.strptime(text.strip(), "%b %d, %Y").date(),
+        lambda text: parsedate_to_datetime(text).date(),
+    )
+    for read in readers:
+        try:
+            return read(value).isoformat()
+        except (ValueError, TypeError, IndexError):
+            continue
+    return ""
+
+
+def hit(provider: str, row: Mapping[str, object], *, url: str, snippet: object) -> SearchResult | None:
+    """Return a result from the fields `title` and `url` of `row` and a text; None without a web address."""
     address = web_address(row.get(url))
     if not address:
         return None
-    name = plain_text(row.get(title), longest=LONGEST_TITLE) or address
-    return SearchResult(title=name, url=address, snippet=plain_text(snippet), engine=provider)
+    title = plain_text(row.get("title"), longest=LONGEST_TITLE) or address
+    return SearchResult(title=title, url=address, snippet=plain_text(snippet), engine=provider)
 
 
 def rows_of(value: object) -> list[Mapping[str, object]] | None:
@@ -185,24 +190,9 @@ def rows_of(value: object) -> list[Mapping[str, object]] | None:
 
 
 def joined(parts: Iterable[object]) -> str:
-    """Return several passages of one page as one snippet."""
-    return " … ".join(part for part in parts if isinstance(part, str) and part.strip())
-
-
-def day_of(value: object) -> str:
-    """Return the ISO day of a date as APIs write it: ISO, mail format or `May 3, 2024`; empty for anything else."""
-    if day := iso_day(value):
-        return day
-    if not isinstance(value, str) or len(value) > 60:
-        return ""
-    try:
-        return datetime.strptime(value.strip(), "%b %d, %Y").date().isoformat()
-    except ValueError:
-        pass
-    try:
-        return parsedate_to_datetime(value).date().isoformat()
-    except (ValueError, TypeError, IndexError):
-        return ""
+    """Return several passages of one page, texts or lists of texts, as one snippet."""
+    texts = [text for part in parts for text in (part if isinstance(part, list) else [part])]
+    return " … ".join(text for text in texts if isinstance(text, str) and text.strip())
 
 
 def on_site(url: str, site: str) -> bool:
@@ -212,18 +202,19 @@ def on_site(url: str, site: str) -> bool:
     return not wanted or host == wanted or host.endswith(f".{wanted}")
 
 
-def with_site(query: SearchQuery, *, longest: int, words: int = 1_000) -> tuple[str, str]:
-    """Return the words with a `site:` operator, cut to what the API takes, and the sentence that says so if cut."""
-    operator = f"site:{query.site} " if query.site else ""
-    text = " ".join(query.text.split()[: words - bool(operator)])[: longest - len(operator)]
-    cut = "" if len(text) == len(" ".join(query.text.split())) else f"The query was cut to {len(text)} characters."
-    return operator + text, cut
+def words_of(query: SearchQuery, *, longest: int = 400, words: int = 1_000, operator: bool = False) -> tuple[str, str]:
+    """Return the words of `query`, cut to what an API takes, and the sentence that says so if they were cut.
 
-
-def cut_query(query: SearchQuery, *, longest: int) -> tuple[str, str]:
-    """Return the words cut to what the API takes, and the sentence that says so if cut."""
-    words = query.text[:longest]
-    return words, "" if words == query.text else f"The query was cut to {longest} characters."
+    Args:
+        query: Its blanks are made one.
+        longest: Characters; most engines cut or refuse more than 400.
+        words: Most words.
+        operator: Put the site in front as `site:HOST`.
+    """
+    text = " ".join(query.text.split())
+    site = f"site:{query.site} " if operator and query.site else ""
+    kept = " ".join(text.split()[: words - bool(site)])[: longest - len(site)]
+    return site + kept, "" if kept == text else f"The query was cut to {len(kept)} characters."
 
 
 def unmet(query: SearchQuery, able: frozenset[str]) -> str:
@@ -240,30 +231,12 @@ def unmet(query: SearchQuery, able: frozenset[str]) -> str:
     return f"Not honoured here: {', '.join(missing)}." if missing else ""
 
 
-def told(*sentences: str) -> str:
+def sentences(*parts: str) -> str:
     """Join sentences, leaving out empty ones."""
-    return " ".join(filter(None, sentences))
+    return " ".join(filter(None, parts))
 
 
-async def read_body(response: httpx2.Response) -> bytes:
-    """Return the body up to the cap; what is longer is cut, and then fails as JSON."""
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_BYTES:
-            break
-    return bytes(body[:MAX_BYTES])
-
-
-def read_json(body: bytes) -> object:
-    """Return the parsed body, None where it is no JSON."""
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-
-
-def error_text(answer: object) -> object:
+def error_text(answer: object) -> str:
     """Return the words of an error body in the forms the APIs document: error, errors, detail, message, nested."""
     for _ in range(4):
         if isinstance(answer, list):
@@ -303,3 +276,21 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     ends = headers.get("x-ratelimit-reset", "").split(",")
     waits = [float(end) for now, end in zip(left, ends, strict=False) if now.strip() == "0" and end.strip().isdecimal()]
     return max(waits, default=None)
+
+
+async def _read_body(response: httpx2.Response) -> bytes:
+    """Return the body up to the cap; what is longer is cut, and then fails as JSON."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > MAX_BYTES:
+            break
+    return bytes(body[:MAX_BYTES])
+
+
+def _read_json(body: bytes) -> object:
+    """Return the parsed body, None where it is no JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None

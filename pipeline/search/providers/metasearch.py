@@ -1,7 +1,7 @@
 """Searching through the library `ddgs` (extra `ddgs`), which reads engines' result pages; the last resort, opt-in.
 
 It imitates browsers, raises the same error for "blocked" and for "nothing found", gives no dates, and unescapes
-addresses (notes/zeroindex §1, run against a mock). Its calls are synchronous: each runs in a thread of its own, with a
+addresses (run against a mock). Its calls are synchronous: each runs in a thread of its own, with a
 deadline. Not for: a default that nobody chose.
 """
 
@@ -14,17 +14,13 @@ import anyio.to_thread
 
 from errors import MissingExtra
 from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.providers.exchange import hit, on_site, rows_of, told, unmet, with_site
+from pipeline.search.providers.exchange import TIMEOUT, hit, on_site, rows_of, sentences, unmet, words_of
 
-TIMEOUT: Final = 5.0
-LONGEST_QUERY: Final = 400
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
 """Named, because `auto` asks two encyclopedias first and the rest in random order, and an unknown name becomes it."""
 _ABLE: Final = frozenset({"freshness", "language", "region", "safe search", "paging"})
 _PERIOD: Final = {"day": "d", "week": "w", "month": "m", "year": "y"}
 _SAFE: Final = {"off": "off", "moderate": "moderate", "strict": "on"}
-_THREADS: Final = 2
-"""Calls at once; one that is given up on keeps its thread until the library itself gives up."""
 _NOT_KNOWN: Final = "blocked or nothing found: the library does not tell which"
 
 
@@ -36,6 +32,8 @@ class _Library(Protocol):
 
 class Metasearch:
     """A provider over `ddgs`."""
+
+    name: Final = "ddgs"
 
     def __init__(self, *, timeout: float = TIMEOUT, backends: str = BACKENDS) -> None:
         """Load the library.
@@ -54,12 +52,8 @@ class Metasearch:
         self._failed = cast("type[Exception]", failures.DDGSException)
         self._timeout = timeout
         self._backends = backends
-        self._threads = anyio.CapacityLimiter(_THREADS)
-
-    @property
-    def name(self) -> str:
-        """Name in outcomes and errors."""
-        return "ddgs"
+        # A call that is given up on keeps its thread until the library itself gives up
+        self._threads = anyio.CapacityLimiter(2)
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return one page of results; never raises for what the engines do."""
@@ -71,7 +65,7 @@ class Metasearch:
         return outcome
 
     def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
-        words, cut = with_site(query, longest=LONGEST_QUERY)
+        words, cut = words_of(query, operator=True)
         region = f"{query.region or 'us'}-{query.language or 'en'}".lower()
         options: dict[str, object] = {"region": region, "page": query.page, "max_results": limit}
         options |= {"backend": self._backends, "safesearch": _SAFE.get(query.safe, "moderate")}
@@ -90,10 +84,10 @@ class Metasearch:
         rows = rows_of(answer)
         if rows is None:
             return SearchOutcome((), self.name, "bad_response", "The library answered in another form than it used to.")
-        found = [hit(self.name, row, url="href", title="title", snippet=row.get("body")) for row in rows]
+        found = [hit(self.name, row, url="href", snippet=row.get("body")) for row in rows]
         kept = tuple(result for result in found if result and on_site(result.url, query.site))[:limit]
         if not kept:
             return SearchOutcome((), self.name, "blocked", f"Unknown: {_NOT_KNOWN}.", 0.0)
         broken = any(mark in result.url for result in kept for mark in ("#", " "))
         damage = "ddgs unescapes addresses: one with # or a space may lead elsewhere." if broken else ""
-        return SearchOutcome(kept, self.name, "ok", told(unmet(query, _ABLE), cut, damage))
+        return SearchOutcome(kept, self.name, "ok", sentences(unmet(query, _ABLE), cut, damage))

@@ -1,0 +1,107 @@
+"""One row of the cache: JSON or raw bytes in a checked envelope, and never pickle; with what both backends report.
+
+Not for: where rows lie (`cache/folder.py`, `cache/redis.py`), or values and expiry (`cache/store.py`).
+"""
+
+import math
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+Kind = Literal[b"J", b"B"]
+"""What an envelope holds: JSON text or raw bytes."""
+Verdict = Literal["whole", "expired", "damaged"]
+LOT: Final = 500
+"""Rows that one query or one round trip covers."""
+
+_HEAD: Final = struct.Struct("<IcQd")
+"""CRC-32 of the key and of all that follows, kind, bytes of payload, moment of expiry (infinite for none)."""
+_CRC: Final = struct.Struct("<I")
+HEAD_BYTES: Final = _HEAD.size
+
+
+class RefusedRow(Exception):
+    """A row has a form that this cache never writes: a pickle, a foreign file name, a damaged envelope."""
+
+
+class CacheTrouble(Exception):
+    """One operation failed (a full disk, a lock, damage that was mended); the next may succeed.
+
+    A backend that cannot be used at all raises `errors.CacheError` instead.
+    """
+
+
+class Held(NamedTuple):
+    """How much a backend holds."""
+
+    entries: int
+    bytes: int
+    partial: bool = False
+    """Whether there is more than was counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a look at every entry found; all but the whole ones were removed."""
+
+    whole: int = 0
+    damaged: int = 0
+    """Wrong checksum, foreign form, or a value whose file is gone."""
+    expired: int = 0
+    """Past their time, or of an older schema."""
+    orphans: int = 0
+    """Value files that no entry names, left by killed writers."""
+    note: str = ""
+    """What else happened, such as a database that was set aside."""
+
+
+def seal(key: str, payload: bytes, *, kind: Kind, expires_at: float = math.inf) -> bytes:
+    """Return `payload` in its envelope for the row named `key`; `expires_at` in seconds since the epoch."""
+    head = _HEAD.pack(0, kind, len(payload), expires_at)
+    return b"".join((_CRC.pack(_checksum(key, head, payload)), head[_CRC.size :], payload))
+
+
+def unseal(key: str, blob: bytes, *, kind: Kind, now: float) -> bytes | None:
+    """Return the payload of an envelope, or None when it has expired or is of the other kind.
+
+    Raises:
+        RefusedRow: The envelope is damaged, or belongs to another key.
+    """
+    found, expires_at, payload = _opened(key, blob)
+    return payload if found == kind and now < expires_at else None
+
+
+def judge(key: str, blob: bytes, *, now: float) -> Verdict:
+    """Return whether an envelope of either kind is whole, whole but expired, or damaged."""
+    try:
+        kind, expires_at, _ = _opened(key, blob)
+    except RefusedRow:
+        return "damaged"
+    if kind not in (b"J", b"B"):
+        return "damaged"
+    return "whole" if now < expires_at else "expired"
+
+
+def expiry(head: bytes, size: int) -> float:
+    """Return the moment of expiry that the first `HEAD_BYTES` of an envelope of `size` bytes name; 0 if they cannot."""
+    if len(head) < _HEAD.size:
+        return 0.0
+    _, _, length, expires_at = _HEAD.unpack(head)
+    return float(expires_at) if length + _HEAD.size == size else 0.0
+
+
+def _opened(key: str, blob: bytes) -> tuple[bytes, float, bytes]:
+    """Return kind, moment of expiry and payload of a whole envelope."""
+    if len(blob) < _HEAD.size:
+        raise RefusedRow("it is no envelope of this cache")
+    checksum, kind, length, expires_at = _HEAD.unpack_from(blob)
+    payload = blob[_HEAD.size :]
+    if length != len(payload) or checksum != _checksum(key, blob[: _HEAD.size], payload):
+        raise RefusedRow("checksum differs")
+    return kind, expires_at, payload
+
+
+def _checksum(key: str, head: bytes, payload: bytes) -> int:
+    named = zlib.crc32(head[_CRC.size :], zlib.crc32(key.encode("utf-8", "surrogatepass")))
+    return zlib.crc32(payload, named)

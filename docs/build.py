@@ -1,0 +1,191 @@
+"""The parts of the documents that are made from the code: `python -m docs.build` writes them, `--check` compares them.
+
+A part stands between the comments `<!-- NAME:begin -->` and `<!-- NAME:end -->` of a document. `--answer` also asks
+the README's question again; its words may differ by a processor's arithmetic, so `--check` leaves them out. Not for:
+what a person writes.
+"""
+
+import argparse
+import functools
+import importlib
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from pydantic import BaseModel
+
+from server.settings import TABLE
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+WIDTH: Final = 120
+"""Characters of a line that people read as text; rows of tables are longer."""
+QUESTION: Final = "How many grebes were counted in 2024?"
+SHOWN: Final = ("(a)",)
+"""Passages of the answer that the README shows."""
+Json = dict[str, Any]
+
+
+def settings() -> str:
+    """Return every setting as a row of a table."""
+    rows = [(f"`WINNOW_{s.name.upper()}`", _code(s.default), s.help) for s in TABLE]
+    return _table(("environment variable", "default", "meaning"), rows)
+
+
+def tools_in_brief() -> str:
+    """Return each tool as a foldable paragraph: what it does in a sentence, and its arguments with their defaults."""
+    return "\n".join(_folded(listed) for listed in _tools())
+
+
+def tool(name: str) -> str:
+    """Return the arguments of a tool and the fields of its structured result."""
+    listed = next(tool for tool in _tools() if tool["name"] == name)
+    properties, required = listed["inputSchema"]["properties"], listed["inputSchema"]["required"]
+    arguments = [
+        (f"`{name}`", _kind(field), "required" if name in required else _code(_default(field)), _meaning(field))
+        for name, field in properties.items()
+    ]
+    head = "\n".join(textwrap.wrap(listed["description"], WIDTH))
+    table = _table(("argument", "type", "default", "meaning"), arguments)
+    return f"{head}\n\n{table}\n\nFields of the structured result:\n\n{_fields(_result_schema(name))}"
+
+
+def objects() -> str:
+    """Return the fields of the objects that stand in results."""
+    found: dict[str, Json] = {}
+    for listed in _tools():
+        found |= _result_schema(listed["name"]).get("$defs", {})
+    return "\n\n".join(f"### {name}\n\n{_fields(schema)}" for name, schema in sorted(found.items()))
+
+
+def answer() -> str:
+    """Ask the README's question and return the first source of the answer, cut to its first passages."""
+    command = [sys.executable, "-m", "server", "research", QUESTION, "--folder", "examples/library", "--quiet"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603  our own command
+    return "```text\n" + "\n".join(_first_source(ran.stdout.splitlines())) + "\n```"
+
+
+ANSWER: Final = ("README.md", "answer")
+
+
+def parts() -> dict[tuple[str, str], Callable[[], str]]:
+    """Return what makes each part, by document and name."""
+    return {
+        ("README.md", "tools"): tools_in_brief,
+        ("docs/settings.md", "settings"): settings,
+        **{("docs/tools.md", listed["name"]): functools.partial(tool, listed["name"]) for listed in _tools()},
+        ("docs/tools.md", "objects"): objects,
+    }
+
+
+def main() -> None:
+    """Write the parts, or name those that differ from the code and leave with 1."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a part is not as the code is")
+    parser.add_argument("--answer", action="store_true", help="ask the README's question again as well")
+    args = parser.parse_args()
+    stale = []
+    for (name, part), make in {**parts(), **({ANSWER: answer} if args.answer else {})}.items():
+        path = ROOT / name
+        before = path.read_text(encoding="utf-8")
+        after = _with_part(before, part, make())
+        if after != before:
+            stale.append(f"{name}: {part}")
+            if not args.check:
+                path.write_text(after, encoding="utf-8")
+    if args.check and stale:
+        sys.exit(f"Not as the code is: {', '.join(stale)}. Run: python -m docs.build")
+
+
+def _with_part(text: str, part: str, body: str) -> str:
+    begin, end = f"<!-- {part}:begin -->", f"<!-- {part}:end -->"
+    head, _, rest = text.partition(begin)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise ValueError(f"There are no markers {begin} … {end}.")
+    return f"{head}{begin}\n{body}\n{end}{tail}"
+
+
+def _tools() -> list[Json]:
+    """The tools as clients see them; `research`, the first choice, stands first."""
+    listed: list[Json] = json.loads((ROOT / "server" / "tools_list.json").read_text(encoding="utf-8"))
+    return sorted(listed, key=lambda one: bool(one["name"] != "research"))
+
+
+def _folded(listed: Json) -> str:
+    properties, required = listed["inputSchema"]["properties"], listed["inputSchema"]["required"]
+    defaults = {name: "" if name in required else _default(field) for name, field in properties.items()}
+    given = ", ".join(f"{name}={value}" if value else name for name, value in defaults.items())
+    # In HTML altogether: Markdown within it needs blank lines around.
+    lines = textwrap.wrap(f"Arguments: <code>{given}</code>", WIDTH, break_long_words=False)
+    first = listed["description"].partition(". ")[0]
+    return "\n".join([f"<details><summary><code>{listed['name']}</code>: {first}.</summary>", *lines, "</details>"])
+
+
+def _result_schema(name: str) -> Json:
+    """The result model of a tool, which its function names beside its return type."""
+    function = getattr(importlib.import_module(f"tools.{name}"), name)
+    model: type[BaseModel] = get_type_hints(function, include_extras=True)["return"].__metadata__[0]
+    return model.model_json_schema()
+
+
+def _fields(schema: Json) -> str:
+    rows = [(f"`{name}`", _kind(field), _meaning(field)) for name, field in schema["properties"].items()]
+    return _table(("field", "type", "meaning"), rows)
+
+
+def _kind(field: Json) -> str:
+    if "$ref" in field:
+        name = field["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "enum" in field:
+        return ", ".join(f"`{value}`" if value else "empty" for value in field["enum"])
+    if field.get("type") == "array":
+        return f"list of {_kind(field['items'])}"
+    names = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+    name = names.get(field.get("type", ""), "object")
+    return f"{name}, {field['minimum']} to {field['maximum']}" if "maximum" in field else name
+
+
+def _default(field: Json) -> str:
+    """The default as a caller writes it; empty where it is the empty text."""
+    value = field.get("default", "")
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _code(value: str) -> str:
+    return f"`{value}`" if value else "–"
+
+
+def _meaning(field: Json) -> str:
+    return str(field.get("description", ""))
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _first_source(lines: list[str]) -> Iterator[str]:
+    """Yield title, address, the first passages and their links of source [1], wrapped; marks and the rest are cut."""
+    begin = next(number for number, line in enumerate(lines) if line.startswith("[1] "))
+    end = next((n for n, line in enumerate(lines) if line.startswith("[2] ")), len(lines))
+    title, address, mark = lines[begin : begin + 3]
+    yield title
+    yield address.replace(ROOT.as_uri(), "file://…")
+    passages, _, links = "\n".join(lines[begin + 3 : end]).partition(mark.replace("«", "«/"))
+    for label, text in re.findall(r"^(\([a-z]\)) (.*?)(?=^\([a-z]\) |\Z)", passages, flags=re.MULTILINE | re.DOTALL):
+        if label in SHOWN:
+            for line in f"{label} {text}".splitlines():
+                yield from textwrap.wrap(line, WIDTH, break_long_words=False)
+    for label, link in re.findall(r"(\([a-z]\)) (#:~:text=\S+)", links):
+        if label in SHOWN:
+            yield f"{label} {link}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Weights of the default embedder, and the script that makes them (`build.py`, run by hand, not needed to embed)."""

@@ -1,0 +1,255 @@
+"""A model behind a server: which server it is, what it tells of the model, and texts cut until it takes them.
+
+Told by llama-server (`/v1/models` with `meta`, `/props`), vLLM (`max_model_len`), Ollama (`/api/show`, `/api/tags`), LM
+Studio (`/api/v0/models`), TEI (`/info`); a server that says nothing gets no facts, never guessed ones. Not for: the
+calls of each role (`models/remote/openai.py`).
+"""
+
+import hashlib
+import json
+import math
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import anyio
+
+from errors import ContextExceeded, ModelError
+from models.fingerprint import DIGITS
+from models.protocols import Backend
+from models.remote.endpoint import WAITS, Endpoint, RefusedCall
+from models.text import TEXTS_A_REQUEST, printable
+
+CHARACTERS: Final = 8_000
+"""A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole page costs a server minutes."""
+FEWEST: Final = CHARACTERS // 16
+"""Characters below which a text that is still refused as too long is an error: 512 tokens hold them in any script."""
+OTHER_FORM: Final = (400, 404, 405, 422, 500)
+"""What servers say to a form or a path that they do not know; llama-cpp-python's own says 500."""
+OLLAMA_CONTEXT: Final = 4_096
+"""Ollama's window where neither the model nor its owner sets `num_ctx`; it cuts longer prompts without saying so."""
+_NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a server says of itself and its model; 0 and "" where it does not."""
+
+    server: str = ""
+    context_tokens: int = 0
+    dimension: int = 0
+    batch: int = 0
+    """Most texts in one request."""
+    identity: str = ""
+    """Twelve digits over what tells one model from another behind the same name; "" where the server tells nothing."""
+    asked: bool = True
+    """False when the server was away: the identity then holds for this process alone."""
+
+
+class RemoteModel(Backend):
+    """What embedder, reranker and generator behind a server share: the endpoint and its facts."""
+
+    _other_form: bool | None = None
+    """Whether the server takes the other form of a call instead of the usual one; None before its first answer."""
+
+    def __init__(self, endpoint: Endpoint, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Keep the endpoint; nothing is asked of it before `prepare` or the first use."""
+        self._endpoint = endpoint
+        self._clock = clock
+        self._facts = _unknown()
+        self._asked_at = -math.inf
+        self._cut = CHARACTERS
+
+    @property
+    def name(self) -> str:
+        """Model, server and the identity that the server tells; before it was asked, a name that no cache knows."""
+        endpoint, identity = self._endpoint, self._facts.identity
+        return f"{endpoint.model}:openai:{endpoint.url}" + (f":{identity}" if identity else "")
+
+    @property
+    def server(self) -> str:
+        """Kind of server, "" where it is not known."""
+        return self._facts.server
+
+    async def prepare(self) -> None:
+        """Ask what stands behind the name now; an answer holds for a minute. Raises nothing."""
+        if self._clock() - self._asked_at < (WAITS.fresh if self._facts.asked else WAITS.short):
+            return
+        with anyio.move_on_after(WAITS.facts):
+            facts = await _ask_facts(self._endpoint)
+            # A server that is away for a moment keeps the name it had.
+            self._facts = facts if facts.asked else self._facts
+        self._asked_at = self._clock()
+
+    def texts_a_request(self) -> int:
+        """Return how many texts the server takes at once, as far as it says."""
+        return min(self._facts.batch or TEXTS_A_REQUEST, TEXTS_A_REQUEST)
+
+    async def in_known_form(self, ask: Callable[[bool], Awaitable[T]], *, other_first: bool = False) -> T:
+        """Return the answer of `ask(other)`, in the form of a call that the server takes; found out once and kept.
+
+        Raises:
+            ModelError: The server takes neither form, or failed.
+        """
+        if self._other_form is not None:
+            return await ask(self._other_form)
+        form = other_first
+        try:
+            found = await ask(form)
+        except RefusedCall as error:
+            if error.status not in OTHER_FORM:
+                raise
+            form = not form
+            try:
+                found = await ask(form)
+            except ModelError:
+                raise error from None  # the first form is the one that most servers know: its refusal says more
+        self._other_form = form
+        return found
+
+    async def fitting(self, ask: Callable[[int], Awaitable[object]]) -> object:
+        """Return the answer of `ask(characters)`, texts cut to half as often as the server calls them too long.
+
+        Servers say neither their window for a text nor how many tokens a text has; TEI and Ollama cut by themselves,
+        llama-server and vLLM refuse.
+
+        Raises:
+            ModelError: Another refusal, or texts of `FEWEST` characters are still too long.
+        """
+        while True:
+            try:
+                return await ask(self._cut)
+            except ContextExceeded:
+                if self._cut <= FEWEST:
+                    raise
+                self._cut = max(FEWEST, self._cut // 2)
+
+
+def shortened(texts: Sequence[str], characters: int) -> list[str]:
+    """Return texts as a server takes them: cut, in UTF-8, and none of them empty."""
+    # Servers refuse an empty string; a blank gives the same vector as far as tokenisers go.
+    return [printable(text[:characters]) or " " for text in texts]
+
+
+def by_index(items: object, value: str, count: int) -> list[object]:
+    """Return `value` of each item, in the order of the items' own `index`.
+
+    Raises:
+        KeyError, TypeError, ValueError: The items are not one for each of `count` texts.
+    """
+    if not isinstance(items, list) or len(items) != count:
+        raise ValueError(f"not a list of {count}")
+    found = {int(item["index"]): item[value] for item in items}
+    return [found[index] for index in range(count)]
+
+
+async def _ask_facts(endpoint: Endpoint) -> Facts:
+    """Return what the server tells; asks two or three small questions, each once."""
+    listed = await _ask_once(endpoint, f"{endpoint.url}/models")
+    if listed is None:
+        info = _fields(await _ask_once(endpoint, f"{endpoint.root}/info"))
+        return _tei(info) if "model_id" in info else _unknown()
+    entry = _entry(listed, endpoint.model)
+    # Which server it is shows in the fields of its entry.
+    if "meta" in entry:
+        return await _llama_server(endpoint, entry)
+    if _whole(entry.get("max_model_len")):
+        identity = _digest(entry.get("root"), entry.get("parent"), entry["max_model_len"])
+        return Facts("vLLM", context_tokens=_whole(entry["max_model_len"]), identity=identity)
+    if entry.get("owned_by") == "library":
+        return await _ollama(endpoint)
+    if entry.get("owned_by") == "organization_owner":
+        return await _lm_studio(endpoint)
+    return Facts()
+
+
+def _unknown() -> Facts:
+    """Return no facts, and an identity of this process alone: no other reads what is kept under the name."""
+    return Facts(identity=uuid.uuid4().hex[:DIGITS], asked=False)
+
+
+async def _llama_server(endpoint: Endpoint, entry: Mapping[str, object]) -> Facts:
+    meta = _fields(entry["meta"])
+    props = _fields(await _ask_once(endpoint, f"{endpoint.root}/props"))
+    context = _whole(_fields(props.get("default_generation_settings")).get("n_ctx"))
+    return Facts(
+        "llama-server",
+        context_tokens=context or _whole(meta.get("n_ctx")) or _whole(meta.get("n_ctx_train")),
+        dimension=_whole(meta.get("n_embd")),
+        identity=_digest(dict(meta), entry.get("id"), props.get("model_path")),
+    )
+
+
+async def _ollama(endpoint: Endpoint) -> Facts:
+    shown = _fields(await _ask_once(endpoint, f"{endpoint.root}/api/show", {"model": endpoint.model}))
+    tags = await _ask_once(endpoint, f"{endpoint.root}/api/tags")
+    info = _fields(shown.get("model_info"))
+    architecture = str(info.get("general.architecture", ""))
+    longest = _whole(info.get(f"{architecture}.context_length"))
+    window = int(found[1]) if (found := _NUM_CTX.search(str(shown.get("parameters")))) else OLLAMA_CONTEXT
+    digests = [str(item.get("digest", "")) for item in _items(tags, "models") if _same(item, endpoint.model)]
+    return Facts(
+        "Ollama",
+        context_tokens=min(window, longest) if longest else window,
+        dimension=_whole(info.get(f"{architecture}.embedding_length")),
+        identity=_digest(*digests) if any(digests) else "",
+    )
+
+
+async def _lm_studio(endpoint: Endpoint) -> Facts:
+    entry = _entry(await _ask_once(endpoint, f"{endpoint.root}/api/v0/models"), endpoint.model)
+    context = _whole(entry.get("loaded_context_length")) or _whole(entry.get("max_context_length"))
+    known = [entry.get(name) for name in ("publisher", "arch", "quantization", "compatibility_type")]
+    return Facts("LM Studio", context_tokens=context, identity=_digest(*known) if any(known) else "")
+
+
+def _tei(info: Mapping[str, object]) -> Facts:
+    return Facts(
+        "TEI",
+        context_tokens=_whole(info.get("max_input_length")),
+        batch=_whole(info.get("max_client_batch_size")),
+        identity=_digest(info["model_id"], info.get("model_sha"), info.get("model_dtype")),
+    )
+
+
+async def _ask_once(endpoint: Endpoint, address: str, body: Mapping[str, object] | None = None) -> object:
+    """Return the answer, None where there is none."""
+    try:
+        return await endpoint.ask("GET" if body is None else "POST", address, body, again=False)
+    except ModelError:
+        return None
+
+
+def _entry(listed: object, model: str) -> Mapping[str, object]:
+    """Return the entry of `model`, or the only one there is: llama-server serves one model under any name."""
+    entries = _items(listed, "data")
+    named = [item for item in entries if _same(item, model)]
+    return named[0] if named else entries[0] if len(entries) == 1 else {}
+
+
+def _items(listed: object, name: str) -> list[Mapping[str, object]]:
+    found = _fields(listed).get(name)
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    """Return a JSON object; an empty one for any other value."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _same(item: Mapping[str, object], model: str) -> bool:
+    # Ollama lists a model pulled without a tag as NAME:latest.
+    return any(str(item.get(name, "")) in (model, f"{model}:latest") for name in ("id", "name", "model"))
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:DIGITS]

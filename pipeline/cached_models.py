@@ -1,0 +1,162 @@
+"""An embedder and a reranker that remember: what a model made of a text once comes from the disk cache.
+
+A key holds the model's name, which holds the fingerprint of its files and its settings: another model, or the same with
+other weights, never reads old values. Not for: choosing or loading models.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+import anyio
+import numpy as np
+from numpy.typing import NDArray
+
+from cache.store import Store
+from models.protocols import Backend, Embedder, Reranker, TextKind, Vectors, unit_rows
+from pipeline.messages import KEPT_SECONDS
+from pipeline.work import in_thread
+
+Compute: TypeAlias = Callable[[list[str]], Awaitable[NDArray[np.float32]]]
+"""Asks the model: one row for each text."""
+
+
+@dataclass(eq=False, slots=True)
+class _Batch:
+    """Texts that one call has given to the model; other calls wait for them."""
+
+    done: anyio.Event = field(default_factory=anyio.Event)
+    values: dict[str, bytes] = field(default_factory=dict)
+    """Filled before `done`; stays empty when the model failed or the call was cancelled."""
+
+
+class _Memory:
+    """Rows of numbers by key, each computed once, also by calls that run at the same time."""
+
+    def __init__(self, store: Store, kind: type[np.floating], *, expire: float | None) -> None:
+        """Keep rows in `store` as numbers of `kind` for `expire` seconds (None: until evicted)."""
+        self._store = store
+        self._kind = kind
+        self._expire = expire
+        self._under_way: dict[str, _Batch] = {}
+
+    async def rows(
+        self, keys: Sequence[str], texts: Sequence[str], compute: Compute, *, width: Callable[[], int]
+    ) -> NDArray[np.float32]:
+        """Return the row of numbers of each key [n, width]; those that are new are computed from their texts.
+
+        `width` tells the length of a row: 0 before a remote model's first answer, then the rows must agree.
+        """
+        wanted = dict(zip(keys, texts, strict=True))
+        # 1. What is in the store
+        known = self._whole(await in_thread(self._store.get_many_bytes, wanted), width())
+        while missing := {key: text for key, text in wanted.items() if key not in known}:
+            batches = {self._under_way[key] for key in missing if key in self._under_way}
+            # 2. Compute what no other task is computing
+            free = {key: text for key, text in missing.items() if key not in self._under_way}
+            fresh = await self._compute(free, compute) if free else {}
+            # 3. Wait for the texts of other tasks; those whose task failed are computed in the next round
+            for batch in batches:
+                await batch.done.wait()
+                fresh.update((key, batch.values[key]) for key in missing if key in batch.values)
+            known = {**self._whole(known, width()), **fresh}
+        rows = [np.frombuffer(known[key], dtype=self._kind) for key in keys]
+        return np.stack(rows).astype(np.float32) if rows else np.zeros((0, width()), dtype=np.float32)
+
+    async def _compute(self, texts: Mapping[str, str], compute: Compute) -> dict[str, bytes]:
+        batch = _Batch()
+        self._under_way.update(dict.fromkeys(texts, batch))
+        try:
+            rows = (await compute(list(texts.values()))).astype(self._kind)
+            batch.values = {key: row.tobytes() for key, row in zip(texts, rows, strict=True)}
+            await in_thread(lambda: self._store.set_many_bytes(batch.values, expire=self._expire))
+        finally:
+            for key in texts:
+                del self._under_way[key]
+            batch.done.set()
+        return dict(batch.values)
+
+    def _whole(self, found: dict[str, bytes], width: int) -> dict[str, bytes]:
+        """Leave out rows of another length, such as of a server that has since changed its model."""
+        size = np.dtype(self._kind).itemsize * width or next(iter(map(len, found.values())), 0)
+        return {key: row for key, row in found.items() if len(row) == size}
+
+
+class CachedEmbedder:
+    """An `Embedder` in front of another, with a store between."""
+
+    def __init__(self, embedder: Embedder, store: Store) -> None:
+        """Wrap `embedder`; vectors go to `store` under its name."""
+        self._embedder = embedder
+        # Half the size, and the top 20 of a search overlap with those of 32-bit floats by 0.9999.
+        self._memory = _Memory(store, np.float16, expire=None)
+
+    @property
+    def name(self) -> str:
+        """Name of the embedder behind."""
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._embedder.dimension
+
+    def reads(self, text: str) -> bool:
+        """Whether the embedder behind knows the script of `text`."""
+        return self._embedder.reads(text)
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return unit vectors [n, dimension]; only texts not seen before reach the model, each once.
+
+        Raises:
+            ModelError: The model failed.
+        """
+        await _prepare(self._embedder)
+        keys = [f"{self.name}:{kind}:{_digest(text)}" for text in texts]
+        compute = partial(self._embedder.embed, kind=kind)
+        return unit_rows(await self._memory.rows(keys, texts, compute, width=lambda: self.dimension))
+
+
+class CachedReranker:
+    """A `Reranker` in front of another, with a store between."""
+
+    def __init__(self, reranker: Reranker, store: Store) -> None:
+        """Wrap `reranker`; scores go to `store` under its name."""
+        self._reranker = reranker
+        # Few queries come again later.
+        self._memory = _Memory(store, np.float32, expire=KEPT_SECONDS)
+
+    @property
+    def name(self) -> str:
+        """Name of the reranker behind."""
+        return self._reranker.name
+
+    async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one float32 score a text [n]; only texts not scored before reach the model, each once.
+
+        Raises:
+            ModelError: The model failed.
+        """
+        await _prepare(self._reranker)
+
+        async def compute(missing: list[str]) -> NDArray[np.float32]:
+            return (await self._reranker.score(query, missing)).reshape(-1, 1)
+
+        keys = [f"rerank:{self.name}:{_digest(query, text)}" for text in texts]
+        return (await self._memory.rows(keys, texts, compute, width=lambda: 1))[:, 0]
+
+
+async def _prepare(model: object) -> None:
+    """Let a model behind a server learn which one it is: its name is part of the keys."""
+    if isinstance(model, Backend):
+        await model.prepare()
+
+
+def _digest(*parts: str) -> str:
+    digest = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        raw = part.encode("utf-8", "surrogatepass")
+        digest.update(len(raw).to_bytes(8, "little") + raw)
+    return digest.hexdigest()

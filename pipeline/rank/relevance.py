@@ -1,0 +1,325 @@
+"""How much every unit of some pages bears on a question: the one scorer behind all tools.
+
+`Reader` is its interface; `Blend` needs no trained model. A unit is judged by the windows of text that hold it, of
+three sizes: what answers seldom repeats the question's words itself, but stands near them. In each size
+
+    window = standardised BM25 + MEANING × standardised cosine
+    unit   = mean over the sizes of the best window around it + BM25 of the unit alone + head of the page + expansion
+
+Chunks of about `CHUNK` tokens are embedded, larger windows are means of their vectors: one embedding a text, whatever
+the question. Not for: saying whether anything answers (`verdict.py`), or filling a budget (`pipeline/evidence`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.protocols import Embedder, Reranker
+from pipeline.documents import ScoreMaker
+from pipeline.rank.bm25 import BM25, idf
+from pipeline.rank.fuse import Floats, blend, standardise, unit_range
+from pipeline.rank.letters import letter_counts
+from pipeline.rank.terms import TermIndex, Windows
+from pipeline.rank.units import JOINT, PageUnits
+from pipeline.text.language import guess_language
+from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
+from pipeline.work import in_thread
+
+CHUNK: Final = 40
+"""Tokens of a chunk, the smallest window; a longer unit is a chunk of its own."""
+SCALES: Final = (1, 2, 4)
+"""Chunks of a window. On the 256 asked questions (docs/log.md) share shown at 512 tokens: (1, 2, 4) .80, (1, 2, 3, 4)
+.77, (1, 3) .78, chunks alone .75."""
+MEANING: Final = 1.5
+"""Weight of the cosine against BM25, both standardised; 1 and 2 lose .01 to .03 on the asked questions."""
+LETTERS: Final = 0.5
+"""Weight of shared letter groups for a question in another language than the page: .42 to .50 of 26 at 512 tokens."""
+OWN_WORDS: Final = 0.5
+"""Weight of a unit's own words: HotpotQA R@256 .83 to .88, others within noise."""
+EXPANSION: Final = 0.5
+"""Weight of the best unit's rarest words (pseudo-relevance feedback): a bridge question names its second half only
+there. HotpotQA R@256 +.01, others level."""
+EXPANSION_TERMS: Final = 12
+HEAD: Final = 0.3
+"""What the first unit of a page gains, falling to nothing at the twelfth: it says what the page is. HotpotQA +.01."""
+HEAD_UNITS: Final = 12
+SMOOTHING: Final = 0.1
+"""Part of each neighbour's score in a unit's own, so that stretches are chosen rather than crumbs."""
+EMBED_TOKENS: Final = 12_000
+"""Most tokens of chunks that one call embeds, best BM25 first: about 1.2 processor seconds of MiniLM."""
+EMBED_LONGEST: Final = 128
+"""Tokens of a chunk that the embedder sees; longer units are cut."""
+MOST_TEXTS: Final = 200
+"""Texts without structure that are embedded in one call, best BM25 first."""
+RERANKED: Final = 40
+"""Units that a reranker sees: these hold .97 to 1.0 of the evidence on pages of paragraphs."""
+
+Chunks = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Scores of all units of all pages, numbered through, and what the verdict looks at."""
+
+    values: Floats
+    """Scores [units], 0..1 with the best at 1; comparable within one question only."""
+    made_by: ScoreMaker
+    index: TermIndex
+    windows: Windows
+    """Windows of two chunks, [n, 2]."""
+    cosines: Floats | None
+    """Cosine of the question with each of `windows` [n], NaN where nothing of it was embedded; None where the embedder
+    does not read question or pages."""
+    foreign: bool
+    """Whether the question is in another language than every page."""
+
+
+class Reader(Protocol):
+    """Judges units against a question."""
+
+    async def read(self, question: str, pages: Sequence[PageUnits]) -> Relevance:
+        """Return one score a unit.
+
+        Raises:
+            ModelError: A model failed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """Words and meaning together; the reader that needs no training."""
+
+    embedder: Embedder | None
+    """Left out where it does not read the question's script, and for pages whose script it does not read."""
+    reranker: Reranker | None = None
+    """Orders the best `RERANKED` anew where given."""
+
+    async def read(self, question: str, pages: Sequence[PageUnits]) -> Relevance:
+        """Return one score a unit; see the module.
+
+        Raises:
+            ModelError: Embedder or reranker failed.
+        """
+        # 1. Words: counts of the question's terms in every unit, and the windows around it
+        counted = await in_thread(_Counted, question, pages)
+        # 2. Meaning: chunks embedded, those with the best words first
+        vectors, asked = await self._vectors(question, pages, counted)
+        # 3. Both, in windows of every size
+        relevance = await in_thread(_blend, question, pages, counted, vectors, asked)
+        # 4. A reranker has the last word on the best
+        if self.reranker is None or not counted.index.size:
+            return relevance
+        texts = [page.headed(place) for page in pages for place in range(len(page.texts))]
+        best = np.argsort(-relevance.values, kind="stable")[:RERANKED]
+        scores = await self.reranker.score(question, [texts[row] for row in best.tolist()])
+        values = 0.5 * relevance.values
+        values[best] = 0.5 + 0.5 * unit_range(scores)
+        return Relevance(values, "rerank", relevance.index, relevance.windows, relevance.cosines, relevance.foreign)
+
+    async def _vectors(
+        self, question: str, pages: Sequence[PageUnits], counted: "_Counted"
+    ) -> tuple[Floats | None, Floats | None]:
+        """Return the vectors of all chunks [chunks, d], zeros where not embedded, and the question's [d]."""
+        if self.embedder is None or not len(counted.chunks) or not self.embedder.reads(question):
+            return None, None
+        rows, texts = await in_thread(_to_embed, pages, counted, self.embedder)
+        if not rows:
+            return None, None
+        asked = (await self.embedder.embed([question], kind="query"))[0]
+        found = await self.embedder.embed(texts, kind="passage")
+        vectors = np.zeros((len(counted.chunks), found.shape[1]), dtype=np.float32)
+        vectors[rows] = found
+        return vectors, asked
+
+
+class _Counted:
+    """The question's words in the units, and the chunks that the units make."""
+
+    def __init__(self, question: str, pages: Sequence[PageUnits]) -> None:
+        self.index = TermIndex(pages)
+        self.own, self.above = self.index.counts(self.index.terms(question))
+        self.chunks, self.page_of = _chunks(pages, self.index.page_starts)
+        self.spans = {size: _spans(self.page_of, size) for size in SCALES}
+        spoken = guess_language(question)
+        self.foreign = bool(spoken) and spoken not in self.index.languages
+        texts = [text for page in pages for text in page.texts] if self.foreign else []
+        self.letters = letter_counts(question, texts) if self.foreign else None
+
+    def windows(self, size: int) -> Windows:
+        """Return the windows of `size` chunks as stretches of units [n, 2]."""
+        spans = self.spans[size]
+        return np.stack([self.chunks[spans[:, 0], 0], self.chunks[spans[:, 1] - 1, 1]], axis=1)
+
+    def words(self, size: int) -> Floats:
+        """Return the standardised BM25 of the windows of `size` chunks."""
+        windows = self.windows(size)
+        scores = standardise(self.index.window_scores(self.own, self.above, windows))
+        if self.letters is not None:
+            scores = scores + np.float32(LETTERS) * standardise(
+                self.index.window_scores(self.letters, np.zeros_like(self.letters), windows)
+            )
+        return scores
+
+
+def _chunks(pages: Sequence[PageUnits], page_starts: NDArray[np.int64]) -> tuple[Chunks, NDArray[np.int64]]:
+    """Return stretches of units of about `CHUNK` tokens [chunks, 2], none over a page's end, and the page of each."""
+    found: list[tuple[int, int]] = []
+    owners: list[int] = []
+    for number, page in enumerate(pages):
+        start, used = 0, 0
+        for place, tokens in enumerate(count_each([text.strip() for text in page.texts])):
+            if place > start and used + tokens > CHUNK:
+                found.append((start + int(page_starts[number]), place + int(page_starts[number])))
+                owners.append(number)
+                start, used = place, 0
+            used += tokens + 1
+        if start < len(page.texts):
+            found.append((start + int(page_starts[number]), int(page_starts[number + 1])))
+            owners.append(number)
+    return np.array(found, dtype=np.int64).reshape(-1, 2), np.array(owners, dtype=np.int64)
+
+
+def _spans(page_of: NDArray[np.int64], size: int) -> Chunks:
+    """Return all runs of `size` chunks of one page, first and last-plus-one [n, 2]; a shorter page is one run."""
+    starts = np.searchsorted(page_of, page_of)
+    ends = np.searchsorted(page_of, page_of, side="right")
+    first = np.arange(len(page_of))
+    kept = (first + size <= ends) | (first == starts)
+    spans: Chunks = np.stack([first, np.minimum(first + size, ends)], axis=1)[kept]
+    return spans
+
+
+def _to_embed(pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder) -> tuple[list[int], list[str]]:
+    """Return the chunks to embed, best words first within `EMBED_TOKENS`, and their texts under their last heading."""
+    readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
+    starts = counted.index.page_starts
+    own = _spread(counted.words(1), counted.windows(1), counted.index.size)
+    rows: list[int] = []
+    texts: list[str] = []
+    used = 0
+    for row in np.argsort(-own[counted.chunks[:, 0]], kind="stable").tolist() if len(own) else []:
+        number = int(counted.page_of[row])
+        if not readable[number]:
+            continue
+        first, last = (int(edge - starts[number]) for edge in counted.chunks[row])
+        body = " ".join(pages[number].texts[first:last])
+        heading = pages[number].above[first].rpartition(JOINT)[2]
+        text = body if not heading or body.startswith(heading) else f"{heading}: {body}"
+        cost = count_tokens(text)
+        if cost > EMBED_LONGEST:
+            text, cost = cut_to_tokens(text, EMBED_LONGEST), EMBED_LONGEST
+        if used + cost > EMBED_TOKENS:
+            break
+        used += cost
+        rows.append(row)
+        texts.append(text)
+    return rows, texts
+
+
+def _blend(
+    question: str, pages: Sequence[PageUnits], counted: _Counted, vectors: Floats | None, asked: Floats | None
+) -> Relevance:
+    index = counted.index
+    values = np.zeros(index.size, dtype=np.float32)
+    cosines: dict[int, Floats] = {}
+    for size in SCALES if index.size else ():
+        fused = counted.words(size)
+        if vectors is not None and asked is not None:
+            cosines[size] = _cosines(vectors, asked, counted.spans[size])
+            lowest = np.nanmin(cosines[size])
+            fused = fused + np.float32(MEANING) * standardise(np.nan_to_num(cosines[size], nan=float(lowest)))
+        values += _spread(fused, counted.windows(size), index.size) / len(SCALES)
+    values += np.float32(OWN_WORDS) * standardise(index.unit_scores(counted.own + counted.above))
+    values += _head(index) + np.float32(EXPANSION) * _expanded(question, pages, values, index)
+    return Relevance(
+        unit_range(_smoothed(values, index.page_starts)),
+        "bm25" if vectors is None else "blend",
+        index,
+        counted.windows(SCALES[1]),
+        cosines.get(SCALES[1]),
+        counted.foreign,
+    )
+
+
+def _cosines(vectors: Floats, asked: Floats, spans: Chunks) -> Floats:
+    """Return the cosine of the question with the mean vector of each run of chunks [n], NaN where none is embedded."""
+    running = np.pad(np.cumsum(vectors, axis=0, dtype=np.float64), ((1, 0), (0, 0)))
+    sums = running[spans[:, 1]] - running[spans[:, 0]]
+    lengths = np.linalg.norm(sums, axis=1)
+    found: Floats = np.full(len(spans), np.nan, dtype=np.float32)
+    known = lengths > 1e-6
+    found[known] = (sums[known] * asked).sum(axis=1) / lengths[known]
+    return found
+
+
+def _spread(scores: Floats, windows: Windows, size: int) -> Floats:
+    """Return for each unit [size] the best score of a window that holds it."""
+    best: Floats = np.full(size, scores.min(initial=0.0), dtype=np.float32)
+    for (start, stop), score in zip(windows.tolist(), scores.tolist(), strict=True):
+        np.maximum(best[start:stop], score, out=best[start:stop])
+    return best
+
+
+def _head(index: TermIndex) -> Floats:
+    """Return what the first units of each page gain [units]."""
+    gains: Floats = np.zeros(index.size, dtype=np.float32)
+    fall = (HEAD * (1 - np.arange(HEAD_UNITS) / (HEAD_UNITS - 1))).astype(np.float32)
+    for low, high in pairwise(index.page_starts.tolist()):
+        count = min(HEAD_UNITS, high - low)
+        gains[low : low + count] = fall[:count]
+    return gains
+
+
+def _expanded(question: str, pages: Sequence[PageUnits], values: Floats, index: TermIndex) -> Floats:
+    """Return what the best unit's rarest words find in the others [units], 0..1."""
+    if not index.size:
+        return values
+    best = int(values.argmax())
+    page = int(np.searchsorted(index.page_starts, best, side="right")) - 1
+    asked = index.terms(question)
+    text = pages[page].texts[best - int(index.page_starts[page])]
+    terms = [term for term in index.terms(text, language=index.languages[page]) if term not in asked]
+    own, above = index.counts(terms)
+    weights = idf(own + above)
+    weights[np.argsort(-weights, kind="stable")[EXPANSION_TERMS:]] = 0.0
+    found = index.unit_scores(own + above, weights)
+    found[best] = 0.0
+    most = found.max(initial=0.0)
+    return found / most if most > 0 else found
+
+
+def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:
+    """Return scores [units] with `SMOOTHING` of each neighbour's on the same page mixed in."""
+    smooth = values.copy()
+    for low, high in pairwise(page_starts.tolist()):
+        if high > low:
+            padded = np.pad(values[low:high], 1, mode="edge")
+            smooth[low:high] = SMOOTHING * (padded[:-2] + padded[2:]) + (1 - 2 * SMOOTHING) * padded[1:-1]
+    return smooth
+
+
+async def score_texts(texts: Sequence[str], question: str, *, embedder: Embedder | None) -> Floats:
+    """Return one score a text [n] by BM25 and, where it reads the question, the embedder: for texts without structure.
+
+    Raises:
+        ModelError: The embedder failed.
+    """
+
+    def by_words() -> Floats:
+        return standardise(BM25(texts, language=guess_language(question) or "en").scores(question))
+
+    total = await in_thread(by_words)
+    if embedder is None or not texts or not embedder.reads(question):
+        return total
+    best = np.argsort(-total, kind="stable")[:MOST_TEXTS].tolist()
+    asked = (await embedder.embed([question], kind="query"))[0]
+    found = await embedder.embed([texts[row] for row in best], kind="passage")
+    likeness = found @ asked
+    meaning: Floats = np.full(len(texts), float(likeness.min()), dtype=np.float32)
+    meaning[best] = likeness
+    return blend([total, meaning])

@@ -1,0 +1,51 @@
+"""A page as the core reads it: units in reading order, each with what stands above it.
+
+A unit is what `pipeline/extract/tag.py` makes: a sentence, heading, item, table row, definition or piece of code. Plain
+lists, so that data sets without pages can be measured too. Not for: scores (`relevance.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.documents import Block, Document, Sentence
+from pipeline.text.frame import one_line
+
+JOINT: Final = " › "
+"""Between the title and the headings above a unit, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageUnits:
+    """One page: parallel lists, one entry a unit."""
+
+    texts: Sequence[str]
+    above: Sequence[str]
+    """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings where nothing stands above."""
+    language: str = ""
+    """ISO 639-1 code; guessed from the texts where empty."""
+    tabular: bool = False
+    """Whether some of the units are rows of tables."""
+
+    def headed(self, place: int) -> str:
+        """Return a unit with everything above it in front, as a reranker reads it."""
+        return f"{self.above[place]}: {self.texts[place]}" if self.above[place] else self.texts[place]
+
+
+def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
+    """Return a tagged document as the core reads it."""
+    title = one_line(document.page.title)
+    above: list[str] = []
+    for sentence in sentences:
+        lead = _lead(document.blocks[sentence.block])
+        texts = dict.fromkeys(one_line(text) for text in (title, *sentence.heading_path, lead) if text)
+        texts.pop(sentence.text, None)
+        above.append(JOINT.join(texts))
+    tabular = any(document.blocks[sentence.block].kind == "row" for sentence in sentences)
+    return PageUnits([sentence.text for sentence in sentences], above, document.page.language, tabular)
+
+
+def _lead(block: Block) -> str:
+    """Return an item's lead-in or a row's caption; a row's header stands in its own text already."""
+    first = block.lead.partition("\n")[0]
+    return "" if block.kind == "row" and " | " in first else first

@@ -1,1 +1,0 @@
-"""Search over local documents, nothing indexed beforehand."""

@@ -1,0 +1,171 @@
+"""The process that serves: its log, its end on a signal, its memory, and its traces.
+
+Not for: what is served; values that outlive a call (`pipeline/services.py`).
+"""
+
+import ctypes
+import gc
+import logging
+import os
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Final, TextIO
+
+import anyio
+
+from errors import MissingExtra, UsageError, WinnowError
+from pipeline.work import is_busy
+from server import VERSION
+from server.settings import Settings
+
+LOG_BYTES: Final = 8_000
+"""Bytes of warnings on stderr an hour: the pipe to a client that never reads it takes 64 kB, then blocks us."""
+HOUR: Final = timedelta(hours=1).total_seconds()
+FORMAT: Final = "%(asctime)s %(name)s %(message)s"
+DROPPED: Final = "winnow: more is not shown this hour; WINNOW_LOG_FILE=FILE keeps all of it\n"
+LOOK_SECONDS: Final = 0.5
+"""Seconds between two looks for a quiet moment."""
+ENOUGH: Final = 10
+"""Collections of the middle generation (7,000 new objects each) after which a full one is due, as in Python itself."""
+TOO_MANY: Final = ENOUGH * 100
+"""After so many Python runs it in the middle of work too: garbage must not grow on a server that never rests."""
+LARGE_BYTES: Final = 1 << 20
+"""A block of at least so many bytes is the system's again once it is freed. glibc raises its own bound to the largest
+block freed so far, up to 32 MB, and keeps the room in one heap a thread: the hostile set
+(`tests/test_fetch_hostile_set.py`) then left 60 to 121 MB, and with this bound 25 to 33 (six and three runs)."""
+_M_MMAP_THRESHOLD: Final = -3  # malloc.h
+
+
+def start_log(settings: Settings) -> None:
+    """Send the log where the settings say, one line each: the SDK's own set-up draws boxes."""
+    if settings.log_file:
+        logging.basicConfig(filename=settings.log_file, level=settings.log_level, format=FORMAT)
+    elif settings.log_level in {"DEBUG", "INFO"}:  # asked for, so all of it
+        logging.basicConfig(level=settings.log_level, format=FORMAT)
+    else:
+        logging.basicConfig(handlers=[Sparing(sys.stderr)], level=settings.log_level, format=FORMAT)
+
+
+def drop_what_nobody_reads() -> None:
+    """Let writes to a stderr that is a full pipe fail instead of wait; a terminal or a file stays as it is."""
+    if sys.platform != "win32" and stat.S_ISFIFO(os.fstat(2).st_mode):
+        os.set_blocking(2, False)
+
+
+class Sparing(logging.StreamHandler[TextIO]):
+    """Writes `LOG_BYTES` an hour, says once that there was more, and drops that."""
+
+    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream)
+        self._clock = clock
+        self._since = clock()
+        self._left = LOG_BYTES
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record where there is room for it, and for the line that says that more was dropped."""
+        now = self._clock()
+        if now - self._since >= HOUR:
+            self._since, self._left = now, LOG_BYTES
+        if self._left <= 0:
+            return
+        cost = len(self.format(record).encode()) + 1
+        if cost <= self._left - len(DROPPED):
+            self._left -= cost
+            super().emit(record)
+        else:
+            self._left = 0
+            self.stream.write(DROPPED)
+            self.flush()
+
+
+async def watch_signals(clean_up: Callable[[], None]) -> None:
+    """Wait for SIGTERM or SIGINT, call `clean_up`, and end the process with 128 + the signal's number.
+
+    By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes.
+    """
+    wanted = [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]
+    with anyio.open_signal_receiver(*wanted) as signals:
+        async for received in signals:
+            clean_up()
+            os._exit(128 + received)
+
+
+def leave(error: WinnowError) -> None:
+    """Say why this process cannot serve and end it: 2 for a setting that is wrong, 1 for anything else."""
+    print(f"winnow: {error}", file=sys.stderr, flush=True)
+    os._exit(2 if isinstance(error, UsageError) else 1)
+
+
+def give_back_large_blocks() -> bool:
+    """Have freed blocks of `LARGE_BYTES` and more go back to the system; return whether the C library can."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES))
+    except AttributeError:  # a C library without the call, such as musl, which has no such bound to hold
+        return False
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Collect no garbage within: imports make none that is worth 0.12 s."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+async def collect_when_quiet() -> None:
+    """Look for garbage at quiet moments; on cancellation Python's own ways come back.
+
+    A full collection holds every thread while it walks all objects, 100 to 250 ms once a few cleaned pages are kept.
+    Python starts one while a large page is being cleaned, which was the longest wait of any ping. Young objects are
+    still collected as always.
+    """
+    before = gc.get_threshold()
+    gc.freeze()  # what the imports made stays for good and need not be walked again
+    gc.set_threshold(*before[:2], TOO_MANY)
+    done = _middle_collections()
+    try:
+        while True:
+            await anyio.sleep(LOOK_SECONDS)
+            if _middle_collections() - done >= ENOUGH and not is_busy():
+                gc.collect()
+                done = _middle_collections()
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def _middle_collections() -> int:
+    return int(gc.get_stats()[1]["collections"])
+
+
+def start_telemetry(collector: str) -> Callable[[], None]:
+    """Export spans to `collector` (OTLP over HTTP) and return what to call at the end; nothing happens without one.
+
+    Raises:
+        MissingExtra: The OpenTelemetry SDK is not installed.
+    """
+    if not collector:
+        return lambda: None
+    try:
+        from opentelemetry import trace  # noqa: PLC0415  the SDK below is an extra
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  as above
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  as above
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  as above
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  as above
+    except ImportError as error:
+        raise MissingExtra("opentelemetry-sdk", extra="otel", needed_for="WINNOW_OTLP") from error
+    provider = TracerProvider(resource=Resource.create({"service.name": "winnow", "service.version": VERSION}))
+    address = collector if collector.endswith("/v1/traces") else f"{collector}/v1/traces"
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address, timeout=5)))
+    trace.set_tracer_provider(provider)
+    end: Callable[[], None] = provider.shutdown
+    return end

@@ -1,0 +1,110 @@
+"""What the server offers beside tools: resources (pages, trees, status), prompts, and completions of their arguments.
+
+Needed before the services are open, so what is in a resource is imported when one is read (`server/reading.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+from mcp.server import MCPServer
+from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
+from pydantic import Field
+
+from pipeline.search.folder import list_files
+from pipeline.work import in_thread
+from prompts import load
+from server.opening import Opening
+
+LENGTHS: Final = ("300", "600", "1200", "2000")
+MOST: Final = 100
+"""Values in one completion; the protocol's own limit."""
+
+
+def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) -> None:
+    """Register `winnow://page/{id}`, `winnow://tree/{id}` and `winnow://status`.
+
+    `opening` returns what the lifespan made: the SDK gives no context to a resource without parameters.
+    """
+
+    @server.resource("winnow://page/{page_id}", name="page", mime_type="text/html")
+    async def page(page_id: str) -> str:
+        """The whole cleaned page behind a handle that a tool returned."""
+        services = await opening().services()
+        from server.reading import read_page  # noqa: PLC0415  loaded with the services, after the first answer
+
+        return await read_page(f"winnow://page/{page_id}", services)
+
+    @server.resource("winnow://tree/{tree_id}", name="tree", mime_type="text/plain")
+    async def tree(tree_id: str) -> str:
+        """The outline of a tree that raptor_query built."""
+        services = await opening().services()
+        from server.reading import read_tree  # noqa: PLC0415  as above
+
+        return await read_tree(f"winnow://tree/{tree_id}", services)
+
+    @server.resource("winnow://status", name="status", mime_type="text/plain")
+    async def status() -> str:
+        """Models, providers and cache of this server."""
+        services = await opening().services()
+        from server.reading import status_text  # noqa: PLC0415  as above
+
+        return await in_thread(status_text, services)
+
+
+def offer_prompts(server: MCPServer[Opening]) -> None:
+    """Register the prompts of `prompts/` that a person can pick."""
+
+    @server.prompt()
+    def research_report(
+        subject: Annotated[str, Field(description="What the report is about.")],
+        length: Annotated[str, Field(description="Words, such as 600.")] = "600",
+    ) -> str:
+        """Research a subject and write it up with citations."""
+        return load("research_report").fill(subject=subject, length=length)
+
+    @server.prompt()
+    def compare_sources(
+        question: Annotated[str, Field(description="What to compare them on.")],
+        sources: Annotated[str, Field(description="URLs or files, one a line.")],
+    ) -> str:
+        """Compare what several sources say about one question."""
+        return load("compare_sources").fill(question=question, sources=sources)
+
+    @server.prompt()
+    def fact_check(claim: Annotated[str, Field(description="The claim, as a sentence.")]) -> str:
+        """Check one claim against independent sources."""
+        return load("fact_check").fill(claim=claim)
+
+
+def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> None:
+    """Complete the prompts' `length`, and `sources` with documents of the allowed folders.
+
+    Handles of pages and trees are never completed: who may use one has been given it.
+    """
+
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
+    async def complete(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion | None:
+        if not isinstance(ref, PromptReference):
+            return None
+        if (ref.name, argument.name) == ("research_report", "length"):
+            return Completion(values=[length for length in LENGTHS if length.startswith(argument.value)])
+        if (ref.name, argument.name) == ("compare_sources", "sources"):
+            return await in_thread(_documents, argument.value, folders)
+        return None
+
+
+def _documents(typed: str, folders: Sequence[Path]) -> Completion:
+    """Complete the last line typed with files whose path or name begins so."""
+    earlier, newline, last = typed.rpartition("\n")
+    wanted = last.strip().lower()
+    found = [
+        earlier + newline + path
+        for path, _, _ in list_files(folders).files
+        if path.lower().startswith(wanted) or Path(path).name.lower().startswith(wanted)
+    ]
+    return Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)

@@ -1,0 +1,52 @@
+"""What several tests share besides fixtures: places, types, and a site on loopback to describe pages with."""
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp import Client
+from mcp_types import CallToolResult, TextContent
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "examples" / "library"
+SHARED = ROOT.parent / "shared"
+Connect = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+class Clock:
+    """Time that passes when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        """Return seconds since the epoch."""
+        return self.now
+
+
+def text_of(result: CallToolResult) -> str:
+    """Return what a model reads of a result."""
+    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+
+
+@dataclass
+class Site:
+    """A web site on loopback: what each path answers, and what was asked for."""
+
+    port: int = 0
+    pages: dict[str, tuple[int, dict[str, str], bytes]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    hold: threading.Event = field(default_factory=threading.Event)
+    """Paths that begin with /slow answer only after this is set."""
+
+    def put(self, path: str, body: str | bytes, *, status: int = 200, kind: str = "text/html; charset=utf-8") -> str:
+        """Let `path` answer `body`; return its URL."""
+        raw = body.encode() if isinstance(body, str) else body
+        self.pages[path] = (status, {"Content-Type": kind, "Content-Length": str(len(raw))}, raw)
+        return self.url(path)
+
+    def url(self, path: str) -> str:
+        """Return the URL of a path."""
+        return f"http://127.0.0.1:{self.port}{path}"

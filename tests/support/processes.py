@@ -1,0 +1,105 @@
+"""The server and its command line as processes: messages of the protocol by line, and one command run to its end."""
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import httpx2
+
+from tests.support import LIBRARY, ROOT
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}},
+}
+READY: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+EXIT_SECONDS = 3.0
+"""The issue's bar is one second; CI's two cores are shared with other work."""
+
+
+def call(number: int, tool: str, **arguments: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+
+
+def say(process: subprocess.Popen[bytes], *messages: dict[str, object]) -> None:
+    assert process.stdin is not None
+    for message in messages:
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+    process.stdin.flush()
+
+
+def line(process: subprocess.Popen[bytes], seconds: float = 40) -> dict[str, object]:
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], seconds)
+    assert ready, "the server said nothing"
+    told = process.stdout.readline()
+    if not told:
+        raise AssertionError(f"the server ended with {process.wait(EXIT_SECONDS)}: {last_words(process)}")
+    answer: dict[str, object] = json.loads(told)
+    return answer
+
+
+def last_words(process: subprocess.Popen[bytes]) -> str:
+    assert process.stderr is not None
+    return process.stderr.read()[-3000:].decode("utf-8", "replace")
+
+
+def answer_to(process: subprocess.Popen[bytes], number: int) -> dict[str, object]:
+    for _ in range(100):
+        message = line(process)
+        if message.get("id") == number:
+            return message
+    raise AssertionError(f"no answer to {number}")
+
+
+def winnow(cache: Path, *arguments: str, folder: Path | None = LIBRARY) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "WINNOW_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
+    environment.pop("WINNOW_FOLDERS", None)
+    given = ["--folder", str(folder)] if folder else []
+    return subprocess.run(
+        [sys.executable, "-m", "server", *arguments, *given],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@contextmanager
+def served(cache: Path, *arguments: str, **settings: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Start a server over HTTP on a free port of loopback; yield its process and its address, without a path."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": str(cache)}
+    environment |= {f"WINNOW_{name.upper()}": value for name, value in settings.items()}
+    command = [sys.executable, "-m", "server", "serve", "--http", "--port", str(port), *arguments]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE) as process:
+        try:
+            yield process, f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+async def healthy(url: str) -> dict[str, str]:
+    """Wait until the server at `url` listens; return what its /health says."""
+    async with httpx2.AsyncClient(timeout=60) as http:
+        for _ in range(300):
+            try:
+                said: dict[str, str] = (await http.get(f"{url}/health")).json()
+            except httpx2.TransportError:
+                await anyio.sleep(0.1)  # a process has no other way to say that it listens
+            else:
+                return said
+    raise AssertionError("the server never listened")
