@@ -2,7 +2,7 @@
 
 `block_tree` is for the paper's pruning; `content_blocks` is what every other step reads: headings, paragraphs, items,
 table rows, code, definitions, captions, each with the headings above it and what makes it readable alone. Both put
-every visible word in exactly one block and are linear in the page. Not for: choosing blocks (`prune.py`).
+every visible word in exactly one block and are linear in the page. Not for: choosing blocks (`pipeline/prune`).
 """
 
 import re

@@ -2,7 +2,7 @@
 
 Scripts, styles, comments, templates, drawings and hidden elements go; attributes without meaning go; tags that only
 wrap another are merged with it; empty ones are dropped. Query-free and near-lossless in visible text; words of
-different blocks are never glued. Not for: choosing what matters (`prune.py`), cutting into blocks (`blocks.py`).
+different blocks are never glued. Not for: choosing what matters (`pipeline/prune`), cutting into blocks (`blocks.py`).
 """
 
 import re

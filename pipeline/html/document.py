@@ -1,6 +1,6 @@
 """From a fetched page to a document: clean, cut into content units, fill in what the page says of itself.
 
-Not for: fetching (`pipeline/fetch`), choosing what to keep (`prune.py`).
+Not for: fetching (`pipeline/fetch`), choosing what to keep (`pipeline/prune`).
 """
 
 import re

@@ -32,17 +32,15 @@ NEIGHBOURS: Final = 3
 """Links in a row that make a menu."""
 WHOLE: Final = 0.75
 """An element with more of the page's words than this is no furniture, whatever it says; those inside it may be.
-On 77 development pages furniture left in fell from .039 to .014 against one bound on all marks; prose alike."""
-LEAST: Final = 1 - WHOLE
-"""If what no mark covers holds less of the page's words than this, the elements nav and footer alone are believed."""
+On 77 development pages furniture left in fell from .039 to .014 against one bound on all marks; prose alike. If all
+marks together leave less than the rest, the elements nav and footer alone are believed."""
 MAIN_PROSE: Final = 0.4
 """An element in the main part with more of the page's running text than this, and little else, is no furniture."""
 PROSE: Final = 15
 """Words from which a unit with few links is running text."""
-TOLD: Final = 0.85
-"""Share of running text from which an element holds little else; an aside of that kind is part of the story."""
-FEW_LINKS: Final = 0.2
-"""Share of characters in links below which a unit or an element has few."""
+FEW_LINKS: Final = 0.15
+"""Share of characters in links below which a unit or an element has few; also of an element's words outside of running
+text, below which it holds little else."""
 ALONE: Final = 5
 """Words up to which a heading is furniture with what follows it; a longer one is a headline and says something. A class
 or id of more parts is a title turned into an anchor, and says nothing about its element."""
@@ -131,7 +129,7 @@ def judge(units: Sequence[Unit]) -> list[bool]:
     _believe(units, words)
     covered = [unit.mark is not None and unit.mark.believed for unit in units]
     main = [unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)]
-    if sum(count for kept, count in zip(main, words, strict=True) if kept) < LEAST * sum(words):
+    if sum(count for kept, count in zip(main, words, strict=True) if kept) < (1 - WHOLE) * sum(words):
         main = [
             unit.main and not (hidden and _AROUND.search(unit.path))
             for unit, hidden in zip(units, covered, strict=True)
@@ -208,8 +206,8 @@ def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
     path = posixpath.commonpath((units[mark.first].path, units[mark.last].path))
     if not _IN_MAIN.search(path):
         return False
-    told = mark.prose >= TOLD * mark.words and mark.linked < FEW_LINKS * mark.shown
-    if told and (mark.prose >= MAIN_PROSE * running or _ASIDE.search(path)):
+    is_text = mark.prose >= (1 - FEW_LINKS) * mark.words and mark.linked < FEW_LINKS * mark.shown
+    if is_text and (mark.prose >= MAIN_PROSE * running or _ASIDE.search(path)):
         return True
     item = _IN_ITEM.match(path)
     if item is None or _NAMED_SO.search(path):

@@ -20,7 +20,7 @@ from pipeline.work import check_cancelled
 
 MAX_OPEN: Final = 10_000
 """Start tags; nesting them all takes Lexbor 0.5 s. Three of 495 real pages have more, at most 11,500."""
-MAX_ATTRIBUTES: Final = 2 * MAX_OPEN
+MAX_ATTRIBUTES: Final = MAX_OPEN * 2
 """Attributes of one tag, or as much work in several (it grows with their squares); they take 0.7 s."""
 MAX_TAGS: Final = 450_000
 """Tags behind which a page is not read; so many take 1.9 s and 250 MB. Also the most nodes that open formatting

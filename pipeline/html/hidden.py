@@ -2,7 +2,7 @@
 
 Hidden text is noise, and the place where instructions to language models are planted. Judged are declarations that
 hide at once and for certain; what a script would show later (menus, tabs) stays hidden. Not judged: external style
-sheets, media queries, selectors other than a single class or id.
+sheets, selectors other than a single class or id, media queries other than on a desktop screen's width.
 
 Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is meant to be read,
 and often carry what is drawn otherwise (prices, labels of icons). Text of at most `READER_WORDS` words in them stays,

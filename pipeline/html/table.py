@@ -1,7 +1,7 @@
 """Reading a table element as a grid of cells: headers, rows as `header: value`, or nothing where it only lays out.
 
 Spans are resolved: a cell that covers several rows belongs to each in the row's `header: value` text, but its words
-stand once in the page's text. Not for: rendering (`render.py`).
+stand once in the page's text. Not for: rendering (`pipeline/prune`).
 """
 
 from collections.abc import Iterator

@@ -20,8 +20,9 @@ MAX_VALUES: Final = 20_000
 """Values of a page's data that are looked at; a shop's state of 2 MB holds about so many."""
 SENTENCE_WORDS: Final = 6
 """A string of a framework's state with fewer words is a label, a path or a class name."""
-WORTH_LETTERS: Final = 120
-"""Data with less text says what the page is about, not what it says."""
+EMPTY_LETTERS: Final = 60
+"""Letters below which a text says next to nothing: a name, `Loading…`, a copyright line. Data with less than twice as
+many says what a page is about, not what it says."""
 
 _LINKED_TEXTS: Final = (
     "articleBody",
@@ -77,7 +78,7 @@ def script_texts(html: str) -> list[tuple[str, str]]:
     ):
         check_cancelled()
         found = list(dict.fromkeys(texts))
-        if sum(letters_in(_MARKUP.sub(" ", text)) for _, text in found) >= WORTH_LETTERS:
+        if sum(letters_in(_MARKUP.sub(" ", text)) for _, text in found) >= 2 * EMPTY_LETTERS:
             return found
     return []
 

@@ -13,14 +13,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pipeline.read.converted import Converted, Unreadable
-from pipeline.read.script_data import letters_in, script_texts
+from pipeline.read.script_data import EMPTY_LETTERS, letters_in, script_texts
 from pipeline.work import check_cancelled
 
 MAY_NEED_BROWSER: Final = "the page shows little text; a browser that runs its scripts may show more"
 _FEW_LETTERS: Final = 200
 """Visible letters below which a page with scripts may be a shell."""
-_NO_LETTERS: Final = 60
-"""Letters below which a shell counts as empty: a name, `Loading…`, a copyright line."""
 _ROOT: Final = re.compile(
     r"""\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby|svelte|main-app)["'\s>]|\bng-app\b|\bdata-reactroot\b"""
 )
@@ -61,7 +59,7 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     if scan.letters == 0 and not scan.has_scripts:
         raise Unreadable("it is a page without visible text")
     is_shell = not rendered and scan.is_shell()
-    if is_shell and scan.letters < _NO_LETTERS and not script_texts(html):
+    if is_shell and scan.letters < EMPTY_LETTERS and not script_texts(html):
         raise NeedsScripts(f"it is an empty page that scripts fill in a browser (needs JavaScript); {scan.found()}")
     notes = (MAY_NEED_BROWSER,) if is_shell or (not rendered and scan.has_empty_root()) else ()
     return Converted(html, scan.title, scan.language, notes=notes)
@@ -86,7 +84,7 @@ def may_stand_for(html: str, shown: Sequence[str], drawn: str) -> bool:
         return True
     scan = _Scan(html)
     scan.run()
-    return sum(map(letters_in, shown)) < _NO_LETTERS and scan.is_shell()
+    return sum(map(letters_in, shown)) < EMPTY_LETTERS and scan.is_shell()
 
 
 @dataclass(slots=True)
