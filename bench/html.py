@@ -41,6 +41,7 @@ from pipeline.documents import Page
 from pipeline.html.document import read_document
 from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.rank.relevance import Blend
 from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens
 
@@ -124,7 +125,7 @@ def _read(html: str) -> object:
 def _read_and_prune(html: str) -> object:
     one = read_document(Page("u", "u", "", html, "text/html"))
     options = PruneOptions(max_tokens=512, format="html")
-    return asyncio.run(prune([one], "which year was the first", options=options, embedder=None))
+    return asyncio.run(prune([one], "which year was the first", options=options, reader=Blend(None)))
 
 
 def print_speed(sources: dict[str, str]) -> None:
@@ -146,7 +147,9 @@ def ours(*, method: Method = "winnow", form: Form = "html", embedder: Embedder |
 
     def keep(question: Question, budget: int) -> str:
         options = PruneOptions(max_tokens=budget, method=method, format=form)
-        result = asyncio.run(prune([document(question.page)], question.text, options=options, embedder=embedder))
+        page = document(question.page)
+        pruned = prune([page], question.text, options=options, reader=Blend(embedder), embedder=embedder)
+        result = asyncio.run(pruned)
         assert result.tokens <= budget, f"{question.id}: {result.tokens} tokens in a budget of {budget}"
         return "\n".join(page.text for page in result.pages)
 
@@ -157,7 +160,7 @@ def unnamed(question: Question, embedder: Embedder | None, form: Form) -> tuple[
     """Return whether the first call answers with no budget named, and the tokens of the whole answer with its frame."""
     one = document(question.page)
     options = PruneOptions(max_tokens=None, format=form)
-    result = asyncio.run(prune([one], question.text, options=options, embedder=embedder))
+    result = asyncio.run(prune([one], question.text, options=options, reader=Blend(embedder)))
     text = "\n".join(page.text for page in result.pages)
     mark = new_mark()
     answer = f"{notice(mark)}\n[1] {one.page.title}\n{one.page.final_url}\n{framed(text, mark)}\n{FOOT}"

@@ -92,15 +92,15 @@ async def answer_questions(setup: Setup) -> list[Row]:
     statements: list[Statement] = []
     for number, one in enumerate((*answerable, *unanswerable)):
         documents = setup.library.nearest(one.question, first=one.pages)
-        extraction = await extract(one.question, documents, embedder=setup.embedder, reranker=setup.reranker)
-        shown = await in_thread(assemble, documents, extraction, max_tokens=EVIDENCE, mark=new_mark(), links=False)
+        reading = await extract(one.question, documents, reader=setup.reader)
+        shown = await in_thread(assemble, documents, reading, max_tokens=EVIDENCE, mark=new_mark())
         answer = await write_answer(one.question, shown.evidence, shown.shown.labels, writing)
         if one.answers:
             quoted.append(float(one.is_in("\n".join(passage.text for passage in shown.evidence))))
             written.append(float(one.is_in(" ".join(statement.text for statement in answer.statements))))
             statements.extend(answer.statements)
         else:
-            silent[False].append(float(extraction.verdict == "none"))
+            silent[False].append(float(reading.verdict == "none"))
             silent[True].append(float(not answer.statements and not answer.failure))
         await setup.report(number + 1, len(answerable) + len(unanswerable), "answer")
     spent = await watched.spent()

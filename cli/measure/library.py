@@ -21,6 +21,7 @@ from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
+from pipeline.rank.relevance import Blend, Reader
 from pipeline.work import Report, check_cancelled
 
 QUESTIONS: Final = "questions.jsonl"
@@ -82,6 +83,11 @@ class Setup:
     seconds: float
     """Patience for one call; the figures are not about the deadline of a tool."""
     report: Report
+
+    @property
+    def reader(self) -> Reader:
+        """What judges how units bear on a question."""
+        return Blend(self.embedder, self.reranker)
 
     @property
     def answerable(self) -> list[Asked]:

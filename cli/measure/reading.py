@@ -9,11 +9,11 @@ from typing import Final
 from cli.measure.library import Asked, Row, Setup, mean
 from cli.measure.watched import Watched
 from models.protocols import tree_scorer
-from pipeline.documents import Document, Extraction
+from pipeline.documents import Document, Reading
 from pipeline.extract.ask import WAYS, can_ask
 from pipeline.extract.extract import Asking, extract
 from pipeline.prune.generate import path_scorer
-from pipeline.prune.prune import PruneOptions, prune
+from pipeline.prune.prune import PruneOptions, best_first, prune
 from pipeline.text.tokens import count_tokens
 
 BUDGET: Final = 256
@@ -42,7 +42,14 @@ async def prune_by_paths(setup: Setup) -> list[Row]:
             options = PruneOptions(BUDGET, "html", method="paper" if method == "paper" else "winnow")
             for scored in (False, True):
                 scorer = path_scorer(watched, documents, seconds=setup.seconds) if scored else None
-                found = await prune(documents, one.question, options=options, embedder=setup.embedder, finer=scorer)
+                found = await prune(
+                    documents,
+                    one.question,
+                    options=options,
+                    reader=setup.reader,
+                    embedder=setup.embedder,
+                    finer=scorer,
+                )
                 kept[scored].append(float(one.is_in("\n".join(page.text for page in found.pages))))
             await setup.report(number + 1, len(asked), f"prune: {method}")
         spent = await watched.spent()
@@ -81,18 +88,22 @@ async def extract_sentences(setup: Setup) -> list[Row]:
     return rows
 
 
-async def _extracted(setup: Setup, one: Asked, asking: Asking | None) -> Extraction:
+async def _extracted(setup: Setup, one: Asked, asking: Asking | None) -> Reading:
     documents: Sequence[Document] = setup.library.nearest(one.question, first=one.pages)
-    return await extract(one.question, documents, embedder=setup.embedder, reranker=setup.reranker, asking=asking)
+    return await extract(one.question, documents, reader=setup.reader, asking=asking)
 
 
-def _best(found: Extraction) -> str:
-    """The best sentences of `BUDGET` tokens."""
+def _best(found: Reading) -> str:
+    """Return the best sentences of `BUDGET` tokens."""
+    if found.verdict == "none":
+        return ""
     kept: list[str] = []
     used = 0
-    for scored in found.sentences:
-        used += count_tokens(scored.sentence.text) + 1
+    places = found.places
+    for row in best_first(found.values):
+        text = places[row][1].text
+        used += count_tokens(text) + 1
         if used > BUDGET:
             break
-        kept.append(scored.sentence.text)
+        kept.append(text)
     return "\n".join(kept)
