@@ -50,7 +50,8 @@ def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, l
         mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
         max_tokens: Budget that decides how much may stand around the words (`FRAME_SHARE`); the words themselves may
             exceed it.
-        links: Whether passages get the links that the frame has room for.
+        links: Whether links of passages, and other pages with the same words, stand below as far as frame and budget
+            have room for them.
     """
     groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
     noticed = count_tokens(notice(mark)) if max_tokens >= ROOMY else 0
@@ -65,7 +66,8 @@ def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, l
     text = "\n".join(pages)
     if links:
         around = count_tokens(text) - sum(count_tokens(one.text) for one in evidence)
-        told = _links(labels, evidence, int(FRAME_SHARE * max_tokens) - around - 1)
+        room = min(int(FRAME_SHARE * max_tokens) - around, max_tokens - count_tokens(text)) - 1
+        told = _links(labels, evidence, room)
         text = f"{text}\n{told}" if told else text
     return Shown(tuple(labels), text, count_tokens(text))
 
@@ -104,28 +106,31 @@ def _page(head: str, letters: Sequence[str], passages: Sequence[Evidence], mark:
         label = f"({letter}) [summary of {len(passage.sources)} places] " if passage.is_summary else f"({letter}) "
         quoted.append(f"{label}{path}: {passage.text}" if path and path != above else f"{label}{passage.text}")
         above = path
-    lines = [head, framed("\n".join(quoted), mark)]
-    lines.extend(_also(letter, passage) for letter, passage in zip(letters, passages, strict=True))
-    return "\n".join(line for line in lines if line)
+    return "\n".join([head, framed("\n".join(quoted), mark)])
 
 
 def _links(labels: Sequence[str], evidence: Sequence[Evidence], room: int) -> str:
-    """Return the text fragments of as many passages as `room` tokens hold, in order, to be put behind the address."""
-    told: list[str] = []
+    """Return what stands below the pages, as many parts as `room` tokens hold: other pages with the same words, and
+    the text fragments of passages, in order, to be put behind the address."""
+    told = ""
+    parts = [_also(label, one) for label, one in zip(labels, evidence, strict=True)]
     for label, one in zip(labels, evidence, strict=True):
         link = one.citation[one.citation.index("#") :] if "#" in one.citation else ""
-        if link and count_tokens(" ".join([*told, f"[{label}] {link}"])) <= room:
-            told.append(f"[{label}] {link}")
-    return " ".join(told)
+        parts.append(f"[{label}] {link}" if link else "")
+    for part in filter(None, parts):
+        longer = f"{told} {part}" if told else part
+        if count_tokens(longer) <= room:
+            told = longer
+    return told
 
 
-def _also(letter: str, passage: Evidence) -> str:
-    """Return the line that names other pages with the same words, empty where there are none."""
+def _also(label: str, passage: Evidence) -> str:
+    """Return which other pages hold the same words, empty where there are none."""
     if not passage.also:
         return ""
     shown = ", ".join(citation.partition("#")[0] for citation in passage.also[:ALSO])
     more = len(passage.also) - ALSO
-    return f"({letter}) also: {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"[{label}] also: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _letter(place: int) -> str:
