@@ -32,9 +32,10 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator
 from pipeline.documents import Sentence
 from pipeline.extract.ask import ASK_FROM, WAYS, Candidate, Chosen, Way, agree, ask, lifted
-from pipeline.extract.gate import Verdict, judge
-from pipeline.extract.lexical import PageText
-from pipeline.extract.score import Scored, score_sentences
+from pipeline.rank.fuse import Floats
+from pipeline.rank.relevance import Blend
+from pipeline.rank.units import PageUnits
+from pipeline.rank.verdict import Verdict, judge
 
 SETS: Final = ("hotpot", "xquad_en")
 LIFTS: Final = (0.0, 0.1, 0.25, 0.5, 1.0)
@@ -110,7 +111,7 @@ def _show(way: Way, tally: Tally) -> None:
 async def _rules(cases: Sequence[Case], embedder: Embedder) -> list[float]:
     rows = []
     for case in cases:
-        scored = await score_sentences(case.request, [case.page], embedder=embedder)
+        scored = await Blend(embedder).read(case.request, [case.page])
         rows.append(measure(scored.values, case))
     return [float(value) for value in np.mean(rows, axis=0)]
 
@@ -119,13 +120,13 @@ async def _tally(cases: Sequence[Case], embedder: Embedder, model: Generator, wa
     tally = Tally(ranked={lift: [] for lift in LIFTS})
     for case in cases:
         for page, answers in ((case.page, True), (case.without, False)):
-            scored = await score_sentences(case.request, [page], embedder=embedder)
-            verdict = judge(case.request, scored)
-            chosen = await _chosen(case.request, page, scored, model, way, tally)
+            scored = await Blend(embedder).read(case.request, [page])
+            verdict = judge(case.request, scored, tabular=page.tabular)
+            chosen = await _chosen(case.request, page, scored.values, model, way, tally)
             if chosen is None:
                 continue
             none = not chosen.rows
-            state = _state(verdict, chosen, scored)
+            state = _state(verdict, chosen, scored.values)
             if answers:
                 tally.none_wrong.append(none)
                 tally.final_wrong.append(state == "none")
@@ -140,17 +141,17 @@ async def _tally(cases: Sequence[Case], embedder: Embedder, model: Generator, wa
     return tally
 
 
-def _state(verdict: Verdict, chosen: Chosen, scored: Scored) -> str:
+def _state(verdict: Verdict, chosen: Chosen, values: Floats) -> str:
     if verdict.confidence < ASK_FROM:
         return "none"
-    return agree(verdict, chosen, scored.values)[0]
+    return agree(verdict.word, chosen, values)[0]
 
 
 async def _chosen(
-    request: str, page: PageText, scored: Scored, model: Generator, way: Way, tally: Tally
+    request: str, page: PageUnits, values: Floats, model: Generator, way: Way, tally: Tally
 ) -> Chosen | None:
-    order = np.argsort(-scored.values, kind="stable").tolist()
-    candidates = [Candidate(row, page.headings[row], Sentence(row + 1, page.sentences[row], 0, 0, 0)) for row in order]
+    order = np.argsort(-values, kind="stable").tolist()
+    candidates = [Candidate(row, page.above[row], Sentence(row + 1, page.texts[row], 0, 0, 0)) for row in order]
     began = time.perf_counter()
     try:
         chosen = await ask(request, candidates, model, way=way)

@@ -34,6 +34,7 @@ from pipeline.extract.extract import Asking, extract
 from pipeline.extract.tag import paper_tags
 from pipeline.prune.generate import path_scorer
 from pipeline.prune.paper import paper_blocks
+from pipeline.rank.relevance import Blend
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, kept_summary
@@ -110,16 +111,16 @@ async def reading_costs(table: Table, model: LlamaGenerator, one: Asked, pages: 
     found = paper_blocks(pages[:1], max_words=128)
     await scorer.score(one.question, {0: ""}, found)
     _add(table, "prune: block paths", await watched.tokens(), watched.naive)
-    embedder = OnnxEmbedder()
+    reader = Blend(OnnxEmbedder())
     voting = Recorded(model)
-    told = await extract(one.question, pages, embedder=embedder, asking=Asking(voting, "votes", PATIENCE))
+    told = await extract(one.question, pages, reader=reader, asking=Asking(voting, "votes", PATIENCE))
     if voting.scores is None:
         return  # the gate sent the model nothing
     _add(table, "extract: votes", await voting.tokens(), voting.naive)
     if quick:
         return
     watched = Recorded(model)
-    await extract(one.question, pages, embedder=embedder, asking=Asking(watched, "lines", PATIENCE))
+    await extract(one.question, pages, reader=reader, asking=Asking(watched, "lines", PATIENCE))
     every = sum(count_tokens(paper_tags(sentences)) for sentences in told.tagged)
     # The model's tokens for one of ours, from a prompt that both have counted.
     rate = voting.scores.prefix_tokens / count_tokens(voting.prompt)

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from pipeline.extract.lexical import Floats, PageText
+from pipeline.rank.fuse import Floats
+from pipeline.rank.units import PageUnits
 from pipeline.text.tokens import count_tokens
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -26,13 +27,13 @@ class Case:
     """One request with its page."""
 
     request: str
-    page: PageText
+    page: PageUnits
     gold: frozenset[int]
     tokens: tuple[int, ...]
     held_out: bool
     seen: bool
     """Whether the ranker's constants were looked at on this request (the first 120 of each set)."""
-    without: PageText
+    without: PageUnits
     """The same page without what answers: its paragraph, its article in HotpotQA, three sentences in long documents."""
 
 
@@ -78,12 +79,12 @@ def _case(question: dict[str, Any], record: dict[str, Any], place: int, name: st
     part = question["id"] if name == "chunkeval" else question["text_id"].rpartition("-")[2]
     return Case(
         request=question["request"],
-        page=PageText(sentences, headings, (), language),
+        page=PageUnits(sentences, headings, language),
         gold=frozenset(gold),
         tokens=tuple(count_tokens(text[a:b]) for a, b in units),
         held_out=zlib.crc32(part.encode()) % 2 == 1,
         seen=place < 120,
-        without=PageText([sentences[row] for row in kept], [headings[row] for row in kept], (), language),
+        without=PageUnits([sentences[row] for row in kept], [headings[row] for row in kept], language),
     )
 
 

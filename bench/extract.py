@@ -27,15 +27,14 @@ from bench.html_questions import document, table_questions
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.extract.extract import page_text
-from pipeline.extract.gate import as_row, judge, read_features
-from pipeline.extract.lexical import Floats, PageText, TermIndex
-from pipeline.extract.score import score_sentences
 from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
-from pipeline.rank.fuse import reciprocal_rank_fusion, unit_range
+from pipeline.rank.fuse import Floats, reciprocal_rank_fusion, unit_range
+from pipeline.rank.relevance import Blend
+from pipeline.rank.units import PageUnits, page_units
+from pipeline.rank.verdict import as_row, confidence_of, judge, read_features
 from pipeline.text.sentences import split_sentences
 
 FLOORS: Final = {
@@ -66,7 +65,7 @@ PAPER: Final = (
 )
 EVIDENCE: Final = ("hotpot", "chunkeval", "xquad_en", "xquad_de", "xquad_ru", "xquad_zh")
 TREEBANKS: Final = ("en_ewt", "en_gum", "de_gsd", "zh_gsd", "ja_gsd")
-Pages = Sequence[PageText]
+Pages = Sequence[PageUnits]
 
 
 def main() -> int:
@@ -212,21 +211,19 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
 
 
 async def _rankers(case: Case, embedder: Embedder) -> dict[str, Floats]:
-    index = TermIndex([case.page])
-    own, _ = index.counts(index.terms(case.request))
-    scores = {"bm25": index.sentence_scores(own)}
+    scores = {"bm25": BM25(case.page.texts, language=_language(case)).scores(case.request)}
     meaning: Floats | None = None
     if embedder.reads(case.request):
         query = await embedder.embed([case.request], kind="query")
-        scores["embedder"] = await embedder.embed(case.page.sentences, kind="passage") @ query[0]
-        texts = [*map(_titled, case.page.sentences, case.page.headings)]
+        scores["embedder"] = await embedder.embed(case.page.texts, kind="passage") @ query[0]
+        texts = [*map(_titled, case.page.texts, case.page.above)]
         meaning = await embedder.embed(texts, kind="passage") @ query[0]
         words = BM25(texts, language=_language(case)).scores(case.request)
         orders = [np.argsort(-one, kind="stable").tolist() for one in (words, meaning)]
         scores["rrf titled"] = reciprocal_rank_fusion(orders, len(texts))
     scores["blend titled"] = _blend_titled(case, meaning)
-    scores["ours, words"] = (await score_sentences(case.request, [case.page], embedder=None)).values
-    scores["ours"] = (await score_sentences(case.request, [case.page], embedder=embedder)).values
+    scores["ours, words"] = (await Blend(None).read(case.request, [case.page])).values
+    scores["ours"] = (await Blend(embedder).read(case.request, [case.page])).values
     return scores
 
 
@@ -239,12 +236,12 @@ def _language(case: Case) -> str:
 
 
 def _blend_titled(case: Case, cosines: Floats | None) -> Floats:
-    """The best ranker of notes/zeroindex §0.8, written anew: what ours has to beat, without its own parts."""
+    """BM25 of sentences and of passages of five, the cosine and the head of the page: what ours has to beat."""
     page = case.page
     language = _language(case)
-    single = BM25([*map(_titled, page.sentences, page.headings)], language=language).scores(case.request)
-    count = len(page.sentences)
-    windows = [" ".join(page.sentences[at : at + 5]) for at in range(max(1, count - 4))]
+    single = BM25([*map(_titled, page.texts, page.above)], language=language).scores(case.request)
+    count = len(page.texts)
+    windows = [" ".join(page.texts[at : at + 5]) for at in range(max(1, count - 4))]
     passages = BM25(windows, language=language).scores(case.request)
     around = np.array([passages[max(0, row - 4) : row + 1].max(initial=0.0) for row in range(count)])
     lexical = unit_range(single / max(single.max(), 1e-9) + around / max(around.max(), 1e-9))
@@ -272,7 +269,7 @@ async def _none_of_tables(embedder: Embedder, limit: int) -> dict[str, float]:
     """Print the shares of None on questions about tables (html_qa): own page, another page with tables."""
     asked = table_questions(limit)
     names = list(dict.fromkeys(question.page for question in asked))
-    texts = {name: page_text(document(name), tag_sentences(document(name))) for name in names}
+    texts = {name: page_units(document(name), tag_sentences(document(name))) for name in names}
     own: dict[bool, list[bool]] = {True: [], False: []}
     other: dict[bool, list[bool]] = {True: [], False: []}
     for question in asked:
@@ -293,9 +290,10 @@ def _mean(values: Sequence[bool]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-async def is_none(request: str, page: PageText, embedder: Embedder | None) -> bool:
+async def is_none(request: str, page: PageUnits, embedder: Embedder | None) -> bool:
     """Whether the gate says that `page` does not answer `request`."""
-    return not judge(request, await score_sentences(request, [page], embedder=embedder)).answered
+    relevance = await Blend(embedder).read(request, [page])
+    return judge(request, relevance, tabular=page.tabular).word == "none"
 
 
 async def _fit(limit: int) -> None:
@@ -306,7 +304,10 @@ async def _fit(limit: int) -> None:
         rows: list[tuple[float, ...]] = []
         labels: list[tuple[float, float]] = []
         for request, pages, answers, weight in examples:
-            features = read_features(request, await score_sentences(request, pages, embedder=model))
+            relevance = await Blend(model).read(request, pages)
+            tabular = any(page.tabular for page in pages)
+            # The page that answers best decides; which one that is, the present weights say.
+            features = max(read_features(request, relevance, tabular=tabular), key=confidence_of)
             if model is None or features.cosine is not None:
                 rows.append((*as_row(features), 1.0))
                 labels.append((answers, weight))
@@ -337,7 +338,7 @@ def _library_examples() -> list[tuple[str, Pages, float, float]]:
     folder = ROOT / "examples" / "library"
     names = sorted(path.name for path in folder.iterdir())
     documents = [read_document(read_file(folder / name, roots=[folder])) for name in names]
-    pages = [page_text(document, tag_sentences(document)) for document in documents]
+    pages = [page_units(document, tag_sentences(document)) for document in documents]
     index = BM25([f"{document.page.title} {document.text}" for document in documents])
     examples: list[tuple[str, Pages, float, float]] = []
     for question in map(json.loads, lines):

@@ -7,21 +7,20 @@ Not for: the None gate on these questions (`bench/extract.py`).
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 import anyio
-import numpy as np
 
 from bench.html_questions import DATA, Question, document, judged, table_questions
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.documents import Document, Extraction, Score, ScoredSentence
+from pipeline.documents import Document, Reading
 from pipeline.evidence.assemble import assemble
-from pipeline.extract.extract import MOST, extract, page_text
-from pipeline.extract.score import score_sentences
+from pipeline.extract.extract import read_documents
+from pipeline.rank.relevance import Blend
+from pipeline.rank.units import page_units
 
 BUDGETS: Final = (500, 1_000, 2_000)
 MARK: Final = "benchmark"
@@ -33,13 +32,13 @@ async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
     found: Counter[tuple[str, int, bool]] = Counter()
     for question in asked:
         page = document(question.page)
-        lifted = await extract(question.text, [page], embedder=embedder)
-        for way, extraction in (
+        lifted = await read_documents(question.text, [page], reader=Blend(embedder))
+        for way, reading in (
             ("lifted", lifted),
             ("scores alone", await _unlifted(question, page, lifted, embedder)),
         ):
             for budget in BUDGETS:
-                shown = assemble([page], extraction, max_tokens=budget, mark=MARK).shown.text
+                shown = assemble([page], reading, max_tokens=budget, mark=MARK).shown.text
                 found[way, budget, question.held] += judged(question, shown)[0]
     held = sum(question.held for question in asked)
     print(f"\nanswers about tables, {len(asked)} questions ({held} held aside)")
@@ -57,15 +56,10 @@ async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
     }
 
 
-async def _unlifted(question: Question, page: Document, lifted: Extraction, embedder: Embedder) -> Extraction:
-    """Return the extraction with its sentences ordered by their scores alone."""
-    if not lifted.sentences:
-        return lifted
-    sentences = lifted.tagged[0]
-    scored = await score_sentences(question.text, [page_text(page, sentences)], embedder=embedder)
-    best: Sequence[int] = np.argsort(-scored.values, kind="stable")[:MOST].tolist()
-    ordered = (ScoredSentence(0, sentences[row], Score(float(scored.values[row]), scored.made_by)) for row in best)
-    return replace(lifted, sentences=tuple(ordered))
+async def _unlifted(question: Question, page: Document, lifted: Reading, embedder: Embedder) -> Reading:
+    """Return the reading with its units ordered by their scores alone."""
+    relevance = await Blend(embedder).read(question.text, [page_units(page, lifted.tagged[0])])
+    return replace(lifted, values=relevance.values)
 
 
 if __name__ == "__main__":

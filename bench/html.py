@@ -37,12 +37,15 @@ from bench.html_questions import DATA, Question, document, judged, pages, questi
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.documents import Page
+from pipeline.documents import Document, Page
+from pipeline.evidence.show import FRAME_SHARE, ROOMY, WIDE, page_head
 from pipeline.html.document import read_document
 from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.rank.relevance import Blend
 from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens
+from tools.context import hint_room
 
 BUDGETS: Final = (256, 512, 1024, 2048, 4096)
 SETS: Final = ("table", "cloze", "author")
@@ -124,7 +127,7 @@ def _read(html: str) -> object:
 def _read_and_prune(html: str) -> object:
     one = read_document(Page("u", "u", "", html, "text/html"))
     options = PruneOptions(max_tokens=512, format="html")
-    return asyncio.run(prune([one], "which year was the first", options=options, embedder=None))
+    return asyncio.run(prune([one], "which year was the first", options=options, reader=Blend(None)))
 
 
 def print_speed(sources: dict[str, str]) -> None:
@@ -142,26 +145,37 @@ def print_speed(sources: dict[str, str]) -> None:
 
 
 def ours(*, method: Method = "winnow", form: Form = "html", embedder: Embedder | None = None) -> Keep:
-    """Return a pruner of ours."""
+    """Return a pruner of ours: what is kept under the page's head, which names its author, as the tool shows it."""
 
     def keep(question: Question, budget: int) -> str:
-        options = PruneOptions(max_tokens=budget, method=method, format=form)
-        result = asyncio.run(prune([document(question.page)], question.text, options=options, embedder=embedder))
-        assert result.tokens <= budget, f"{question.id}: {result.tokens} tokens in a budget of {budget}"
-        return "\n".join(page.text for page in result.pages)
+        page = document(question.page)
+        head = _head(page, budget)
+        options = PruneOptions(max_tokens=budget - count_tokens(head) - 1, method=method, format=form)
+        pruned = prune([page], question.text, options=options, reader=Blend(embedder), embedder=embedder)
+        result = asyncio.run(pruned)
+        text = "\n".join([head, *(page.text for page in result.pages)])
+        assert count_tokens(text) <= budget, f"{question.id}: {count_tokens(text)} tokens in a budget of {budget}"
+        return text
 
     return keep
+
+
+def _head(page: Document, budget: int) -> str:
+    """Return the head that the tool has room for beside marks and hints."""
+    room = int(FRAME_SHARE * budget) - hint_room(budget) - count_tokens(framed(".", new_mark()))
+    return page_head(1, page.page, room - (count_tokens(notice(new_mark())) if budget >= ROOMY else 0))
 
 
 def unnamed(question: Question, embedder: Embedder | None, form: Form) -> tuple[bool, int]:
     """Return whether the first call answers with no budget named, and the tokens of the whole answer with its frame."""
     one = document(question.page)
     options = PruneOptions(max_tokens=None, format=form)
-    result = asyncio.run(prune([one], question.text, options=options, embedder=embedder))
+    result = asyncio.run(prune([one], question.text, options=options, reader=Blend(embedder)))
     text = "\n".join(page.text for page in result.pages)
     mark = new_mark()
-    answer = f"{notice(mark)}\n[1] {one.page.title}\n{one.page.final_url}\n{framed(text, mark)}\n{FOOT}"
-    return judged(question, text)[0], count_tokens(answer)
+    head = _head(one, WIDE)
+    answer = f"{notice(mark)}\n{head}\n{framed(text, mark)}\n{FOOT}"
+    return judged(question, f"{head}\n{text}")[0], count_tokens(answer)
 
 
 def methods(embedder: Embedder) -> dict[str, Keep]:

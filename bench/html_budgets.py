@@ -17,6 +17,7 @@ from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
 from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
+from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
 LONGEST: Final = 6000
@@ -105,7 +106,8 @@ def one_case(sources: Sequence[str], draw: random.Random) -> str:
     part = draw.choice((1, 1, 2))
     options = PruneOptions(budget, draw.choice(FORMS), links=draw.random() < 0.3, method=method, part=part)
     query = draw.choice(QUERIES)
-    wrong = complaint(documents, options, asyncio.run(prune(documents, query, options=options, embedder=None)))
+    result = asyncio.run(prune(documents, query, options=options, reader=Blend(None)))
+    wrong = complaint(documents, options, result)
     return f"{wrong} ({options}, query {query!r})" if wrong else ""
 
 

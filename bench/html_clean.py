@@ -32,6 +32,7 @@ from pipeline.html.clean import clean
 from pipeline.html.document import read_document
 from pipeline.html.hidden import StyleJudge
 from pipeline.prune.prune import PruneOptions, prune
+from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
@@ -102,7 +103,7 @@ def plain_form(html: str) -> tuple[str, int]:
     """Return the query-less form of a page as Markdown, and its tokens."""
     document = read_document(Page("u", "u", "", html, "text/html"))
     options = PruneOptions(max_tokens=UNBOUNDED, format="markdown")
-    result = asyncio.run(prune([document], "", options=options, embedder=None))
+    result = asyncio.run(prune([document], "", options=options, reader=Blend(None)))
     return "\n".join(page.text for page in result.pages), result.tokens
 
 

@@ -22,6 +22,7 @@ from pipeline.html.document import read_document
 from pipeline.html.tree import text_of, walk
 from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
 PAGES: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
@@ -144,7 +145,9 @@ def examine(html: str, *, seed: int) -> None:
     form: Form = chance.choice(["html", "markdown", "text"])
     method: Method = chance.choice(["winnow", "winnow", "winnow", "paper"])
     options = PruneOptions(max_tokens=budget, format=form, method=method)
-    result = asyncio.run(prune([document], chance.choice(["", "one title", "year"]), options=options, embedder=None))
+    result = asyncio.run(
+        prune([document], chance.choice(["", "one title", "year"]), options=options, reader=Blend(None))
+    )
     tokens = count_tokens("\n".join(page.text for page in result.pages))
     assert tokens <= budget, f"{tokens} tokens in a budget of {budget} ({form}, {method})"
     assert result.pages or budget < ENOUGH or not document.blocks, f"empty at {budget} tokens ({form}, {method})"

@@ -17,7 +17,7 @@ import trafilatura
 
 from bench.html_questions import Question, document, raw
 from models.protocols import Embedder
-from pipeline.prune.score import score_texts
+from pipeline.rank.relevance import score_texts
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
 CHUNK: Final = 400
@@ -93,8 +93,7 @@ def best_chunks(cut: Callable[[str], tuple[str, ...]], embedder: Embedder | None
     @lru_cache(maxsize=1)  # one question is asked at all budgets before the next
     def ranked(question: Question) -> tuple[tuple[str, ...], list[int], list[int]]:
         chunks = cut(question.page)
-        language = document(question.page).page.language or "en"
-        scores = asyncio.run(score_texts(chunks, question.text, language=language, embedder=embedder))
+        scores = asyncio.run(score_texts(chunks, question.text, embedder=embedder))
         return chunks, count_each(list(chunks)), [int(number) for number in np.argsort(-scores, kind="stable")]
 
     def keep(question: Question, budget: int) -> str:
@@ -180,7 +179,7 @@ def htmlrag(package: _HtmlRag, embedder: Embedder | None) -> Keep:
     @lru_cache(maxsize=1)
     def ranked(question: Question) -> Sequence[int]:
         texts = [" ".join(tag.get_text().split()) for tag, _, _ in blocks(question.page)[0]]
-        scores = asyncio.run(score_texts(texts, question.text, language="en", embedder=embedder))
+        scores = asyncio.run(score_texts(texts, question.text, embedder=embedder))
         return [int(number) for number in np.argsort(-scores, kind="stable")]
 
     def keep(question: Question, budget: int) -> str:

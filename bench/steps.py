@@ -36,6 +36,7 @@ from pipeline.html.document import read_document
 from pipeline.prune.generate import PathScorer, path_scorer
 from pipeline.prune.paper import paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
+from pipeline.rank.relevance import Blend
 from pipeline.segment.judge import Judge
 from pipeline.segment.partition import LIKE, Rule, cut_by_margins, partition, sentence_costs
 
@@ -109,7 +110,14 @@ async def path_table(model: LlamaGenerator, count: int, shown: int) -> dict[str,
             ("paper, two steps", scorer, "paper"),
         ):
             options = PruneOptions(BUDGET, "html", method="paper" if method == "paper" else "winnow")
-            found = await prune([document], str(row["question"]), options=options, embedder=embedder, finer=finer)
+            found = await prune(
+                [document],
+                str(row["question"]),
+                options=options,
+                reader=Blend(embedder),
+                embedder=embedder,
+                finer=finer,
+            )
             text = " ".join(page.text for page in found.pages)
             hits[name] += any(str(answer) in text for answer in row["answers"])
         evaluated += _cost(scorer)[0]

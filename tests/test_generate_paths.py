@@ -16,6 +16,7 @@ from pipeline.messages import Said
 from pipeline.prune.generate import PathScorer, block_paths, numbered_html, path_scorer, rank_finer
 from pipeline.prune.paper import PaperBlocks, paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
+from pipeline.rank.relevance import Blend
 from prompts import load
 from tests.support import LIBRARY, Connect, text_of
 from tests.support.doubles import Dead
@@ -85,7 +86,7 @@ async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> Non
     page, model = document(long), Figure3()
     scorer = PathScorer(model, [page], context_tokens=9_000, seconds=10)
     options = PruneOptions(260, "html", method="paper")
-    result = await prune([page], "other text of the page", options=options, embedder=None, finer=scorer)
+    result = await prune([page], "other text of the page", options=options, reader=Blend(None), finer=scorer)
     assert "performs similarly" in result.pages[0].text
     assert "nobody" not in result.pages[0].text
     assert "figure-3" in result.scored_by
@@ -170,7 +171,7 @@ async def test_a_page_over_the_context_is_fitted_by_whole_blocks_and_said(storie
 async def test_a_model_without_room_scores_nothing_and_the_pruning_goes_on(stories: LlamaGenerator) -> None:
     page = document(f"<p>{'cats ' * 2_000}</p>")
     scorer = path_scorer(stories, [page], seconds=60)
-    result = await prune([page], "cats", options=PruneOptions(300), embedder=None, finer=scorer)
+    result = await prune([page], "cats", options=PruneOptions(300), reader=Blend(None), finer=scorer)
     assert result.pages
     assert "no room" in result.scored_by
 
@@ -185,10 +186,10 @@ async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
         [page],
         "model update",
         options=PruneOptions(100),
-        embedder=None,
+        reader=Blend(None),
         finer=PathScorer(Broken(), [page], context_tokens=900, seconds=10),
     )
-    without = await prune([page], "model update", options=PruneOptions(100), embedder=None)
+    without = await prune([page], "model update", options=PruneOptions(100), reader=Blend(None))
     assert "signal 9" in with_it.scored_by
     assert with_it.pages == without.pages
     assert without.scored_by == ""

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 from bench.html_budgets import mutated, nests, one_case
 from bench.html_questions import pages
-from pipeline.prune.budget import LEAST, UNASKED
-from pipeline.prune.prune import PruneOptions, prune
+from pipeline.documents import Document, Page
+from pipeline.evidence.assemble import UNASKED
+from pipeline.html.document import read_document
+from pipeline.prune.prune import UNASKED_PAGE, PruneOptions, prune
+from pipeline.rank.relevance import Blend
 from tests.support import Connect, Site, text_of
 from tests.support.pages import document
 
@@ -40,7 +43,7 @@ MARKUP = st.lists(
 @settings(max_examples=100, deadline=None)
 async def test_html_nests_and_fits_for_any_soup_of_tags(html: str, budget: int, query: str) -> None:
     one = document(html)
-    result = await prune([one], query, options=PruneOptions(budget, "html"), embedder=None)
+    result = await prune([one], query, options=PruneOptions(budget, "html"), reader=Blend(None))
     assert result.tokens <= budget
     assert all(nests(page.text) for page in result.pages)
     if budget >= 20 and one.blocks:
@@ -61,17 +64,15 @@ async def test_without_a_budget_one_clear_answer_takes_few_tokens_and_many_near_
     flights = (f"<p>Zeppelin number {i} landed at Orvane after {i} hours in the air.</p>" for i in range(90))
     many = document(f"<h1>Log</h1>{''.join(flights)}")
     options = PruneOptions(None, "html")
-    one = await prune([clear], "When did the zeppelin land at Orvane?", options=options, embedder=None)
-    more = await prune([many], "When did the zeppelin land at Orvane?", options=options, embedder=None)
+    one = await prune([clear], "When did the zeppelin land at Orvane?", options=options, reader=Blend(None))
+    more = await prune([many], "When did the zeppelin land at Orvane?", options=options, reader=Blend(None))
     assert "1931" in one.pages[0].text
-    assert one.tokens <= one.budget == LEAST
-    assert more.budget > 2 * LEAST
-    assert more.tokens <= more.budget
+    assert 2 * one.tokens < more.tokens <= more.budget == UNASKED
 
 
 async def test_without_query_and_budget_the_page_is_read_up_to_a_fixed_length() -> None:
-    result = await prune([document(FILLER)], "", options=PruneOptions(None), embedder=None)
-    assert result.budget == UNASKED
+    result = await prune([document(FILLER)], "", options=PruneOptions(None), reader=Blend(None))
+    assert result.tokens <= result.budget == UNASKED_PAGE
 
 
 async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(connect: Connect, site: Site) -> None:

@@ -10,6 +10,7 @@ from pipeline.html.tree import text_of
 from pipeline.prune.paper import PaperBlocks, finer_blocks, paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.fuse import Floats
+from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_tokens
 from tests.support.pages import document
 
@@ -43,7 +44,7 @@ class Wanting:
 async def test_the_second_step_scores_finer_blocks_of_the_survivors_only() -> None:
     one, scorer = document(SECTIONS), Wanting("3.4")
     options = PruneOptions(150, "html", method="paper")
-    result = await prune([one], "Part 3 Sentence", options=options, embedder=None, finer=scorer)
+    result = await prune([one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer)
     assert count_tokens(scorer.pages[0]) <= scorer.max_tokens
     assert scorer.sizes and max(scorer.sizes) < 128
     assert "Sentence 3.4" in result.pages[0].text

@@ -10,7 +10,10 @@ from pipeline.html.tree import text_of
 from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
 from pipeline.prune.render import Kept, Style, render
+from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_tokens
+from tests.support import Connect, Site
+from tests.support import text_of as shown_of
 from tests.support.doubles import Letters
 from tests.support.pages import RIVERS, document
 
@@ -21,7 +24,7 @@ METHODS: tuple[Method, ...] = ("winnow", "paper")
 
 async def pruned(query: str, tokens: int, *, form: Form = "markdown", html: str = RIVERS, part: int = 1) -> Pruned:
     options = PruneOptions(max_tokens=tokens, format=form, part=part)
-    return await prune([document(html)], query, options=options, embedder=None)
+    return await prune([document(html)], query, options=options, reader=Blend(None))
 
 
 async def test_the_answer_is_kept_under_its_heading() -> None:
@@ -67,11 +70,13 @@ async def test_questions_that_compare_rows_keep_the_extreme_row() -> None:
     assert f"Team {best} " in result.pages[0].text.replace(";", " ")
 
 
-async def test_author_and_date_are_kept_when_asked_for() -> None:
-    one = document(author="Ada Byron", published="1843-09-01")
-    options = PruneOptions(max_tokens=40)
-    result = await prune([one], "Who is the author of Rivers?", options=options, embedder=None)
-    assert "By Ada Byron, published 1843-09-01" in result.pages[0].text
+async def test_the_head_of_a_page_names_its_author_and_date(connect: Connect, site: Site) -> None:
+    meta = '<meta name="author" content="Ada Byron"><meta property="article:published_time" content="1843-09-01">'
+    url = site.put("/rivers", f"<head><title>Rivers</title>{meta}</head>{PAGE}")
+    arguments = {"sources": [url], "question": "Who is the author of Rivers?", "max_tokens": 1000}
+    async with connect(allow_loopback="true", embedder="none") as client:
+        text = shown_of(await client.call_tool("fetch_and_prune_html", arguments))
+    assert "[1] Rivers – by Ada Byron (1843-09-01)" in text
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -101,21 +106,20 @@ async def test_without_a_query_the_page_is_read_from_the_top_without_furniture()
 
 
 async def test_every_page_that_says_something_gets_a_place() -> None:
-    long = "<h1>All about bees</h1>" + "".join(
-        f"<p>Bees make honey, fact {i} about bees and honey.</p>" for i in range(80)
-    )
-    short = "<h1>Wasps</h1><p>Wasps make no honey.</p><p>They hunt flies.</p>"
+    hive = "".join(f"<p>The hive of keeper {i} stands in a garden by the road.</p>" for i in range(60))
+    long = f"<h1>All about bees</h1>{'<p>Bees make honey, and more honey every year.</p>' * 20}{hive}"
+    short = "<h1>Wasps</h1><p>Honey is what wasps never make; honey they steal.</p><p>They hunt flies.</p>"
     options = PruneOptions(max_tokens=200)
-    result = await prune([document(long), document(short)], "honey", options=options, embedder=None)
+    result = await prune([document(long), document(short)], "honey", options=options, reader=Blend(None))
     assert [page.document for page in result.pages] == [0, 1]
     assert result.tokens == count_tokens("\n".join(page.text for page in result.pages)) <= 200
 
 
 async def test_the_embedder_votes_only_where_it_reads_the_query() -> None:
     options = PruneOptions(max_tokens=50)
-    plain = await prune([document()], "河 Danube", options=options, embedder=None)
-    assert await prune([document()], "河 Danube", options=options, embedder=Letters()) == plain
-    assert (await prune([document()], "Danube", options=options, embedder=Letters())).pages
+    plain = await prune([document()], "河 Danube", options=options, reader=Blend(None))
+    assert await prune([document()], "河 Danube", options=options, reader=Blend(Letters())) == plain
+    assert (await prune([document()], "Danube", options=options, reader=Blend(Letters()))).pages
 
 
 async def test_a_budget_too_small_for_any_unit_still_gives_its_beginning() -> None:
@@ -131,7 +135,7 @@ async def test_a_page_that_begins_with_a_word_over_the_budget_gives_the_beginnin
 ) -> None:
     for word in ("a" * 700, "&lt;" * 300, "天" * 400):
         options = PruneOptions(max_tokens=70, format=form, method=method)
-        result = await prune([document(f"<p>{word} ends</p>")], "ends", options=options, embedder=None)
+        result = await prune([document(f"<p>{word} ends</p>")], "ends", options=options, reader=Blend(None))
         assert 0 < result.tokens <= 70
 
 
@@ -142,12 +146,12 @@ async def test_impossible_arguments_are_refused() -> None:
 
 async def test_the_papers_method_deletes_the_lowest_blocks_and_repairs_the_structure() -> None:
     options = PruneOptions(max_tokens=120, method="paper")
-    result = await prune([document()], "Danube countries", options=options, embedder=None)
+    result = await prune([document()], "Danube countries", options=options, reader=Blend(None))
     text = result.pages[0].text
     assert result.tokens <= 120
     assert "ten countries" in text
     assert text_of(clean(text)).split() == text_of(clean(text.replace("><", "> <"))).split()
-    whole = await prune([document()], "", options=PruneOptions(max_tokens=9000, method="paper"), embedder=None)
+    whole = await prune([document()], "", options=PruneOptions(max_tokens=9000, method="paper"), reader=Blend(None))
     assert sorted(text_of(clean(whole.pages[0].text)).split()) == sorted(text_of(document().root).split())
     assert len(whole.pages[0].kept) == whole.pages[0].blocks_total
 
@@ -177,18 +181,11 @@ async def test_the_budget_holds_exactly_whatever_the_pages(
 ) -> None:
     documents = [document("".join(parts)) for parts in pages]
     options = PruneOptions(max_tokens=tokens, format=form, method=method)
-    result = await prune(documents, query, options=options, embedder=None)
+    result = await prune(documents, query, options=options, reader=Blend(None))
     assert result.tokens == count_tokens("\n".join(page.text for page in result.pages))
     assert result.tokens <= tokens
     if tokens >= 20 and any(one.blocks for one in documents):
         assert result.pages
-
-
-async def test_a_page_that_says_only_who_wrote_it_is_read_without_a_query() -> None:
-    page = document("<p></p>", author="Ada Lovelace", published="1843-09-01")
-    result = await prune([page], "", options=PruneOptions(max_tokens=100), embedder=None)
-    assert "Ada Lovelace" in result.pages[0].text
-    assert result.pages[0].kept == ()
 
 
 async def test_a_listing_keeps_the_indentation_of_its_first_line() -> None:

@@ -11,7 +11,7 @@ from pipeline.rank.fuse import blend, reciprocal_rank_fusion, standardise, unit_
 
 def test_scores_are_those_of_the_formula() -> None:
     # Lengths 2, 3, 1 terms, mean 2; "ferry" occurs in two of three texts, twice in the second
-    index = BM25(["ferry lake", "ferry ferry island", "lighthouse"], k1=1.2, b=0.3)
+    index = BM25(["ferry lake", "ferry ferry island", "lighthouse"])
     idf = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
     first = idf * 1 * 2.2 / (1 + 1.2 * (0.7 + 0.3 * 2 / 2))
     second = idf * 2 * 2.2 / (2 + 1.2 * (0.7 + 0.3 * 3 / 2))

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from errors import UsageError
 from pipeline.documents import Document, Evidence, Failure, Page
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import ROOMY
+from pipeline.evidence.show import HINT_TOKENS, ROOMY
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
 from pipeline.text.frame import one_line
@@ -31,8 +31,6 @@ LONGEST_REASON: Final = 300
 MOST_FAILURES: Final = 20
 TOLD_FAILURES: Final = 5
 """Failures that the text names; the structured part has up to `MOST_FAILURES`."""
-HINT_SHARE: Final = 0.05
-"""Part of a budget kept for how to go on."""
 MOST_TOKENS: Final = 20_000
 """Largest budget that a call may ask for."""
 
@@ -129,7 +127,7 @@ def repeated(tool: str, failures: Iterable[Failure]) -> list[Next]:
 
 def hint_room(max_tokens: int) -> int:
     """Return the tokens of an answer that are kept for how to go on; none where words need them more."""
-    return int(HINT_SHARE * max_tokens) if max_tokens >= ROOMY else 0
+    return HINT_TOKENS if max_tokens >= ROOMY else 0
 
 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:

@@ -80,7 +80,8 @@ async def extract_relevant(
         following.append(Next(tool="research", arguments={}))
     elif assembled.left_out:
         following.extend(larger(TOOL, max_tokens or UNASKED))
-    write_next(sheet, following, TOOL)
+    if reading.verdict == "none" or (max_tokens or UNASKED) >= ROOMY:
+        write_next(sheet, following, TOOL)
     tell_failures(sheet, loaded.failures)
     pages = behind(assembled.evidence, loaded.documents)
     return answer(sheet.text, _data(reading, assembled, loaded, following, sheet.tokens), pages=pages)

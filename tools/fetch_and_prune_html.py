@@ -125,9 +125,10 @@ async def fetch_and_prune_html(
     following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
     following.extend(repeated(TOOL, loaded.failures))
     sheet = _sheet(loaded, pruned, heads, mark, most)
-    write_next(sheet, following, TOOL)
-    if next_cursor:
-        sheet.add(f"Left out: {pruned.left_out} weaker parts.")
+    if not pruned.pages or (max_tokens or WIDE) >= ROOMY:
+        write_next(sheet, following, TOOL)
+        if next_cursor:
+            sheet.add(f"Left out: {pruned.left_out} weaker parts.")
     _add_notes(sheet, loaded, pruned)
     data = _data(loaded, pruned, next_cursor, following, sheet.tokens, citations=references)
     return answer(sheet.text, data, pages=_cut_pages(loaded, pruned))

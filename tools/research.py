@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.sheet import Sheet
+from pipeline.evidence.show import ROOMY
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
@@ -89,7 +90,8 @@ async def research(
         following.append(Next(tool=TOOL, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)}))
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED))
     sheet.add(found.text)
-    write_next(sheet, following, TOOL)
+    if found.reading.verdict == "none" or (max_tokens or UNASKED) >= ROOMY:
+        write_next(sheet, following, TOOL)
     pages = behind(found.assembled.evidence, found.gathered.documents.values())
     return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)
 

@@ -115,8 +115,6 @@ def assemble(
         return writer.beginning(order[0], len(order) - 1)
     evidence = writer.evidence(chosen, cited=True)
     shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=True)
-    if shown.tokens > max_tokens:
-        shown = show_evidence(evidence, mark, max_tokens=max_tokens)
     return Assembled(evidence, shown, len(order) - len(chosen))
 
 

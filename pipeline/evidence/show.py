@@ -19,6 +19,8 @@ WIDE: Final = 1500
 """Budget from which passages carry their whole heading path; below, the innermost heading."""
 ROOMY: Final = 400
 """Budget from which the notice and hints have room beside the words; the server's instructions say what marks mean."""
+HINT_TOKENS: Final = 32
+"""Tokens kept for how to go on, from `ROOMY` on: the running call with a cursor."""
 HEADING_TOKENS: Final = 16
 """Tokens of the innermost heading where room is small."""
 HEAD_TOKENS: Final = 8
@@ -50,22 +52,27 @@ def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, l
         mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
         max_tokens: Budget that decides how much may stand around the words (`FRAME_SHARE`); the words themselves may
             exceed it.
-        links: Whether passages get the links that the frame has room for.
+        links: Whether links of passages, and other pages with the same words, stand below as far as frame and budget
+            have room for them.
     """
     groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
-    noticed = count_tokens(notice(mark)) if max_tokens >= ROOMY else 0
-    room = int(FRAME_SHARE * max_tokens) - noticed - len(groups) * count_tokens(framed(".", mark))
     labels: list[str] = []
-    pages: list[str] = []
+    bodies: list[str] = []
     for number, passages in enumerate(groups, start=1):
         letters = [_letter(place) for place in range(len(passages))]
         labels.extend(f"{number}{letter}" for letter in letters)
-        head = page_head(number, passages[0], max(HEAD_TOKENS, room // len(groups)))
-        pages.append(_page(head, letters, passages, mark, wide=max_tokens >= WIDE))
-    text = "\n".join(pages)
+        bodies.append(_body(letters, passages, mark, wide=max_tokens >= WIDE))
+    words = sum(count_tokens(one.text) for one in evidence)
+    most = int(FRAME_SHARE * max_tokens)
+    if max_tokens >= ROOMY:
+        most -= count_tokens(notice(mark)) + HINT_TOKENS
+    # What marks, labels and headings leave of the frame is for the heads, then for links
+    room = (most + words - count_tokens("\n".join(bodies))) // max(1, len(groups)) - 1
+    heads = [page_head(number, group[0], max(HEAD_TOKENS, room)) for number, group in enumerate(groups, start=1)]
+    text = "\n".join(f"{head}\n{body}" for head, body in zip(heads, bodies, strict=True))
     if links:
-        around = count_tokens(text) - sum(count_tokens(one.text) for one in evidence)
-        told = _links(labels, evidence, int(FRAME_SHARE * max_tokens) - around - 1)
+        used = count_tokens(text)
+        told = _links(labels, evidence, min(most + words, max_tokens) - used - 1)
         text = f"{text}\n{told}" if told else text
     return Shown(tuple(labels), text, count_tokens(text))
 
@@ -95,7 +102,7 @@ def headline(title: str, published: str, *, author: str = "") -> str:
     return f"{title}{by}" + (f" ({published})" if published else "")
 
 
-def _page(head: str, letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, wide: bool) -> str:
+def _body(letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, wide: bool) -> str:
     quoted = []
     above = ""
     for letter, passage in zip(letters, passages, strict=True):
@@ -104,28 +111,31 @@ def _page(head: str, letters: Sequence[str], passages: Sequence[Evidence], mark:
         label = f"({letter}) [summary of {len(passage.sources)} places] " if passage.is_summary else f"({letter}) "
         quoted.append(f"{label}{path}: {passage.text}" if path and path != above else f"{label}{passage.text}")
         above = path
-    lines = [head, framed("\n".join(quoted), mark)]
-    lines.extend(_also(letter, passage) for letter, passage in zip(letters, passages, strict=True))
-    return "\n".join(line for line in lines if line)
+    return framed("\n".join(quoted), mark)
 
 
 def _links(labels: Sequence[str], evidence: Sequence[Evidence], room: int) -> str:
-    """Return the text fragments of as many passages as `room` tokens hold, in order, to be put behind the address."""
-    told: list[str] = []
+    """Return what stands below the pages, as many parts as `room` tokens hold: other pages with the same words, and
+    the text fragments of passages, in order, to be put behind the address."""
+    told = ""
+    parts = [_also(label, one) for label, one in zip(labels, evidence, strict=True)]
     for label, one in zip(labels, evidence, strict=True):
         link = one.citation[one.citation.index("#") :] if "#" in one.citation else ""
-        if link and count_tokens(" ".join([*told, f"[{label}] {link}"])) <= room:
-            told.append(f"[{label}] {link}")
-    return " ".join(told)
+        parts.append(f"[{label}] {link}" if link else "")
+    for part in filter(None, parts):
+        longer = f"{told} {part}" if told else part
+        if count_tokens(longer) <= room:
+            told = longer
+    return told
 
 
-def _also(letter: str, passage: Evidence) -> str:
-    """Return the line that names other pages with the same words, empty where there are none."""
+def _also(label: str, passage: Evidence) -> str:
+    """Return which other pages hold the same words, empty where there are none."""
     if not passage.also:
         return ""
     shown = ", ".join(citation.partition("#")[0] for citation in passage.also[:ALSO])
     more = len(passage.also) - ALSO
-    return f"({letter}) also: {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"[{label}] also: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _letter(place: int) -> str:

@@ -15,6 +15,7 @@ from models.protocols import Generator
 from pipeline.documents import Document, Reading, Sentence
 from pipeline.extract.ask import ASK_FROM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.tag import tag_sentences
+from pipeline.rank.fuse import Floats
 from pipeline.rank.relevance import Reader, Relevance
 from pipeline.rank.table_rows import lift_rows
 from pipeline.rank.units import PageUnits, page_units
@@ -25,6 +26,8 @@ from pipeline.work import in_thread
 
 SHOWN: Final = 200
 """Units that a model that writes may be shown; more than any context holds."""
+FURNITURE: Final = 0.6
+"""Factor on the scores of navigation, footers and the like: the same words count more in the text itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,16 @@ def _judged(
     relevance: Relevance,
 ) -> Reading:
     verdict = judge(question, relevance, tabular=any(page.tabular for page in pages))
-    values = lift_rows(question, documents, tagged, relevance.values)
+    values = lift_rows(question, documents, tagged, _content_first(documents, tagged, relevance.values))
     return Reading(verdict.word, verdict.reason, verdict.confidence, tagged, values, relevance.made_by)
+
+
+def _content_first(documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats) -> Floats:
+    """Return the scores [units] with those of navigation, footers and the like lowered, the best of all at 1 again."""
+    main = [d.blocks[unit.block].main for d, units in zip(documents, tagged, strict=True) for unit in units]
+    lowered = np.where(np.array(main, dtype=bool), values, np.float32(FURNITURE) * values).astype(np.float32)
+    best = lowered.max(initial=0.0)
+    return lowered / best if best > 0 else lowered
 
 
 @traced("extract")

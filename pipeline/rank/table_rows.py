@@ -17,16 +17,11 @@ from pipeline.rank.fuse import Floats
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
-NAMED: Final = 2.0
-"""Factor on rows at a table's ends, and on the extremes of a column that the request names."""
-UNNAMED: Final = 1.5
-"""Factor on the extremes of other columns where none is named: "the shortest song" means one that is headed Length.
-
-160 questions about tables of real pages, answers in 500 / 1,000 / 2,000 tokens: .656 / .744 / .850 without both
-factors, .762 / .831 / .887 with them; of the 66 held aside .621 / .697 / .803 and .727 / .788 / .864
-(`python -m bench.extract_tables`)."""
-OWN_ORDER: Final = 0.1
-"""Part of its distance to the best score that a row keeps, so that rows lifted to the top stay in their own order."""
+NAMED: Final = 0.9
+"""Part of the distance to the best score that rows at a table's ends gain, and the extremes of a column that the
+request names; not all of it, so that lifted rows stay in their own order (`python -m bench.extract_tables`)."""
+UNNAMED: Final = 0.5
+"""Part that the extremes of other columns gain where none is named: "the shortest song" means one headed Length."""
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen."""
 MOST_ALIKE: Final = 2
@@ -144,16 +139,15 @@ def lift_rows(
     choice = read_choice(request)
     if not choice or not len(values):
         return values
-    factors: Floats = np.ones_like(values)
+    gains: Floats = np.zeros_like(values)
     begin = 0
     for document, sentences in zip(documents, tagged, strict=True):
         for table in _tables(document, sentences):
-            for place, factor in _chosen(request, choice, document, sentences, table):
-                factors[begin + place] = max(factors[begin + place], factor)
+            for place, gain in _chosen(request, choice, document, sentences, table):
+                gains[begin + place] = max(gains[begin + place], gain)
         begin += len(sentences)
-    best = values.max()
-    lifted: Floats = np.minimum(values * factors, best) - OWN_ORDER * (best - values)
-    return np.maximum(values, lifted)
+    lifted: Floats = values + gains * (values.max() - values)
+    return lifted
 
 
 def read_choice(request: str) -> Choice:
@@ -217,7 +211,7 @@ def _table(document: Document, sentence: Sentence) -> tuple[str, str, tuple[str,
 def _chosen(
     request: str, choice: Choice, document: Document, sentences: Sequence[Sentence], table: range
 ) -> Iterator[tuple[int, float]]:
-    """Yield places and factors of a table's rows that are chosen."""
+    """Yield a table's rows that are chosen, each with the part of its distance to the best that it gains."""
     if choice.ends:
         yield from ((table[0], NAMED), (table[-1], NAMED))
     if not (choice.least or choice.most):

@@ -9,6 +9,8 @@ from pathlib import Path
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
+from pipeline.documents import Reading, Sentence
+
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "examples" / "library"
 SHARED = ROOT.parent / "shared"
@@ -24,6 +26,12 @@ class Clock:
     def __call__(self) -> float:
         """Return seconds since the epoch."""
         return self.now
+
+
+def best_units(reading: Reading) -> list[Sentence]:
+    """Return the units of a reading, best first."""
+    order = sorted(range(len(reading.values)), key=lambda row: -float(reading.values[row]))
+    return [reading.places[row][1] for row in order]
 
 
 def text_of(result: CallToolResult) -> str:

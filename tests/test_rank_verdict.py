@@ -10,10 +10,10 @@ from bench.evidence import measure, read_cases
 from bench.extract import is_none
 from bench.html_questions import document, questions
 from models.onnx import OnnxEmbedder
-from pipeline.extract.extract import page_text
-from pipeline.extract.lexical import TermIndex
-from pipeline.extract.score import score_sentences
 from pipeline.extract.tag import tag_sentences
+from pipeline.rank.bm25 import BM25
+from pipeline.rank.relevance import Blend
+from pipeline.rank.units import page_units
 
 pytestmark = pytest.mark.slow
 
@@ -35,9 +35,9 @@ async def test_gold_sentences_are_kept_above_the_floor_and_above_plain_bm25(shar
     embedder = OnnxEmbedder()
     ours, plain = [], []
     for case in read_cases(name, REQUESTS):
-        ours.append(measure((await score_sentences(case.request, [case.page], embedder=embedder)).values, case))
-        index = TermIndex([case.page])
-        plain.append(measure(index.sentence_scores(index.counts(index.terms(case.request))[0]), case))
+        ours.append(measure((await Blend(embedder).read(case.request, [case.page])).values, case))
+        words = BM25(case.page.texts, language=case.page.language or "en")
+        plain.append(measure(words.scores(case.request), case))
     assert np.mean(ours, axis=0)[2] >= RECALL_AT_256[name]
     assert np.mean(ours, axis=0)[2] > np.mean(plain, axis=0)[2]
 
@@ -62,7 +62,7 @@ async def test_a_question_that_chooses_among_a_tables_rows_is_kept_on_its_page_a
     assert shared.is_dir()
     embedder = OnnxEmbedder()
     asked = [question for question in questions() if question.set == "table"][::5]
-    texts = [page_text(document(q.page), tag_sentences(document(q.page))) for q in asked]
+    texts = [page_units(document(q.page), tag_sentences(document(q.page))) for q in asked]
 
     own = [await is_none(q.text, text, embedder) for q, text in zip(asked, texts, strict=True)]
     away = [texts[place - len(texts) // 2] for place in range(len(texts))]

@@ -1,0 +1,144 @@
+"""One core under the tools: the best sentence is always shown, what stands around the words stays small."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import CallToolResult
+
+from models.onnx import OnnxEmbedder
+from pipeline.documents import Document
+from pipeline.evidence.show import FRAME_SHARE
+from pipeline.extract.extract import read_documents
+from pipeline.extract.tag import tag_sentences
+from pipeline.fetch.files import read_file
+from pipeline.html.document import read_document
+from pipeline.rank.relevance import Blend
+from pipeline.text.tokens import count_tokens
+from tests.support import LIBRARY, Connect, best_units, text_of
+
+pytestmark = pytest.mark.anyio
+
+BUDGETS = (100, 128, 200, 256, 512, 1000, 3000)
+READING = ("extract_relevant", "fetch_and_prune_html", "research")
+FILLER = "".join(f"<p>Paragraph {n} tells of birds, of trees and of the weather of that day.</p>" for n in range(60))
+ENGLISH = f"<h2>The light</h2><p>The harbour light of Orvane was built in 1871 by the brothers Marr.</p>{FILLER}"
+RUSSIAN = (
+    "".join(f"<p>Абзац {n} рассказывает о птицах, деревьях и погоде того дня.</p>" for n in range(40))
+    + "<h2>Маяк</h2><p>Маяк в Орване построили в 1871 году братья Марр.</p>"
+)
+CHINESE = (
+    "".join(f"<p>第{n}段讲的是那一天的鸟、树木和天气。</p>" for n in range(40))
+    + "<h2>灯塔</h2><p>奥尔瓦内的灯塔由马尔兄弟于一八七一年建造。</p>"
+)
+PAGES = {
+    "English": ("en", "Harbour", ENGLISH, "When was the harbour light of Orvane built?"),
+    "a title of 1,000 characters": ("en", "Harbour of Orvane " * 56, ENGLISH, "When was the harbour light built?"),
+    "Russian": ("ru", "Орвана", RUSSIAN, "Когда построили маяк в Орване?"),
+    "Chinese": ("zh", "奥尔瓦内", CHINESE, "奥尔瓦内的灯塔是什么时候建造的？"),
+}
+
+
+def html_of(name: str) -> str:
+    language, title, body, _ = PAGES[name]
+    return f'<html lang="{language}"><title>{title}</title><main><h1>{title[:30]}</h1>{body}</main></html>'
+
+
+async def best_of(document: Document, question: str, embedder: OnnxEmbedder | None = None) -> str:
+    """Return the best unit that is no heading, as it stands on the page."""
+    reading = await read_documents(question, [document], reader=Blend(embedder))
+    spoken = (unit for unit in best_units(reading) if document.blocks[unit.block].kind != "heading")
+    return next(document.text[unit.start : unit.end] for unit in spoken)
+
+
+def arguments(tool: str, question: str, source: str, **more: Any) -> dict[str, Any]:
+    return {"question": question, **more} if tool == "research" else {"question": question, "sources": [source], **more}
+
+
+def data(result: CallToolResult) -> dict[str, Any]:
+    assert not result.is_error, text_of(result)
+    assert result.structured_content is not None
+    found: dict[str, Any] = result.structured_content
+    return found
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("tool", READING)
+async def test_the_best_sentence_is_shown_at_every_budget(
+    connect: Connect, tmp_path: Path, tool: str, name: str
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(html_of(name), encoding="utf-8")
+    question = PAGES[name][3]
+    best = await best_of(read_document(read_file(file, roots=[tmp_path])), question)
+    async with connect(folders=str(tmp_path), embedder="none") as client:
+        for budget in BUDGETS:
+            result = await client.call_tool(tool, arguments(tool, question, str(file), max_tokens=budget))
+            text = text_of(result)
+            assert data(result).get("verdict", "answered") == "answered"
+            assert best in text, budget
+            assert count_tokens(text) == data(result)["tokens"] <= budget
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("tool", READING)
+async def test_what_is_no_quoted_word_takes_a_small_part_of_the_budget(
+    connect: Connect, tmp_path: Path, tool: str, name: str
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(html_of(name), encoding="utf-8")
+    document = read_document(read_file(file, roots=[tmp_path]))
+    # Pruned pages are quoted with their headings; passages carry them as part of their frame.
+    quoted = tool == "fetch_and_prune_html"
+    spoken = [u.text for u in tag_sentences(document) if quoted or document.blocks[u.block].kind != "heading"]
+    async with connect(folders=str(tmp_path), embedder="none") as client:
+        for budget in (256, 512, 1000):
+            result = await client.call_tool(tool, arguments(tool, PAGES[name][3], str(file), max_tokens=budget))
+            text = text_of(result)
+            around = text
+            for words in spoken:
+                around = around.replace(words, "", 1)
+            # Line breaks between quoted lines and Markdown's marks of headings are no words of ours.
+            lines = "\n".join(line for line in around.splitlines() if line.strip(" #…"))
+            assert count_tokens(lines) <= FRAME_SHARE * budget, (budget, lines)
+
+
+QUESTIONS = (
+    ("ferry-timetable.html", "When does the first ferry leave on Sundays?"),
+    ("ferry-timetable.html", "What does a bicycle cost on the ferry?"),
+    ("pell-light-history.html", "When was the Pell light built?"),
+)
+
+
+@pytest.mark.parametrize(("name", "question"), QUESTIONS)
+async def test_the_tools_show_the_same_best_sentence_of_a_page_first(
+    connect: Connect, tmp_path: Path, name: str, question: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes((LIBRARY / name).read_bytes())
+    best = await best_of(read_document(read_file(file, roots=[tmp_path])), question, OnnxEmbedder())
+    words = [word for cell in best.split(" | ") for word in cell.split()]
+    async with connect(folders=str(tmp_path)) as client:
+        for tool in READING:
+            text = text_of(await client.call_tool(tool, arguments(tool, question, str(file), max_tokens=200)))
+            assert [word for word in words if word not in text] == [], (tool, best)
+
+
+@pytest.mark.parametrize("tool", READING)
+async def test_the_structured_part_repeats_no_sentence_of_the_text(connect: Connect, tmp_path: Path, tool: str) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(html_of("English"), encoding="utf-8")
+    async with connect(folders=str(tmp_path), embedder="none") as client:
+        result = await client.call_tool(tool, arguments(tool, PAGES["English"][3], str(file)))
+    structured = json.dumps(data(result), ensure_ascii=False)
+    assert "brothers Marr" in text_of(result)
+    assert "built in 1871 by the brothers Marr" not in structured
+    assert "Paragraph" not in structured
+
+
+async def test_an_answer_of_research_without_a_budget_is_short(connect: Connect) -> None:
+    async with connect() as client:
+        for _, question in QUESTIONS:
+            result = await client.call_tool("research", {"question": question})
+            assert count_tokens(text_of(result)) == data(result)["tokens"] <= 1000

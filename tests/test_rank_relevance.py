@@ -1,0 +1,133 @@
+"""Scores of units: what makes a unit bear on a question, within which work, and that cancelled work stops."""
+
+import time
+from collections.abc import Sequence
+
+import anyio
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from models.protocols import TextKind, Vectors
+from pipeline.rank.relevance import EMBED_LONGEST, EMBED_TOKENS, Blend
+from pipeline.rank.units import PageUnits
+from pipeline.text.tokens import count_tokens
+
+
+def page(*texts: str, language: str = "en", above: Sequence[str] = ()) -> PageUnits:
+    return PageUnits(texts, above or [""] * len(texts), language)
+
+
+@pytest.mark.anyio
+async def test_a_bridge_question_finds_its_second_half_through_the_best_sentence() -> None:
+    units = page(
+        "Nothing to see in this opening line.",
+        *[f"Filler number {i} is about gardens and weather." for i in range(20)],
+        "The film Blue Harvest was directed by Marta Quill.",
+        *[f"More filler number {i} is about roads and towns." for i in range(20)],
+        "Quill was born in the village of Osterhythe.",
+    )
+    found = await Blend(None).read("In which place was the director of the film Blue Harvest born?", [units])
+    assert {21, 42} <= set(np.argsort(-found.values)[:5].tolist())
+
+
+@pytest.mark.anyio
+async def test_what_stands_above_a_unit_counts_for_it() -> None:
+    units = page("Adults pay 4 crowns.", "Adults pay 9 crowns.", above=["Fares › Day boat", "Fares › Night boat"])
+    found = await Blend(None).read("What do adults pay on the night boat?", [units])
+    assert int(found.values.argmax()) == 1
+
+
+class Counting:
+    """An embedder that counts what it is given; every text has the same vector."""
+
+    name = "counting"
+    dimension = 2
+
+    def __init__(self, *, reads: bool = True) -> None:
+        """Answer `reads` with the given value."""
+        self.texts: list[str] = []
+        self._reads = reads
+
+    def reads(self, text: str) -> bool:
+        """Whether the script is known."""
+        return self._reads or text == ""
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return ones."""
+        if kind == "passage":
+            self.texts += texts
+        return np.full((len(texts), 2), 2**-0.5, dtype=np.float32)
+
+
+@pytest.mark.anyio
+async def test_a_huge_page_is_embedded_only_within_the_budget() -> None:
+    units = page(*[f"Sentence {i} tells of ferry {i % 7} and of the harbour wall. " * 3 for i in range(3000)])
+    model = Counting()
+    found = await Blend(model).read("Which ferry?", [units])
+    assert 0 < sum(map(count_tokens, model.texts)) <= EMBED_TOKENS
+    assert max(map(count_tokens, model.texts)) <= EMBED_LONGEST
+    assert found.cosines is not None
+    assert np.isnan(found.cosines).any()
+    assert len(found.values) == 3000
+
+
+@pytest.mark.anyio
+async def test_an_embedder_that_does_not_read_the_script_is_left_out() -> None:
+    model = Counting(reads=False)
+    found = await Blend(model).read("湊川市の人口は何人ですか。", [page("人口は約八万人です。", language="ja")])
+    assert (found.made_by, found.cosines, model.texts) == ("bm25", None, [])
+
+
+class Reversing:
+    """A reranker that likes the last text best."""
+
+    name = "reversing"
+
+    async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return 0, 1, 2, …"""
+        return np.arange(len(texts), dtype=np.float32)
+
+
+@pytest.mark.anyio
+async def test_a_reranker_has_the_last_word_on_the_best() -> None:
+    units = page("The Desmann lock costs 1,899 yuan.", "The Xiaomi lock costs less.", "Door locks have become clever.")
+    plain = await Blend(None).read("How much does the Desmann lock cost?", [units])
+    turned = await Blend(None, Reversing()).read("How much does the Desmann lock cost?", [units])
+    assert turned.values.argsort().tolist() == plain.values.argsort().tolist()[::-1]
+    assert turned.made_by == "rerank"
+
+
+@pytest.mark.anyio
+async def test_the_same_question_gives_the_same_scores_and_an_empty_page_none() -> None:
+    units = page("The ferry leaves at nine.", "The harbour was dug in 1871.")
+    first, again = [await Blend(Counting()).read("When was the harbour dug?", [units, page()]) for _ in range(2)]
+    assert first.values.tolist() == again.values.tolist()
+    assert (await Blend(Counting()).read("When?", [page()])).values.tolist() == []
+    assert (await Blend(None).read("When?", [])).values.tolist() == []
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_reading_leaves_no_thread_running() -> None:
+    units = page(*[f"Sentence number {i} of a page that is far too long. " * 4 for i in range(200_000)])
+    with anyio.move_on_after(0.3) as scope:
+        await Blend(None).read("Which page is too long?", [units])
+    assert scope.cancelled_caught
+    # The whole index takes tens of seconds; a stopped thread leaves the processor alone at once.
+    with anyio.fail_after(5):
+        while await _processor_share() > 0.5:
+            pass
+
+
+async def _processor_share() -> float:
+    """Processor seconds of this process in each second of a short while."""
+    began, used = time.perf_counter(), time.process_time()
+    await anyio.sleep(0.2)
+    return (time.process_time() - used) / (time.perf_counter() - began)
+
+
+@pytest.mark.anyio
+async def test_each_page_is_stemmed_in_its_own_language_and_a_question_reaches_all() -> None:
+    pages = [page("Die Tageskarten kosten fünf Euro.", language="de"), page("The tickets were sold.")]
+    assert (await Blend(None).read("Tageskarte", pages)).values.tolist() == [1.0, 0.0]
+    assert int((await Blend(None).read("selling a ticket", pages)).values.argmax()) == 1
