@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from bench.html_budgets import mutated, nests, one_case
 from bench.html_questions import pages
-from pipeline.documents import Document, Page
 from pipeline.evidence.assemble import UNASKED
-from pipeline.html.document import read_document
 from pipeline.prune.prune import UNASKED_PAGE, PruneOptions, prune
 from pipeline.rank.relevance import Blend
 from tests.support import Connect, Site, text_of

@@ -72,7 +72,7 @@ async def test_questions_that_compare_rows_keep_the_extreme_row() -> None:
 
 async def test_the_head_of_a_page_names_its_author_and_date(connect: Connect, site: Site) -> None:
     meta = '<meta name="author" content="Ada Byron"><meta property="article:published_time" content="1843-09-01">'
-    url = site.put("/rivers", f"<head><title>Rivers</title>{meta}</head>{PAGE}")
+    url = site.put("/rivers", f"<head><title>Rivers</title>{meta}</head>{RIVERS}")
     arguments = {"sources": [url], "question": "Who is the author of Rivers?", "max_tokens": 1000}
     async with connect(allow_loopback="true", embedder="none") as client:
         text = shown_of(await client.call_tool("fetch_and_prune_html", arguments))
