@@ -3,9 +3,15 @@
 Not a tool itself, and nothing that the text says already.
 """
 
+from itertools import islice
+from typing import Final
+
 from pydantic import BaseModel, Field
 
 from pipeline.evidence.assemble import Assembled
+
+MOST: Final = 5
+"""Passages that the structured part has: those shown first; the text has them all."""
 
 
 class Passage(BaseModel):
@@ -18,9 +24,9 @@ class Passage(BaseModel):
 
 
 def passages(assembled: Assembled) -> list[Passage]:
-    """Return the structured twin of the passages that a text shows."""
+    """Return the structured twin of the passages that a text shows first."""
     shown = zip(assembled.shown.labels, assembled.evidence, strict=True)
     return [
         Passage(label=label, citation=one.citation, also=list(one.also), score=round(one.score.value, 3))
-        for label, one in shown
+        for label, one in islice(shown, MOST)
     ]

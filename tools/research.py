@@ -34,6 +34,8 @@ from tools.passages import Passage, passages
 
 TOOL: Final = "research"
 MOST_PAGES: Final = 20
+MOST_LISTED: Final = 5
+"""Pages that the structured part names."""
 
 
 class Statement(BaseModel):
@@ -105,7 +107,7 @@ def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResu
         confidence=round(found.reading.confidence, 4),
         passages=passages(found.assembled),
         queries=[query.text for query in gathered.parsed.queries],
-        pages=[ranked.result.url for ranked in gathered.ranked],
+        pages=[ranked.result.url for ranked in gathered.ranked[:MOST_LISTED]],
         providers=[f"{o.provider}: {o.status} {one_line(o.reason)}".strip() for o in gathered.outcomes],
         failures=failures_of(gathered.failures),
         left_out=found.assembled.left_out,

@@ -34,7 +34,7 @@ SAME_WORDS: Final = 12
 """Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
 LISTED: Final = frozenset({"item", "row", "code", "definition"})
 """Kinds of units that say something in a word or two."""
-UNASKED: Final = 1000
+UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 WORTH: Final = 0.5
 """Least share of the best score that a unit needs in such an answer."""

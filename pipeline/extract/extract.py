@@ -26,7 +26,7 @@ from pipeline.work import in_thread
 
 SHOWN: Final = 200
 """Units that a model that writes may be shown; more than any context holds."""
-FURNITURE: Final = 0.6
+FURNITURE: Final = 0.8
 """Factor on the scores of navigation, footers and the like: the same words count more in the text itself."""
 
 

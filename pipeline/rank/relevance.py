@@ -52,8 +52,8 @@ HEAD: Final = 0.3
 HEAD_UNITS: Final = 12
 SMOOTHING: Final = 0.1
 """Part of each neighbour's score in a unit's own, so that stretches are chosen rather than crumbs."""
-EMBED_TOKENS: Final = 12_000
-"""Most tokens that one call embeds, units in the best windows by BM25 first: about 1.2 processor seconds of MiniLM."""
+EMBED_TOKENS: Final = 16_000
+"""Most tokens that one call embeds, units in the best windows by BM25 first: about 1.6 processor seconds of MiniLM."""
 EMBED_LONGEST: Final = 96
 """Tokens of a unit with its headings that the embedder sees; longer ones are cut."""
 MOST_TEXTS: Final = 200
@@ -200,8 +200,7 @@ def _spans(page_of: NDArray[np.int64], size: int) -> Chunks:
 def _to_embed(pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder) -> tuple[list[int], list[str]]:
     """Return the units to embed, those in the best windows first within `EMBED_TOKENS`, and their texts.
 
-    Above a unit stands its innermost heading; where several pages are read all of its headings, since the title tells
-    pages apart.
+    Above a unit stands its innermost heading; where several pages are read also the title, which tells pages apart.
     """
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
     owners = [(number, place) for number, page in enumerate(pages) for place in range(len(page.texts))]
@@ -214,7 +213,9 @@ def _to_embed(pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder)
         if not readable[number]:
             continue
         body, above = pages[number].texts[place], pages[number].above[place]
-        heading = above if len(pages) > 1 else above.rpartition(JOINT)[2]
+        innermost = above.rpartition(JOINT)[2]
+        title = above.partition(JOINT)[0] if len(pages) > 1 else innermost
+        heading = innermost if title == innermost else f"{title}{JOINT}{innermost}"
         text = body if not heading or body.startswith(heading) else f"{heading}: {body}"
         cost = count_tokens(text)
         if cost > EMBED_LONGEST:

@@ -17,10 +17,10 @@ from pipeline.rank.fuse import Floats
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
-NAMED: Final = 0.9
+NAMED: Final = 0.5
 """Part of the distance to the best score that rows at a table's ends gain, and the extremes of a column that the
 request names; not all of it, so that lifted rows stay in their own order (`python -m bench.extract_tables`)."""
-UNNAMED: Final = 0.5
+UNNAMED: Final = 0.3
 """Part that the extremes of other columns gain where none is named: "the shortest song" means one headed Length."""
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen."""
