@@ -96,9 +96,9 @@ async def test_a_source_that_was_late_is_answered_by_the_same_call_again(
     arguments = {**asked, named: [quick, slow]}
     async with connect(allow_loopback="true", robots="false", seconds="2") as client:
         first = await client.call_tool(tool, arguments)
-        assert following(first)[0] == {"tool": tool, "arguments": {}}
+        assert {"tool": tool, "arguments": {}} in following(first)
         assert "red" in text_of(first)
-        assert "Next: the same call again" in text_of(first)
+        assert "the same call again" in text_of(first)
         site.hold.set()
         second = await client.call_tool(tool, arguments)
     assert {"tool": tool, "arguments": {}} not in following(second)
