@@ -205,7 +205,7 @@ async def test_the_tool_tells_which_generator_scored(connect: Connect, shared: P
         plain = await client.call_tool("fetch_and_prune_html", call)
     assert result.structured_content is not None and plain.structured_content is not None
     assert "stories260K" in result.structured_content["scored_by"]
-    assert "stories260K" in text_of(result)
+    assert "Scores: words" in text_of(result)
     assert plain.structured_content["scored_by"] == ""
 
 

@@ -156,7 +156,7 @@ def _notice(mark: str, max_tokens: int) -> str:
 
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[str]:
     """Return the head of each page, within what a budget has for them."""
-    marks = count_tokens(_notice(mark, max_tokens)) + len(documents) * count_tokens(framed(".", mark))
+    marks = count_tokens(_notice(mark, max_tokens)) + len(documents) * (count_tokens(framed(".", mark)) + 2)
     room = max(HEAD_TOKENS, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
     return [page_head(number, document.page, room) for number, document in enumerate(documents, start=1)]
 

@@ -133,16 +133,15 @@ class _Writer:
     def candidates(self, worth: float) -> list[int]:
         """Return the rows that may be shown, best first; a heading stands for the first unit below it."""
         values = self.reading.values
+        best = [row for row in np.argsort(-values, kind="stable").tolist() if values[row] >= worth * values.max()]
+        rows = [self._below_heading(row) for row in best]
         order: dict[int, None] = {}
-        for row in np.argsort(-values, kind="stable").tolist():
-            if values[row] < worth * values.max():
-                break
-            below = self._below_heading(row)
-            if self._says_something(below):
-                key = self._key(below)
-                if key not in self.said:
-                    order[below] = None
-                self.said.setdefault(key, []).append(below)
+        # Pages of a word or two are shown all the same.
+        for row in list(filter(self._says_something, rows)) or rows:
+            key = self._key(row)
+            if key not in self.said:
+                order[row] = None
+            self.said.setdefault(key, []).append(row)
         return list(order)
 
     def _below_heading(self, row: int) -> int:

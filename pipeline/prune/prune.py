@@ -195,11 +195,9 @@ class _Pages:
         """Return the rows worth showing, best first; with `floor` the best of every page comes before all others."""
         best = float(self._values.max(initial=0.0))
         least = WORTH * best if open_end else -np.inf
-        rows = [
-            row
-            for row in np.argsort(-self._values, kind="stable").tolist()
-            if self._values[row] >= least and self._says_something(row)
-        ]
+        rows = [row for row in np.argsort(-self._values, kind="stable").tolist() if self._values[row] >= least]
+        # A page of a word or two is shown all the same.
+        rows = list(filter(self._says_something, rows)) or rows
         if not floor:
             return rows
         first: dict[int, int] = {}
