@@ -146,7 +146,7 @@ def chunks(text: str) -> list[str]:
     found: list[str] = []
     now: list[str] = []
     for line in text.splitlines():
-        for part in filter(None, re.split(r"(?<=[.!?]) +", line.strip())):
+        for part in filter(None, re.split(r"(?<=[.!?]) +|(?<=[。！？])", line.strip())):
             now.append(part)
             if count_tokens(" ".join(now)) >= CHUNK:
                 found.append(" ".join(now))
@@ -274,6 +274,7 @@ def print_table(found: Sequence[Given]) -> None:
             print(f"  by {field}, {tool} {budget or 'default'}: {cells}")
     if unanswerable := [row for row in found if not row.answerable and row.verdict]:
         print(f"  {len(unanswerable)} answers to what nothing answers: {verdicts(unanswerable)}")
+    sys.stdout.flush()
 
 
 def auc(upper: Sequence[float], lower: Sequence[float]) -> float:
