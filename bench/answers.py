@@ -334,9 +334,9 @@ async def agreement(of: QuestionSet, tools: Sequence[str], cache: Path, embedder
 async def check(cache: Path, embedder: Embedder) -> int:
     """Measure a spread sample against the bars; return the exit code."""
     plan = {
-        "asked": (64, TOOLS[:2], (256, 512, 1_000)),
-        "library": (60, ("research",), (500, 1_000)),
-        **{name: (40, TOOLS[:1], (256,)) for name in EVIDENCE if name != "chunkeval"},
+        "asked": (48, TOOLS[:2], (256, 512, 1_000)),
+        "library": (40, ("research",), (500, 1_000)),
+        **{name: (24, TOOLS[:1], (256,)) for name in EVIDENCE if name != "chunkeval"},
     }
     missed: list[str] = []
     for name, (limit, tools, budgets) in plan.items():
