@@ -82,7 +82,10 @@ def page_head(number: int, one: Evidence | Page, room: int) -> str:
     url = one.url if isinstance(one, Evidence) else one.final_url
     title = one_line(one.title) or url
     full = f"[{number}] {headline(title, one.published, author=one.author)}"
-    for head in (f"{full}\n{url}", f"[{number}] {headline(title, one.published)}\n{url}", full, f"[{number}] {title}"):
+    addressed = f"[{number}] {headline(title, one.published)}\n{url}"
+    # Who asks for a page by its address knows that; who searched for it does not.
+    forms = (full, addressed) if isinstance(one, Page) else (addressed, full)
+    for head in (f"{full}\n{url}", *forms, f"[{number}] {title}"):
         if count_tokens(head) <= room:
             return head
     return shortened(f"[{number}] {title}", room)
