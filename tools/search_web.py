@@ -90,8 +90,8 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     safe_search: Annotated[Literal["", "off", "moderate", "strict"], Field(description="Filter for adult pages.")] = "",
     page: Annotated[int, Field(description="Page of results.", ge=1, le=10)] = 1,
     rank: Annotated[
-        Literal["mixed", "snippet", "engine"],
-        Field(description="mixed reads the pages: best; snippet: faster."),
+        Literal["mixed", "snippet", "engine", "paper"],
+        Field(description="mixed reads the pages: best; snippet: faster; paper: as zero-index prints it."),
     ] = "mixed",
     max_tokens: Annotated[int, Field(description="Token budget.", ge=100, le=20000)] = 1500,
 ) -> Annotated[CallToolResult, SearchWebResult]:
