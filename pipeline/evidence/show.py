@@ -29,7 +29,7 @@ LONGEST_AUTHOR: Final = 80
 """Code points of who wrote a page."""
 ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them all."""
-UNSURE: Final = "Unsure: the nearest passages; check that they answer."
+UNSURE: Final = "Unsure: check that these answer."
 """Stands above evidence of a reading whose verdict is `unsure`."""
 
 
@@ -61,7 +61,7 @@ def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, l
     for number, passages in enumerate(groups, start=1):
         letters = [_letter(place) for place in range(len(passages))]
         labels.extend(f"{number}{letter}" for letter in letters)
-        bodies.append(_body(letters, passages, mark, wide=max_tokens >= WIDE))
+        bodies.append(_body(letters, passages, mark, max_tokens=max_tokens))
     words = sum(count_tokens(one.text) for one in evidence)
     most = int(FRAME_SHARE * max_tokens)
     if max_tokens >= ROOMY:
@@ -105,12 +105,14 @@ def headline(title: str, published: str, *, author: str = "") -> str:
     return f"{title}{by}" + (f" ({published})" if published else "")
 
 
-def _body(letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, wide: bool) -> str:
+def _body(letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, max_tokens: int) -> str:
+    wide = max_tokens >= WIDE
+    heading_tokens = HEADING_TOKENS if max_tokens >= ROOMY else HEADING_TOKENS // 2
     quoted = []
     above = ""
     for letter, passage in zip(letters, passages, strict=True):
         shown = passage.heading_path if wide else passage.heading_path[-1:]
-        path = shortened(" › ".join(shown), 4 * HEADING_TOKENS if wide else HEADING_TOKENS)
+        path = shortened(" › ".join(shown), 4 * HEADING_TOKENS if wide else heading_tokens)
         label = f"({letter}) [summary of {len(passage.sources)} places] " if passage.is_summary else f"({letter}) "
         quoted.append(f"{label}{path}: {passage.text}" if path and path != above else f"{label}{passage.text}")
         above = path

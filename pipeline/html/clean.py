@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborNode
 
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
-from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, colour, is_long
+from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, can_be_opened, colour, is_long
 from pipeline.html.tree import (
     BLOCK_TAGS,
     LINE_ENDS,
@@ -202,7 +202,7 @@ class _Cleaner:
             below = current.first_child
             if below is None and not tag.drawn:
                 continue
-            attributes, shade = current.attributes, behind
+            attributes, shade, opened = current.attributes, behind, False
             if attributes and not tag.shown:
                 verdict = verdicts.get(attributes.get("class"))
                 if verdict is None:
@@ -210,18 +210,21 @@ class _Cleaner:
                 if verdict or not _WATCHED.isdisjoint(attributes) or (ids and attributes.get("id") in ids):
                     hides, shade = self._hides(current, attributes, behind, verdict)
                     if hides:
+                        opened = tag.kind == _NODE and can_be_opened(attributes)
                         self.hid = True
-                        continue
+                        if not opened:
+                            continue
             made += kind == _NODE
             if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES):
                 kind = _BOX
-            if below is not None and below.tag_id == _TEXT and below.next is None:
+            if below is not None and below.tag_id == _TEXT and below.next is None and not opened:
                 self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre)
                 continue
             above.append((item, node, pre, behind, kind == _BOX))
             behind, item = shade, below
             if kind == _NODE:
                 node = self._make(tag, attributes)
+                node.furniture = node.furniture or opened
                 pre = pre or tag.name in _VERBATIM
             elif kind == _BOX:
                 add_space(node)

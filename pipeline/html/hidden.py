@@ -1,7 +1,8 @@
 """What a page hides: by attribute, by inline style, by simple rules of its own style sheets.
 
 Hidden text is noise, and the place where instructions to language models are planted. Judged are declarations that
-hide at once and for certain; what a script would show later (menus, tabs) stays hidden. Not judged: external style
+hide at once and for certain; what a script would show later (menus) stays hidden. What a reader opens with a click
+(accordions, answers, tabs, product sheets) is read, and ranks with the page's furniture. Not judged: external style
 sheets, selectors other than a single class or id, media queries other than on a desktop screen's width.
 
 Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is meant to be read,
@@ -10,7 +11,7 @@ whatever the page's rules say; longer text goes.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
@@ -40,6 +41,12 @@ _SHIFT: Final = re.compile(
 )
 _CLIPPED: Final = re.compile(r"rect\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0")
 _SIMPLE: Final = re.compile(r"[.#]-?[A-Za-z_][\w-]*")
+_OPENED: Final = re.compile(r"accordion|collaps|faq|tab[-_]*(?:pan|content)|product|spoiler|toggle-?(?:content|panel)")
+"""Names of what a reader opens: on 28 asked pages a sixth of what cleaning lost stood in closed product sheets."""
+_SHUT: Final = re.compile(
+    r"cookie|consent|newsletter|subscri|login|sign|cart|search|menu|nav|share|load|error|alert|age-"
+)
+"""Names of closed things that hold no content."""
 Hiding = Literal["", "soft", "hard"]
 """Not, until a script runs (opacity, visibility), or for good."""
 _SHOWN: Final[Hiding] = ""
@@ -170,6 +177,18 @@ def _is_squeezed(found: dict[str, str]) -> bool:
         (size := _length(found.get(name, ""))) is not None and size <= 1.0
         for name in ("width", "height", "max-width", "max-height")
     )
+
+
+def can_be_opened(attributes: Mapping[str, str | None]) -> bool:
+    """Return whether an element that is closed (not displayed) is one that a reader opens with a click.
+
+    Text made invisible in other ways (tiny, off the screen, without colour) is never shown to anybody.
+    """
+    style = "".join((attributes.get("style") or "").lower().split())
+    if not ("hidden" in attributes or attributes.get("aria-hidden") == "true" or "display:none" in style):
+        return False
+    label = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
+    return (attributes.get("role") == "tabpanel" or _OPENED.search(label) is not None) and not _SHUT.search(label)
 
 
 def is_long(current: LexborNode) -> bool:
