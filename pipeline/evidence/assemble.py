@@ -16,6 +16,7 @@ from pipeline.documents import Document, Evidence, Reading, Score
 from pipeline.evidence.cite import cite
 from pipeline.evidence.passage import passage_text
 from pipeline.evidence.show import Shown, headings_to_show, show_evidence
+from pipeline.rank.fuse import Floats
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.trace import traced
 from pipeline.work import check_cancelled
@@ -36,6 +37,10 @@ LISTED: Final = frozenset({"item", "row", "code", "definition"})
 """Kinds of units that say something in a word or two."""
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
+SHORT: Final = 60
+"""Tokens of pages that are shown whole then."""
+ADDRESS_TOKENS: Final = 80
+"""Kept in such an answer for the address of a page and the link of the best passage."""
 WORTH: Final = 0.5
 """Least share of the best score that a unit needs in such an answer."""
 
@@ -86,6 +91,19 @@ def fill(
     return chosen
 
 
+def worth_showing(order: Sequence[int], values: Floats, costs: Sequence[int]) -> list[int]:
+    """Return the units of `order`, best first, that an answer without a named budget shows: all of a short page.
+
+    Args:
+        order: Units, best first.
+        values: Scores of all units.
+        costs: Tokens of all units.
+    """
+    if sum(costs[unit] for unit in order) <= SHORT:
+        return list(order)
+    return [unit for unit in order if values[unit] >= WORTH * values[order[0]]]
+
+
 @traced("assemble")
 def assemble(
     documents: Sequence[Document], reading: Reading, *, max_tokens: int, mark: str, open_end: bool = False
@@ -103,18 +121,20 @@ def assemble(
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
     writer = _Writer(documents, reading, mark, max_tokens)
     # 1. Candidates: units that say something, each statement once
-    order = writer.candidates(WORTH if open_end else 0.0)
+    order = writer.candidates()
     # 2. Which pages: those whose best unit is near the best of all, as many as the budget bears
     opened = writer.opened(order, 1 + max_tokens // TOKENS_A_PAGE)
-    order = [row for row in order if writer.places[row][0] in opened]
-    # 3. Fill, measure, refill
     costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in writer.places])]
-    chosen = fill(order, costs, lambda rows: writer.write(rows).tokens, max_tokens)
+    order = [row for row in order if writer.places[row][0] in opened]
+    order = worth_showing(order, reading.values, costs) if open_end else order
+    # 3. Fill, measure, refill
+    room = max_tokens - ADDRESS_TOKENS if open_end else max_tokens
+    chosen = fill(order, costs, lambda rows: writer.write(rows).tokens, room)
     # 4. The best unit is always shown, if only its beginning fits
     if order and order[0] not in chosen:
         return writer.beginning(order[0], len(order) - 1)
     evidence = writer.evidence(chosen, cited=True)
-    shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=True)
+    shown = show_evidence(evidence, mark, max_tokens=max_tokens, links="rest" if open_end else "frame")
     return Assembled(evidence, shown, len(order) - len(chosen))
 
 
@@ -130,11 +150,9 @@ class _Writer:
         self.said: dict[str, list[int]] = {}
         """Key of each statement to the rows that say it, best first."""
 
-    def candidates(self, worth: float) -> list[int]:
+    def candidates(self) -> list[int]:
         """Return the rows that may be shown, best first; a heading stands for the first unit below it."""
-        values = self.reading.values
-        best = [row for row in np.argsort(-values, kind="stable").tolist() if values[row] >= worth * values.max()]
-        rows = [self._below_heading(row) for row in best]
+        rows = [self._below_heading(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()]
         order: dict[int, None] = {}
         # Pages of a word or two are shown all the same.
         for row in list(filter(self._says_something, rows)) or rows:

@@ -6,7 +6,7 @@ The form that `research`, `extract_relevant` and `raptor_query` share. Not for: 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, Literal
 
 from pipeline.documents import Evidence, Page
 from pipeline.evidence.sheet import shortened
@@ -44,7 +44,9 @@ class Shown:
     """Exactly `count_tokens(text)`."""
 
 
-def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, links: bool = False) -> Shown:
+def show_evidence(
+    evidence: Sequence[Evidence], mark: str, *, max_tokens: int, links: Literal["none", "frame", "rest"] = "none"
+) -> Shown:
     """Write `evidence` out, passages of one page that follow each other under one head.
 
     Args:
@@ -52,8 +54,8 @@ def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, l
         mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
         max_tokens: Budget that decides how much may stand around the words (`FRAME_SHARE`); the words themselves may
             exceed it.
-        links: Whether links of passages, and other pages with the same words, stand below as far as frame and budget
-            have room for them.
+        links: What links of passages, and other pages with the same words, may take below: nothing, what is left of
+            the frame, or the rest of the budget.
     """
     groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
     labels: list[str] = []
@@ -66,13 +68,15 @@ def show_evidence(evidence: Sequence[Evidence], mark: str, *, max_tokens: int, l
     most = int(FRAME_SHARE * max_tokens)
     if max_tokens >= ROOMY:
         most -= count_tokens(notice(mark)) + HINT_TOKENS
+    if links == "rest":
+        most = max(most, max_tokens - words)
     # What marks, labels and headings leave of the frame is for the heads, then for links
     room = (most + words - count_tokens("\n".join(bodies))) // max(1, len(groups)) - 1
     heads = [page_head(number, group[0], max(HEAD_TOKENS, room)) for number, group in enumerate(groups, start=1)]
     text = "\n".join(f"{head}\n{body}" for head, body in zip(heads, bodies, strict=True))
-    if links:
-        used = count_tokens(text)
-        told = _links(labels, evidence, min(most + words, max_tokens) - used - 1)
+    if links != "none":
+        limit = max_tokens if links == "rest" else min(most + words, max_tokens)
+        told = _links(labels, evidence, limit - count_tokens(text) - 1)
         text = f"{text}\n{told}" if told else text
     return Shown(tuple(labels), text, count_tokens(text))
 

@@ -16,7 +16,7 @@ import numpy as np
 from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document, Reading
-from pipeline.evidence.assemble import LISTED, SMALLEST, UNASKED, WORTH, fill
+from pipeline.evidence.assemble import LISTED, SMALLEST, UNASKED, WORTH, fill, worth_showing
 from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
 from pipeline.prune.forms import Form
@@ -157,11 +157,10 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
     pages = _Pages(documents, reading, options.style)
     budget = options.max_tokens or 0
     left = pages.order(open_end=open_end, floor=len(documents) > 1 and budget >= PAGE_LEAST * len(documents))
-    costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in pages.places])]
     written: tuple[PrunedPage, ...] = ()
     for _ in range(options.part):
         check_cancelled()
-        chosen = fill(left, costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
+        chosen = fill(left, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
         written = pages.write(chosen)
         if left and left[0] not in chosen:  # the best does not fit: its beginning does
             chosen, written = left[:1], pages.beginning(left[0], options)
@@ -188,16 +187,17 @@ class _Pages:
     def __init__(self, documents: Sequence[Document], reading: Reading, style: Style) -> None:
         self.documents = documents
         self.places = reading.places
+        self.costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in self.places])]
         self._values = reading.values
         self._style = style
 
     def order(self, *, open_end: bool, floor: bool) -> list[int]:
         """Return the rows worth showing, best first; with `floor` the best of every page comes before all others."""
-        best = float(self._values.max(initial=0.0))
-        least = WORTH * best if open_end else -np.inf
-        rows = [row for row in np.argsort(-self._values, kind="stable").tolist() if self._values[row] >= least]
+        rows: list[int] = np.argsort(-self._values, kind="stable").tolist()
         # A page of a word or two is shown all the same.
         rows = list(filter(self._says_something, rows)) or rows
+        rows = worth_showing(rows, self._values, self.costs) if open_end else rows
+        best = float(self._values.max(initial=0.0))
         if not floor:
             return rows
         first: dict[int, int] = {}
