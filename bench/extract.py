@@ -291,9 +291,17 @@ def _mean(values: Sequence[bool]) -> float:
 
 
 async def is_none(request: str, page: PageUnits, embedder: Embedder | None) -> bool:
-    """Whether the gate says that `page` does not answer `request`."""
-    relevance = await Blend(embedder).read(request, [page])
-    return judge(request, relevance, tabular=page.tabular).word == "none"
+    """Whether the verdict is that `page` does not answer `request`."""
+    return await _verdict(request, page, embedder) == "none"
+
+
+async def is_answered(request: str, page: PageUnits, embedder: Embedder | None) -> bool:
+    """Whether the verdict is that `page` surely answers `request`."""
+    return await _verdict(request, page, embedder) == "answered"
+
+
+async def _verdict(request: str, page: PageUnits, embedder: Embedder | None) -> str:
+    return judge(request, await Blend(embedder).read(request, [page]), tabular=page.tabular).word
 
 
 async def _fit(limit: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.evidence import measure, read_cases
-from bench.extract import is_none
+from bench.extract import is_answered, is_none
 from bench.html_questions import document, questions
 from models.onnx import OnnxEmbedder
 from pipeline.extract.tag import tag_sentences
@@ -24,6 +24,9 @@ OF_NONE: Final = 12
 RECALL_AT_256: Final = {"hotpot": 0.85, "xquad_zh": 0.95}
 FALSE_NONE: Final = 0.1
 FALSE_EVIDENCE: Final = 0.1
+"""Share of pages that do not answer and are called `answered`."""
+NONE_ELSEWHERE: Final = 0.6
+"""Of pages that do not answer, called `none`: what is near in meaning is `unsure` (measured .83 and .72)."""
 FALSE_NONE_OF_TABLES: Final = 0.2
 """32 questions: .16 was measured, .31 where words that choose among rows are looked for in them."""
 
@@ -52,7 +55,7 @@ async def test_pages_that_answer_are_kept_and_pages_that_do_not_are_none(shared:
         return float(np.mean([await is_none(case.request, case.page, embedder) for case in cases]))
 
     assert await nones("hotpot", REQUESTS) <= FALSE_NONE
-    assert await nones("none", OF_NONE) >= 1 - FALSE_EVIDENCE
+    assert await nones("none", OF_NONE) >= NONE_ELSEWHERE
 
 
 @pytest.mark.anyio
@@ -68,4 +71,6 @@ async def test_a_question_that_chooses_among_a_tables_rows_is_kept_on_its_page_a
     away = [texts[place - len(texts) // 2] for place in range(len(texts))]
     other = [await is_none(q.text, text, embedder) for q, text in zip(asked, away, strict=True)]
     assert np.mean(own) <= FALSE_NONE_OF_TABLES
-    assert np.mean(other) >= 1 - FALSE_EVIDENCE
+    assert np.mean(other) >= NONE_ELSEWHERE
+    answered = [await is_answered(q.text, text, embedder) for q, text in zip(asked, away, strict=True)]
+    assert np.mean(answered) <= FALSE_EVIDENCE

@@ -25,7 +25,7 @@ ROUNDS: Final = 8
 """Rounds of filling by estimate and measuring; three nearly always do."""
 SMALLEST: Final = 6
 """Tokens of room that are not worth another round, and running text that is no sentence: a label, a button."""
-OPEN_SHARE: Final = 0.6
+OPEN_SHARE: Final = 0.5
 """A further page is opened only when its best unit has at least this share of the best score of all."""
 TOKENS_A_PAGE: Final = 300
 """Budget for each page opened beyond the first: a page costs 40 to 60 tokens before its first word."""
