@@ -6,6 +6,7 @@ finds no date; the figures of both are in docs/log.md. Not for: the text of the 
 
 import logging
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -63,6 +64,8 @@ _YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
 _SHORT_DATE: Final = re.compile(r"\d[./-]\d{1,2}[./-]\d\d(?!\d)")
 """A page without either has no date to find, and asking takes as long as reading it. Two patterns, each of which begins
 with a digit, so that the text is scanned for digits: as one they take five times as long."""
+_LXML: Final = threading.Lock()
+"""trafilatura has one lxml parser for all threads, and two at once ended the process ("free(): invalid pointer")."""
 _FAILURES: Final = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
 """What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments such as an svg root."""
 _log: Final = logging.getLogger("winnow.html")
@@ -193,7 +196,8 @@ def find_metadata(html: str, url: str) -> Metadata:
     from trafilatura.metadata import extract_metadata  # noqa: PLC0415
 
     try:
-        found = extract_metadata(html, default_url=url, extensive=False)
+        with _LXML:
+            found = extract_metadata(html, default_url=url, extensive=False)
     except _FAILURES as error:
         _log.info("trafilatura could not read the metadata of %s: %r", url, error)
         return Metadata()
