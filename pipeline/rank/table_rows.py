@@ -22,7 +22,8 @@ NAMED: Final = 0.9
 that lifted rows stay in their own order (`python -m bench.extract_tables`)."""
 UNNAMED: Final = 0.6
 """Part that a table's ends gain for "first" and "last", and extremes of columns that are not named ("the shortest song"
-means one headed Length). At .9 timetables crowd out what "the last boat" is asked of: library .833 to .783; at .4 table questions lose .04."""
+means one headed Length). At .9 timetables crowd out what "the last boat" is asked of (library at 1,000 tokens .833 to
+.783), at .4 table questions lose .04."""
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen."""
 MOST_ALIKE: Final = 2
