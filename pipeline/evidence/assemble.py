@@ -173,7 +173,13 @@ class _Writer:
         return self.documents[place].blocks[unit.block].kind
 
     def _says_something(self, row: int) -> bool:
-        return self._kind(row) in LISTED or count_tokens(self.places[row][1].text) >= SMALLEST // 2
+        """Whether a unit is worth room: more than a label, and no furniture unless it is among the best."""
+        place, unit = self.places[row]
+        block = self.documents[place].blocks[unit.block]
+        values = self.reading.values
+        if not block.main and values[row] < WORTH * values.max():
+            return False
+        return block.kind in LISTED or count_tokens(unit.text) >= SMALLEST // 2
 
     def _key(self, row: int) -> str:
         """Return what equal statements share: letters and digits in one case; short ones are equal on one page only."""
