@@ -16,7 +16,7 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
     above = ""
     for place, sentence in enumerate(run):
         header = _header(document, sentence)
-        told = row_below_header(document, sentence)
+        told = _row_below_header(document, sentence)
         if told and header != above and place + 1 < len(run) and _header(document, run[place + 1]) == header:
             while lines and _is_part(lines[-1], header):
                 lines.pop()
@@ -38,7 +38,7 @@ def _is_part(line: str, header: str) -> bool:
     return " | " in line and all(cell.strip() in header for cell in line.split(" | "))
 
 
-def row_below_header(document: Document, sentence: Sentence) -> str:
+def _row_below_header(document: Document, sentence: Sentence) -> str:
     """Return a table's row as it stands below its header; empty for what is none, or is longer that way."""
     if not _header(document, sentence):
         return ""

@@ -110,7 +110,7 @@ class Blend:
         """
         # 1. Words: counts of the question's terms in every unit, and the windows around it
         counted = await in_thread(_Counted, question, pages)
-        # 2. Meaning: chunks embedded, those with the best words first
+        # 2. Meaning: units embedded, those in the windows with the best words first
         vectors, asked = await self._vectors(question, pages, counted)
         # 3. Both, in windows of every size
         relevance = await in_thread(_blend, question, pages, counted, vectors, asked)
@@ -147,26 +147,21 @@ class _Counted:
         self.index = TermIndex(pages)
         self.own, self.above = self.index.counts(self.index.terms(question))
         self.tokens = np.array(count_each([text.strip() for page in pages for text in page.texts]), dtype=np.float32)
-        self.chunks, self.page_of = _chunks(self.tokens, self.index.page_starts)
-        self.spans = {size: _spans(self.page_of, size) for size in SCALES}
+        chunks, page_of = _chunks(self.tokens, self.index.page_starts)
+        self.windows = {size: _windows(chunks, page_of, size) for size in SCALES}
+        """By chunks of a window: the windows as stretches of units [n, 2]."""
         spoken = guess_language(question)
         self.foreign = bool(spoken) and spoken not in self.index.languages
         texts = [text for page in pages for text in page.texts] if self.foreign else []
-        self.letters = letter_counts(question, texts) if self.foreign else None
+        letters = letter_counts(question, texts) if self.foreign else None
+        self.words = {size: self._words(windows, letters) for size, windows in self.windows.items()}
+        """The standardised BM25 of these windows."""
 
-    def windows(self, size: int) -> Windows:
-        """Return the windows of `size` chunks as stretches of units [n, 2]."""
-        spans = self.spans[size]
-        return np.stack([self.chunks[spans[:, 0], 0], self.chunks[spans[:, 1] - 1, 1]], axis=1)
-
-    def words(self, size: int) -> Floats:
-        """Return the standardised BM25 of the windows of `size` chunks."""
-        windows = self.windows(size)
+    def _words(self, windows: Windows, letters: Floats | None) -> Floats:
         scores = standardise(self.index.window_scores(self.own, self.above, windows))
-        if self.letters is not None:
-            scores = scores + np.float32(LETTERS) * standardise(
-                self.index.window_scores(self.letters, np.zeros_like(self.letters), windows)
-            )
+        if letters is not None:
+            shared = self.index.window_scores(letters, np.zeros_like(letters), windows)
+            scores = scores + np.float32(LETTERS) * standardise(shared)
         return scores
 
 
@@ -187,14 +182,15 @@ def _chunks(tokens: Floats, page_starts: NDArray[np.int64]) -> tuple[Chunks, NDA
     return np.array(found, dtype=np.int64).reshape(-1, 2), np.array(owners, dtype=np.int64)
 
 
-def _spans(page_of: NDArray[np.int64], size: int) -> Chunks:
-    """Return all runs of `size` chunks of one page, first and last-plus-one [n, 2]; a shorter page is one run."""
+def _windows(chunks: Chunks, page_of: NDArray[np.int64], size: int) -> Windows:
+    """Return all runs of `size` chunks of one page as stretches of units [n, 2]; a shorter page is one run."""
     starts = np.searchsorted(page_of, page_of)
     ends = np.searchsorted(page_of, page_of, side="right")
     first = np.arange(len(page_of))
     kept = (first + size <= ends) | (first == starts)
-    spans: Chunks = np.stack([first, np.minimum(first + size, ends)], axis=1)[kept]
-    return spans
+    last = np.minimum(first + size, ends)[kept] - 1
+    windows: Windows = np.stack([chunks[first[kept], 0], chunks[last, 1]], axis=1)
+    return windows
 
 
 def _to_embed(pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder) -> tuple[list[int], list[str]]:
@@ -204,7 +200,7 @@ def _to_embed(pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder)
     """
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
     owners = [(number, place) for number, page in enumerate(pages) for place in range(len(page.texts))]
-    near = _spread(counted.words(1), counted.windows(1), counted.index.size)
+    near = _spread(counted.words[1], counted.windows[1], counted.index.size)
     rows: list[int] = []
     texts: list[str] = []
     used = 0
@@ -235,8 +231,8 @@ def _blend(
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
     for size in SCALES if index.size else ():
-        windows = counted.windows(size)
-        fused = counted.words(size)
+        windows = counted.windows[size]
+        fused = counted.words[size]
         if vectors is not None and asked is not None:
             found = _cosines(vectors, asked, np.sqrt(counted.tokens), windows)
             cosines = found if size == SCALES[1] else cosines
@@ -252,7 +248,7 @@ def _blend(
         unit_range(_smoothed(values, index.page_starts)),
         "bm25" if vectors is None else "blend",
         index,
-        counted.windows(SCALES[1]),
+        counted.windows[SCALES[1]],
         cosines,
         counted.foreign,
     )
