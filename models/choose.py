@@ -17,11 +17,12 @@ from errors import MissingExtra, ModelError, UsageError
 from models.catalogue import MODELS, Offered, Role
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.onnx import EMBEDDED, OnnxEmbedder
+from models.onnx import OnnxEmbedder
 from models.protocols import Backend, Embedder, Generator, Reranker
 from models.pull import Hub, find_kept
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from models.session import EMBEDDED
 from models.worker import Limits, MemoryBudget
 
 FORMS: Final = {

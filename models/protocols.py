@@ -1,4 +1,4 @@
-"""What every step may ask of a model: Embedder, Reranker, Generator, and what only some can do.
+"""What every step may ask of a model: Embedder, Reranker, CrossEncoder, Generator; what only some can do.
 
 Steps depend on these protocols only; which backend stands behind one is chosen in `models/choose.py`. All calls are
 coroutines, so that cancelling the task stops the work between two batches. A backend says in `abilities` what it can
@@ -86,6 +86,41 @@ class Reranker(Named, Protocol):
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one float32 score a text [n], higher is better."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a cross-encoder reads at once: sentences of one page that follow each other."""
+
+    above: str
+    """Title › headings (› table header) above the first sentence; empty where nothing stands there."""
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowReading:
+    """What a cross-encoder found in a window."""
+
+    keep: Vectors
+    """Probability of each sentence to be part of the answer [sentences]; 0 for those that did not fit."""
+    answers: float
+    """Probability that the window answers."""
+
+
+class CrossEncoder(Named, Protocol):
+    """Reads question and text together: which sentences answer, and whether they do."""
+
+    def reads(self, text: str) -> bool:
+        """Whether the model knows the script of `text`."""
+        ...
+
+    async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
+        """Return one reading a window, in the order of `windows`.
+
+        Raises:
+            ModelError: The backend failed; the message says how.
+        """
         ...
 
 

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from errors import ModelError
 from models.llama.gguf import read_header
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.onnx import EMBEDDED
+from models.session import EMBEDDED
 from models.worker import Worker
 from pipeline.messages import Said
 from tests.support.llama_reference import bert_states, write_reranker

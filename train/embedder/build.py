@@ -23,7 +23,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from models.onnx import EMBEDDED
+from models.session import EMBEDDED
 from train.embedder.graph import Peaks, Shape, Weights, build_graph
 from train.embedder.texts import calibration_texts, varied_texts
 
@@ -129,7 +129,7 @@ def _write_manifest(folder: Path, shape: Shape, *, mean: float, least: float) ->
     files = {
         name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")
     }
-    manifest = {
+    manifest: dict[str, object] = {
         "name": "all-MiniLM-L6-v2",
         "quantisation": "int8-token-eased",
         "dimension": shape.width,
@@ -139,7 +139,10 @@ def _write_manifest(folder: Path, shape: Shape, *, mean: float, least: float) ->
         "source_sha256": SHA256,
         "cosine_to_float32": {"texts": len(varied_texts()), "mean": round(mean, 5), "min": round(least, 5)},
     }
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    path = folder / "manifest.json"
+    if path.is_file() and "reader" in (known := json.loads(path.read_text(encoding="utf-8"))):
+        manifest["reader"] = known["reader"]
+    path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""The ONNX graph of a BERT sentence encoder, written node by node from its weights.
+"""The ONNX graphs of a BERT sentence encoder and of a cross-encoder on it, written node by node from their weights.
 
 Two forms: float32, as the reference, and 8 bits. In the 8-bit form a weight matrix has one scale a column and an
 activation one scale a token, found while it runs, so that a text's vector does not depend on what else is in its batch
 (the usual dynamic quantisation takes one scale for the whole batch and lets its neighbours in). A few channels of the
 hidden state are far larger than the others and would take all the steps; part of their size is moved into the weights
-first (SmoothQuant, arXiv 2211.10438, §4). Needs the packages `onnx` and numpy; only `build.py` reads this file. Not
-for: running the model (`models/onnx.py`).
+first (SmoothQuant, arXiv 2211.10438, §4). Needs the packages `onnx` and numpy; only the two `build.py` read this
+file. Not for: running a model (`models/onnx.py`, `models/reader.py`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,20 +85,52 @@ def build_graph(weights: Weights, shape: Shape, *, peaks: Peaks | None = None, p
     Float32 without `peaks`, 8 bits with them. With `probe`, the inputs of the linear layers are outputs too, by name.
     """
     graph = _Graph(weights, peaks)
-    hidden = _embeddings(graph, shape)
+    _pooling(graph, _encoder(graph, shape))
+    return _model(graph, ("input_ids", "attention_mask"), {"embedding": ("batch", shape.width)}, probe=probe)
+
+
+def build_reader(weights: Weights, shape: Shape, *, peaks: Peaks | None = None, probe: bool = False) -> onnx.ModelProto:
+    """Return the cross-encoder that `models/reader.py` runs; `peaks` and `probe` as in `build_graph`.
+
+    `input_ids`, `attention_mask`, `token_type_ids` int64 [b, s] → `hidden` and `tokens` float32 [b, s, width], `answer`
+    [b] (a logit), and `head` [3 width + 1], a constant: weights of a sentence's mean, maximum and nearness, and a bias.
+    """
+    graph = _Graph(weights, peaks)
+    hidden = _encoder(graph, shape, typed=True)
+    graph.add("Identity", [hidden], output="hidden")
+    graph.add("Gelu", [_named_linear(graph, "reader.token", hidden)], domain=MICROSOFT, output="tokens")
+    # One token a window: 8 bits would save no time here.
+    first = graph.add("Squeeze", [graph.add("Slice", [hidden, *(graph.axes(n) for n in (0, 1, 1))]), graph.axes(1)])
+    for name in ("reader.pool", "reader.answer"):
+        matrix = graph.constant(f"{name}.weight", weights[f"{name}.weight"].T)
+        bias = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
+        last = graph.add("Add", [graph.add("MatMul", [first, matrix]), bias])
+        first = graph.add("Tanh", [last])
+    graph.add("Squeeze", [last, graph.axes(1)], output="answer")
+    head = np.concatenate([weights[f"reader.{name}"].ravel() for name in ("keep.weight", "near", "keep.bias")])
+    graph.add("Identity", [graph.constant("head.constant", head)], output="head")
+    token = ("batch", "tokens", shape.width)
+    outputs = {"hidden": token, "tokens": token, "answer": ("batch",), "head": (len(head),)}
+    return _model(graph, ("input_ids", "attention_mask", "token_type_ids"), outputs, probe=probe)
+
+
+def _encoder(graph: _Graph, shape: Shape, *, typed: bool = False) -> str:
+    hidden = _embeddings(graph, shape, typed=typed)
     mask = graph.add("Cast", ["attention_mask"], to=onnx.TensorProto.INT32)
     for layer in range(shape.layers):
         hidden = _layer(graph, f"encoder.layer.{layer}.", (hidden, mask), shape)
-    _pooling(graph, hidden)
-    inputs = [
-        helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])
-        for name in ("input_ids", "attention_mask")
-    ]
-    outputs = [helper.make_tensor_value_info("embedding", onnx.TensorProto.FLOAT, ["batch", shape.width])]
+    return hidden
+
+
+def _model(
+    graph: _Graph, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]], *, probe: bool
+) -> onnx.ModelProto:
+    taken = [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"]) for name in inputs]
+    given = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, size) for name, size in outputs.items()]
     for name, tensor in graph.linear_inputs.items() if probe else ():
-        outputs.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
+        given.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
         graph.add("Identity", [tensor], output=name)
-    body = helper.make_graph(graph.nodes, "encoder", inputs, outputs, list(graph.constants.values()))
+    body = helper.make_graph(graph.nodes, "encoder", taken, given, list(graph.constants.values()))
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="winnow")
 
@@ -110,7 +142,7 @@ def quantise_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArra
     return rounded.astype(np.int8), scale.astype(np.float32)
 
 
-def _embeddings(graph: _Graph, shape: Shape) -> str:
+def _embeddings(graph: _Graph, shape: Shape, *, typed: bool) -> str:
     table = graph.weights["embeddings.word_embeddings.weight"]
     if graph.peaks is not None:
         rows, scale = quantise_rows(table)
@@ -120,12 +152,18 @@ def _embeddings(graph: _Graph, shape: Shape) -> str:
         words = graph.add("Mul", [words, scales])
     else:
         words = graph.add("Gather", [graph.constant("words", table), "input_ids"], axis=0)
-    # One text at a time: every token is of type 0, so its vector joins the positions.
+    # The vector of type 0 joins the positions; a reader's second part has the difference to type 1 added.
     kinds = graph.weights["embeddings.token_type_embeddings.weight"]
     places = graph.weights["embeddings.position_embeddings.weight"][: shape.positions] + kinds[0]
     length = graph.add("Shape", ["input_ids"], start=1, end=2)
     positions = graph.add("Slice", [graph.constant("positions", places), graph.axes(0), length, graph.axes(0)])
-    return _norm(graph, "embeddings.LayerNorm", graph.add("Add", [words, positions]))
+    summed = graph.add("Add", [words, positions])
+    if typed:
+        second = graph.add("Cast", ["token_type_ids"], to=onnx.TensorProto.FLOAT)
+        second = graph.add("Unsqueeze", [second, graph.axes(2)])
+        added = graph.add("Mul", [second, graph.constant("second", kinds[1] - kinds[0])])
+        summed = graph.add("Add", [summed, added])
+    return _norm(graph, "embeddings.LayerNorm", summed)
 
 
 def _layer(graph: _Graph, prefix: str, tensors: tuple[str, str], shape: Shape) -> str:

@@ -1,0 +1,182 @@
+"""The reader that Winnow carries: a cross-encoder on onnxruntime that reads a question with a window of sentences.
+
+Input, in training (`train/reader/`) as in reading: `[CLS] question [SEP] above: sentence sentence … [SEP]`. The graph
+gives vectors of the tokens and the answer's logit; a sentence's logit comes from the mean and the largest of its
+tokens, and from how near it is to the question. Not for: choosing windows (`pipeline/rank/`), making the file.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import anyio.to_thread
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from errors import ModelError
+from models.fingerprint import DIGITS
+from models.protocols import Backend, Vectors, Window, WindowReading, unit_rows
+from models.session import EMBEDDED, HINT, Loaded, Session, load_model, padded, read_file, run_batches
+from models.text import CHARACTERS_A_TOKEN, printable, reads_latin
+
+MOST_TOKENS: Final = 256
+"""Of question, what stands above, and sentences together: the positions that the graph has."""
+QUESTION_TOKENS: Final = 48
+ABOVE_TOKENS: Final = 24
+"""The last ones: the innermost heading tells more than the title."""
+SENTENCE_TOKENS: Final = 80
+CLS, SEP, UNKNOWN, COLON = 101, 102, 100, 1024
+"""Of the vocabulary of BERT."""
+WEIGHTS: Final = "reader.onnx"
+Ids: TypeAlias = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A question and a window as token ids."""
+
+    ids: Ids
+    asked: int
+    """Tokens of the first part, `[CLS] question [SEP]`, which are of type 0."""
+    starts: Ids
+    """Where each sentence that fits begins, and where the last one ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    name: str
+    sha256: dict[str, str]
+
+
+class OnnxReader(Backend):
+    """A `CrossEncoder` on the processor, in threads of this process; safe to call from many tasks at once."""
+
+    def __init__(self, folder: Path = EMBEDDED) -> None:
+        """Name the folder; it is read at the first use."""
+        self._folder = folder
+        self._session = Session(self._load)
+
+    @property
+    def name(self) -> str:
+        """Model, quantisation, runtime, and twelve digits of the weights' sha256."""
+        return self._card.name
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the weights are in memory."""
+        return self._session.loaded
+
+    def reads(self, text: str) -> bool:
+        """Whether the model knows the text's script: six in ten letters are Latin."""
+        return reads_latin(text)
+
+    async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
+        """Return one reading a window; see `CrossEncoder.read`.
+
+        Windows of like length are read together, in threads; a cancelled call stops after the running batch.
+        """
+        if not windows:
+            return []
+        model = await self._session.model()
+        encoded = await anyio.to_thread.run_sync(encode, model.tokenizer, question, windows)
+        found: dict[int, WindowReading] = {}
+
+        def run(batch: list[int]) -> None:
+            readings = self._run(model, [encoded[place] for place in batch])
+            for place, (keep, answers) in zip(batch, readings, strict=True):
+                whole = np.zeros(len(windows[place].sentences), dtype=np.float32)
+                whole[: len(keep)] = keep
+                found[place] = WindowReading(whole, answers)
+
+        await run_batches([len(window.ids) for window in encoded], run)
+        return [found[place] for place in range(len(windows))]
+
+    @cached_property
+    def _card(self) -> _Card:
+        try:
+            manifest = json.loads(read_file(self._folder / "manifest.json"))
+            own = manifest["reader"]
+            sha256 = {str(name): str(value) for name, value in manifest["sha256"].items()} | {WEIGHTS: own["sha256"]}
+            return _Card(f"{own['name']}:{own['quantisation']}:onnx:{own['sha256'][:DIGITS]}", sha256)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ModelError(f"{self._folder / 'manifest.json'} describes no reader: {error!r}.", hint=HINT) from error
+
+    def _load(self) -> Loaded:
+        return load_model(self._folder / WEIGHTS, self._folder / "tokenizer.json", sha256=self._card.sha256)
+
+    def _run(self, model: Loaded, batch: list[Encoded]) -> list[tuple[Vectors, float]]:
+        ids, mask = padded([window.ids for window in batch])
+        types = mask.copy()
+        for row, window in enumerate(batch):
+            types[row, : window.asked] = 0
+        outputs = model.run({"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
+        hidden, tokens, answer, head = outputs
+        readings = [
+            (sigmoid(keep_logits(hidden[row], tokens[row], head, window)), float(sigmoid(answer[row])))
+            for row, window in enumerate(batch)
+        ]
+        if not all(np.isfinite(answers) and np.isfinite(keep).all() for keep, answers in readings):
+            raise ModelError(f"{model.path} gave probabilities that are not finite.", hint=HINT)
+        return readings
+
+
+def encode(tokenizer: Tokenizer, question: str, windows: Sequence[Window]) -> list[Encoded]:
+    """Return question and window together, for each window."""
+    texts = [question, *(text for window in windows for text in (window.above, *window.sentences))]
+    ids = iter(tokenize(tokenizer, texts))
+    asked = next(ids)
+    return [join(asked, next(ids), [next(ids) for _ in window.sentences]) for window in windows]
+
+
+def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
+    """Return the token ids of texts, without special tokens; no text is longer than `MOST_TOKENS` could need."""
+    # What stands above counts from its end, and is short.
+    cut = [printable(text[: SENTENCE_TOKENS * CHARACTERS_A_TOKEN]) for text in texts]
+    return [encoding.ids for encoding in tokenizer.encode_batch_fast(cut, add_special_tokens=False)]
+
+
+def join(question: Ids, above: Ids, sentences: Sequence[Ids]) -> Encoded:
+    """Return one input of at most `MOST_TOKENS`; from the first sentence that does not fit, none is in it."""
+    ids = [CLS, *question[:QUESTION_TOKENS], SEP]
+    asked = len(ids)
+    if above:
+        ids += [*above[-ABOVE_TOKENS:], COLON]
+    starts = [len(ids)]
+    for sentence in sentences:
+        # A sentence without tokens (an image's, or signs that the vocabulary drops) keeps a place of its own.
+        ids += sentence[:SENTENCE_TOKENS] or [UNKNOWN]
+        if len(ids) >= MOST_TOKENS:
+            break
+        starts.append(len(ids))
+    return Encoded([*ids[: starts[-1]], SEP], asked, starts)
+
+
+def keep_logits(hidden: Vectors, tokens: Vectors, head: Vectors, window: Encoded) -> Vectors:
+    """Return a logit a sentence that fits.
+
+    Args:
+        hidden: The last layer's vectors [tokens, width].
+        tokens: The same through the head's own layer [tokens, width].
+        head: Weights of a sentence's mean, its maximum and its nearness to the question, and a bias [3 width + 1].
+        window: What was read.
+    """
+    width = hidden.shape[1]
+    starts = np.asarray(window.starts[:-1])
+    if not len(starts):
+        return np.zeros(0, dtype=np.float32)
+    end = window.starts[-1]
+    lengths = np.diff(window.starts)[:, None].astype(np.float32)
+    mean = np.add.reduceat(tokens[:end], starts) / lengths
+    largest = np.maximum.reduceat(tokens[:end], starts)
+    question = unit_rows(hidden[1 : window.asked].sum(axis=0, keepdims=True))
+    near = unit_rows(np.add.reduceat(hidden[:end], starts)) * question
+    return np.asarray(np.concatenate([mean, largest, near], axis=1) @ head[: 3 * width] + head[-1], dtype=np.float32)
+
+
+def sigmoid(logits: NDArray[np.float32]) -> Vectors:
+    """Return probabilities."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))), dtype=np.float32)

@@ -1,0 +1,233 @@
+"""onnxruntime as our models use it: files checked and loaded at the first use, batches side by side in threads.
+
+A session runs each batch on one thread; several batches run at once, over all models together no more than there are
+cores. Not for: what a model's inputs and outputs mean (`onnx.py`, `reader.py`).
+"""
+
+import hashlib
+import importlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from errors import ModelError
+
+EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
+"""The folder of the weights that Winnow carries."""
+
+BATCH_TOKENS: Final = 256
+"""Padded tokens a batch. Measured with one thread on MiniLM, tokens per CPU-second at 128 / 256 / 512 / 1 024 / 4 096:
+texts of 24 tokens 10 100 / 9 800 / 9 400 / 8 800 / 5 100; of 4 to 200 tokens 7 900 / 9 000 / 8 400 / 8 200 / 6 300.
+Small batches stay in the processor's cache, and a cancelled call ends sooner."""
+MOST_WORKERS: Final = 4
+"""Batches computed at the same time, each on one thread; fewer where the process may use fewer cores."""
+HINT: Final = "Install Winnow again, or name another embedder in its settings ('none' works without one)."
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model in memory."""
+
+    session: Any
+    """`onnxruntime.InferenceSession`, which is published without types."""
+    tokenizer: Tokenizer
+    inputs: frozenset[str]
+    failures: tuple[type[Exception], ...]
+    path: Path
+
+    def run(self, feed: Mapping[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
+        """Return all outputs for the inputs of `feed` that the model has.
+
+        Raises:
+            ModelError: onnxruntime failed.
+        """
+        try:
+            found: list[NDArray[np.float32]] = self.session.run(
+                None, {name: feed[name] for name in feed if name in self.inputs}
+            )
+        except self.failures as error:
+            rows, width = feed["input_ids"].shape
+            raise ModelError(
+                f"onnxruntime failed on {rows} texts of {width} tokens with {self.path}: {error}",
+                hint="Try again; if it fails again, the file does not fit this runtime.",
+            ) from error
+        return found
+
+
+class Session:
+    """A model that is loaded at the first use, once, whichever thread asks."""
+
+    def __init__(self, load: Callable[[], Loaded]) -> None:
+        """Keep `load`, which is called in a thread."""
+        self._load = load
+        self._lock = threading.Lock()
+        self._model: Loaded | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the weights are in memory."""
+        return self._model is not None
+
+    async def model(self) -> Loaded:
+        """Return the model, loaded in a thread.
+
+        Raises:
+            ModelError: A file is missing, damaged, or none that onnxruntime or the tokeniser reads.
+        """
+        return await anyio.to_thread.run_sync(self._load_once)
+
+    def _load_once(self) -> Loaded:
+        with self._lock:
+            if self._model is None:
+                self._model = self._load()
+            return self._model
+
+
+async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) -> None:
+    """Call `run` in threads with the numbers of texts that make a batch, until each text was in one.
+
+    A cancelled call stops after the running batches; so does one whose batch failed.
+
+    Raises:
+        ModelError: What `run` raised first.
+    """
+    batches = _batches(lengths)
+    failures: list[ModelError] = []
+
+    async def work() -> None:
+        for batch in batches:
+            if failures:
+                return
+            try:
+                await anyio.to_thread.run_sync(run, batch, limiter=_limiter())
+            except ModelError as error:
+                failures.append(error)
+                return
+
+    async with anyio.create_task_group() as group:
+        for _ in range(_workers()):
+            group.start_soon(work)
+    if failures:
+        raise failures[0]
+
+
+def padded(batch: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return token ids [n, longest] filled up with zeros, and the mask of what is no filling."""
+    ids = np.zeros((len(batch), max(map(len, batch))), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, tokens in enumerate(batch):
+        ids[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = 1
+    return ids, mask
+
+
+def read_file(path: Path, *, sha256: str | None = None) -> bytes:
+    """Return a model's file.
+
+    Raises:
+        ModelError: It cannot be read, or its sha256 is another.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"Cannot read {path}, a file of the model: {error.strerror}.", hint=HINT) from error
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise ModelError(f"{path} is damaged: it is not the file that its manifest.json names.", hint=HINT)
+    return data
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield indices of texts, longest first, so that rows x longest row stays within BATCH_TOKENS."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    start = 0
+    while start < len(order):
+        rows = max(1, BATCH_TOKENS // max(1, lengths[order[start]]))
+        yield order[start : start + rows]
+        start += rows
+
+
+def _workers() -> int:
+    """Return how many batches may run side by side: the cores this process may use, at most MOST_WORKERS."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(usable, MOST_WORKERS))
+
+
+_limits: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("winnow_onnx_limit")
+
+
+def _limiter() -> anyio.CapacityLimiter:
+    """Return the event loop's one limiter of batches: all calls and models together use MOST_WORKERS threads."""
+    limiter = _limits.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(_workers())
+        _limits.set(limiter)
+    return limiter
+
+
+def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_tokens: int | None = None) -> Loaded:
+    """Return the model of two files; its tokeniser cuts a text at `max_tokens`, if given.
+
+    Args:
+        path: The ONNX file.
+        tokenizer: The file of the library `tokenizers`.
+        sha256: Hashes of our own files, by name; empty for another's.
+        max_tokens: Longest text, special tokens included.
+
+    Raises:
+        ModelError: A file is missing, damaged, or none that onnxruntime or the tokeniser reads.
+    """
+    onnxruntime = importlib.import_module("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    # One thread a batch, batches side by side: on two busy cores two threads in one batch of 512 tokens gave no more
+    # tokens a second than one thread (5 600, 5 900). Spinning threads halve the speed.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 4  # errors come as exceptions; the log would go to stderr
+    if sha256:
+        # Our graph is already in fused operators; further fusion brings SkipLayerNormalization, 15 % slower.
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    # By path, not by bytes, where the weights may be in a second file.
+    source = read_file(path, sha256=sha256[path.name]) if sha256 else str(path)
+    reading = read_tokenizer(tokenizer, sha256=sha256.get(tokenizer.name))
+    if max_tokens is not None:
+        reading.enable_truncation(max_tokens)
+    failures = _failures(onnxruntime.capi.onnxruntime_pybind11_state)
+    try:
+        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    except failures as error:
+        raise ModelError(f"{path} is not a model that onnxruntime can load: {error}", hint=HINT) from error
+    return Loaded(session, reading, frozenset(item.name for item in session.get_inputs()), failures, path)
+
+
+def read_tokenizer(path: Path, *, sha256: str | None = None) -> Tokenizer:
+    """Return the tokeniser of a file, neither padding nor cutting.
+
+    Raises:
+        ModelError: The file cannot be read, is damaged, or holds none.
+    """
+    data = read_file(path, sha256=sha256)
+    try:
+        tokenizer = Tokenizer.from_buffer(data)
+    except Exception as error:  # tokenizers raises bare Exception and no class of its own
+        raise ModelError(f"{path} is not a tokeniser: {error}", hint=HINT) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _failures(state: ModuleType) -> tuple[type[Exception], ...]:
+    """Return what onnxruntime raises: classes of its own, with no base class of their own."""
+    named = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoSuchFile", "NotImplemented")
+    return RuntimeError, state.RuntimeException, *(getattr(state, name) for name in named)

@@ -1,0 +1,138 @@
+"""Makes `reader.onnx` in `models/embedded/`, its part of `manifest.json` and its table in `README.md`.
+
+    pip install onnx torch safetensors
+    python -m train.reader.build --minilm model.safetensors --checkpoint FILE.safetensors
+
+Weights of activations are eased over windows of the sample library; the 8-bit file is held against torch on other such
+windows, and is not written below the bars. Run by hand or by `train.py` at its end; its outcome is committed.
+"""
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnxruntime
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+
+from models.reader import WEIGHTS, Encoded, encode, keep_logits
+from models.session import EMBEDDED, padded, read_tokenizer
+from train.embedder.graph import Peaks, Shape, Weights, build_reader
+from train.reader.data import library_windows
+from train.reader.model import Tensors, forward, from_minilm, make_batch, with_start
+
+MOST_APART: Final = 0.1
+"""Largest mean difference of a logit between 8 bits and torch that is shipped."""
+MAX_BYTES: Final = 25_000_000
+NAME: Final = "winnow-reader"
+TABLE: Final = re.compile(r"(?<=<!-- reader -->\n).*(?=\n<!-- /reader -->)", re.DOTALL)
+
+
+def main() -> int:
+    """Build, measure, write; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m train.reader.build", description=__doc__.splitlines()[0])
+    parser.add_argument("--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2")
+    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="weights of train.py")
+    parser.add_argument("--start", type=Path, metavar="FILE", help="the first reader's layers and heads")
+    parser.add_argument("--note", default="", help="one line on how the weights were trained")
+    parser.add_argument("--out", type=Path, default=EMBEDDED, metavar="FOLDER")
+    options = parser.parse_args()
+    weights = from_minilm(options.minilm)
+    if options.start:
+        weights = with_start(weights, options.start)
+    if options.checkpoint:
+        weights |= {name: tensor.float() for name, tensor in load_file(options.checkpoint).items()}
+    return export(weights, options.out, note=options.note)
+
+
+def export(weights: Tensors, folder: Path, *, note: str) -> int:
+    """Write the 8-bit form of `weights` into `folder`, which holds the tokeniser; return 1 where it is too far off."""
+    tokenizer = read_tokenizer(folder / "tokenizer.json")
+    windows = [window for question, parts in library_windows() for window in encode(tokenizer, question, parts)]
+    arrays = {name: np.ascontiguousarray(tensor.float().numpy()) for name, tensor in weights.items()}
+    peaks = channel_peaks(arrays, windows[::2])
+    data = build_reader(arrays, Shape(), peaks=peaks).SerializeToString()
+    figures = _compare(weights, data, windows[1::2]) | {"mb": round(len(data) / 1e6, 1)}
+    print(json.dumps(figures))
+    if max(figures["keep_apart"], figures["answer_apart"]) > MOST_APART or len(data) > MAX_BYTES:
+        print(f"not written: the bars are {MOST_APART} and {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr)
+        return 1
+    (folder / WEIGHTS).write_bytes(data)
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    digest = hashlib.sha256(data).hexdigest()
+    own = {"name": NAME, "quantisation": "int8-token-eased", "sha256": digest, "trained": note, **figures}
+    manifest["reader"] = own
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    sheet = folder / "README.md"
+    if sheet.is_file():
+        text = sheet.read_text(encoding="utf-8")
+        sheet.write_text(TABLE.sub(lambda _: _datasheet(own), text), encoding="utf-8")
+    return 0
+
+
+def channel_peaks(weights: Weights, windows: Sequence[Encoded]) -> Peaks:
+    """Return for each linear layer the largest absolute value of each input channel over the windows."""
+    probe = build_reader(weights, Shape(), probe=True)
+    peaks: dict[str, NDArray[np.float32]] = {}
+    for _, outputs in _run(probe.SerializeToString(), windows):
+        for name, values in outputs.items():
+            if name.startswith(("encoder.", "reader.")):
+                largest = np.abs(values).reshape(-1, values.shape[-1]).max(axis=0)
+                peaks[name] = np.maximum(peaks.get(name, largest), largest)
+    return peaks
+
+
+def _compare(weights: Tensors, data: bytes, windows: Sequence[Encoded]) -> dict[str, float]:
+    """Return how far the logits of the 8-bit file are from torch's, and the CPU time of a window of 180 tokens."""
+    keep: list[float] = []
+    answer: list[float] = []
+    agree: list[bool] = []
+    spent = tokens = 0.0
+    began = time.process_time()
+    for window, outputs in _run(data, windows):
+        spent += time.process_time() - began
+        tokens += len(window.ids)
+        found = keep_logits(outputs["hidden"][0], outputs["tokens"][0], outputs["head"], window)
+        with torch.inference_mode():
+            expected, answers = forward(weights, make_batch([window]))
+        keep += np.abs(found - expected.numpy()).tolist()
+        answer.append(abs(float(outputs["answer"][0]) - float(answers[0])))
+        agree.append(int(found.argmax()) == int(expected.argmax()))
+        began = time.process_time()
+    return {
+        "windows": len(windows),
+        "keep_apart": round(float(np.mean(keep)), 4),
+        "answer_apart": round(float(np.mean(answer)), 4),
+        "same_best_sentence": round(float(np.mean(agree)), 3),
+        "cpu_ms_180_tokens": round(1000 * spent / tokens * 180, 1),
+    }
+
+
+def _run(data: bytes, windows: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[str, NDArray[np.float32]]]]:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    for window in windows:
+        ids, mask = padded([window.ids])
+        types = mask.copy()
+        types[:, : window.asked] = 0
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        yield window, dict(zip(names, session.run(names, feed), strict=True))
+
+
+def _datasheet(own: dict[str, object]) -> str:
+    return "\n".join(["| reader | |", "|---|---|", *(f"| {name} | {value} |" for name, value in own.items())])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

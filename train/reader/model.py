@@ -1,0 +1,162 @@
+"""The reader in torch: BERT's forward pass with two heads, on a plain dictionary of tensors.
+
+Tensors have the names that the graph writer knows (BertModel's, and `reader.*` for the heads), so that a checkpoint is
+exported as it is. No dropout. Not for: choosing windows (`draw.py`), or reading in the product (`models/reader.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from torch import Tensor
+
+from models.reader import Encoded
+from models.session import padded
+
+Tensors: TypeAlias = dict[str, Tensor]
+LAYERS, HEADS, WIDTH = 6, 12, 384
+FROZEN_LAYERS: Final = 2
+"""The lowest ones stay MiniLM's, as do the embedding tables: 1.3 times the speed, and nothing was lost by it."""
+NEAR: Final = 6.0
+"""Weight of a channel's product of question and sentence at the beginning: the embedder's cosine, from which the heads
+learn on; its bias of -4.5 makes few sentences likely."""
+_START: Final = {
+    "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "out": ("attention.output.dense",),
+    "norm1": ("attention.output.LayerNorm",),
+    "up": ("intermediate.dense",),
+    "down": ("output.dense",),
+    "norm2": ("output.LayerNorm",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Windows side by side."""
+
+    ids: Tensor
+    types: Tensor
+    lengths: Tensor
+    owner: Tensor
+    """For each token [b, s] the number of its sentence through the whole batch, -1 for none."""
+    window: Tensor
+    """For each sentence the number of its window."""
+
+
+def make_batch(windows: Sequence[Encoded]) -> Batch:
+    """Return windows as one padded batch."""
+    ids, mask = padded([window.ids for window in windows])
+    types, owner = mask.copy(), np.full_like(ids, -1)
+    of: list[int] = []
+    for row, window in enumerate(windows):
+        types[row, : window.asked] = 0
+        count = len(window.starts) - 1
+        places = np.repeat(np.arange(len(of), len(of) + count), np.diff(window.starts))
+        owner[row, window.starts[0] : window.starts[-1]] = places
+        of += [row] * count
+    lengths = torch.from_numpy(mask.sum(axis=1))
+    return Batch(torch.from_numpy(ids), torch.from_numpy(types), lengths, torch.from_numpy(owner), torch.tensor(of))
+
+
+def forward(weights: Tensors, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Return a logit for each sentence of the batch, and one for each window."""
+    with torch.no_grad():
+        hidden = _embed(weights, batch)
+    length = batch.ids.shape[1]
+    mask = None
+    if int(batch.lengths.min()) < length:
+        mask = (torch.arange(length)[None] < batch.lengths[:, None])[:, None, None]
+    for layer in range(LAYERS):
+        with torch.set_grad_enabled(torch.is_grad_enabled() and layer >= FROZEN_LAYERS):
+            hidden = _layer(weights, f"encoder.layer.{layer}.", hidden, mask)
+    pooled = torch.tanh(_linear(weights, "reader.pool", hidden[:, 0]))
+    return _sentence_logits(weights, batch, hidden), _linear(weights, "reader.answer", pooled).float()[:, 0]
+
+
+def from_minilm(path: Path) -> Tensors:
+    """Return MiniLM's weights with fresh heads."""
+    given = load_file(path)
+    weights = {name: tensor.float() for name, tensor in given.items() if name.startswith(("embeddings.", "encoder."))}
+    weights.pop("embeddings.position_ids", None)
+    shapes = {"token": (WIDTH, WIDTH), "keep": (1, 2 * WIDTH), "pool": (WIDTH, WIDTH), "answer": (1, WIDTH)}
+    for name, (rows, columns) in shapes.items():
+        weights[f"reader.{name}.weight"] = torch.randn(rows, columns) * 0.02
+        weights[f"reader.{name}.bias"] = torch.zeros(rows)
+    weights["reader.keep.bias"] -= 4.5
+    weights["reader.near"] = torch.full((WIDTH,), NEAR)
+    return weights
+
+
+def with_start(weights: Tensors, path: Path) -> Tensors:
+    """Return `weights` with the layers and heads of the first reader's file, whose names are others."""
+    found = dict(weights)
+    for name, tensor in load_file(path).items():
+        value = tensor.float()
+        first, _, rest = name.partition(".")
+        if first != "layers":
+            # Its bias stood beside a constant of -3 in the forward pass.
+            found[f"reader.{name}"] = value - 3 if name == "keep.bias" else value
+            continue
+        layer, kind, parameter = rest.split(".")
+        own = _START[kind]
+        for target, part in zip(own, value.chunk(len(own)), strict=True):
+            found[f"encoder.layer.{layer}.{target}.{parameter}"] = part.clone()
+    return found
+
+
+def trained(weights: Tensors) -> list[str]:
+    """Return the names of the tensors that training changes, heads last."""
+    frozen = ("embeddings.", *(f"encoder.layer.{layer}." for layer in range(FROZEN_LAYERS)))
+    return sorted(name for name in weights if not name.startswith(frozen))
+
+
+def _embed(weights: Tensors, batch: Batch) -> Tensor:
+    table = "embeddings.{}_embeddings.weight"
+    words = F.embedding(batch.ids, weights[table.format("word")])
+    kinds = F.embedding(batch.types, weights[table.format("token_type")])
+    places = weights[table.format("position")][: batch.ids.shape[1]]
+    return _norm(weights, "embeddings.LayerNorm", words + kinds + places)
+
+
+def _layer(weights: Tensors, prefix: str, hidden: Tensor, mask: Tensor | None) -> Tensor:
+    rows, length, _ = hidden.shape
+    own = [f"{prefix}attention.self.{name}" for name in ("query", "key", "value")]
+    query, key, value = (
+        _linear(weights, name, hidden).view(rows, length, HEADS, WIDTH // HEADS).transpose(1, 2) for name in own
+    )
+    found = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    context = _linear(weights, f"{prefix}attention.output.dense", found.transpose(1, 2).reshape(rows, length, WIDTH))
+    hidden = _norm(weights, f"{prefix}attention.output.LayerNorm", hidden + context)
+    inner = F.gelu(_linear(weights, f"{prefix}intermediate.dense", hidden))
+    return _norm(weights, f"{prefix}output.LayerNorm", hidden + _linear(weights, f"{prefix}output.dense", inner))
+
+
+def _sentence_logits(weights: Tensors, batch: Batch, hidden: Tensor) -> Tensor:
+    count = len(batch.window)
+    inside = batch.owner >= 0
+    owner, vectors = batch.owner[inside], hidden[inside]
+    tokens = F.gelu(_linear(weights, "reader.token", vectors)).float()
+    lengths = torch.bincount(owner, minlength=count)[:, None]
+    mean = torch.zeros(count, WIDTH).index_add(0, owner, tokens) / lengths
+    places = owner[:, None].expand_as(tokens)
+    largest = torch.full((count, WIDTH), -1e4).scatter_reduce(0, places, tokens, "amax")
+    sentence = F.normalize(torch.zeros(count, WIDTH).index_add(0, owner, vectors.float()), dim=1)
+    asked = (batch.types == 0) & (torch.arange(batch.ids.shape[1])[None] < batch.lengths[:, None])
+    asked[:, 0] = False
+    question = F.normalize((hidden.float() * asked[:, :, None]).sum(dim=1), dim=1)
+    near = (sentence * question[batch.window]) @ weights["reader.near"]
+    keep = torch.cat([mean, largest], dim=1) @ weights["reader.keep.weight"][0] + weights["reader.keep.bias"]
+    return keep + near
+
+
+def _linear(weights: Tensors, name: str, tensor: Tensor) -> Tensor:
+    return F.linear(tensor, weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+
+def _norm(weights: Tensors, name: str, tensor: Tensor) -> Tensor:
+    return F.layer_norm(tensor, (WIDTH,), weights[f"{name}.weight"], weights[f"{name}.bias"], eps=1e-12)
