@@ -59,7 +59,7 @@ async def evaluate(settings: Settings, folder: Path | None, steps: str, limit: i
                 library,
                 services.generator,
                 services.embedder,
-                services.reranker,
+                services.reader,
                 services.today(),
                 limit,
                 PATIENCE,

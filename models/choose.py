@@ -18,8 +18,9 @@ from models.catalogue import MODELS, Offered, Role
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import OnnxEmbedder
-from models.protocols import Backend, Embedder, Generator, Reranker
+from models.protocols import Backend, CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub, find_kept
+from models.reader import WEIGHTS, OnnxReader
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.session import EMBEDDED
@@ -41,7 +42,7 @@ RUNS: Final = {
 """What is said of a backend beside the spec that was set."""
 
 
-Model = TypeVar("Model", Embedder, Reranker, Generator)
+Model = TypeVar("Model", Embedder, Reranker, Generator, CrossEncoder)
 Backends: TypeAlias = Mapping[str, Callable[[str], Model]]
 """By the name that a spec begins with, what makes a model of the rest of the spec."""
 
@@ -112,6 +113,25 @@ def choose_reranker(spec: str, resources: Resources) -> Chosen[Reranker]:
         "openai": lambda rest: OpenAIReranker(_endpoint(rest, resources)),
     }
     return _choose("reranker", spec, resources, backends, without="words and embeddings are fused instead")
+
+
+def choose_reader(spec: str) -> Chosen[CrossEncoder]:
+    """Return the cross-encoder that `spec` names: `auto` is the one that is carried.
+
+    Raises:
+        UsageError: The spec is not one of the forms, or names a folder without a reader.
+    """
+    kind, colon, rest = (part.strip() for part in spec.partition(":"))
+    if not colon and kind == "none":
+        return Chosen(None, "none was set: words and embeddings alone say what bears on a question")
+    if not colon and kind == "auto":
+        return Chosen(OnnxReader(), "auto: the embedded cross-encoder (English, 8 bits) needs no download")
+    folder = Path(rest).expanduser()
+    if kind != "onnx" or not (folder / WEIGHTS).is_file():
+        raise UsageError(
+            f"{spec!r} is no reader.", hint=f"Use auto, none, or onnx:FOLDER with {WEIGHTS} and its manifest.json."
+        )
+    return Chosen(OnnxReader(folder.resolve()), f"{spec} was set")
 
 
 def choose_generator(spec: str, resources: Resources) -> Chosen[Generator]:

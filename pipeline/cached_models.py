@@ -1,4 +1,4 @@
-"""An embedder and a reranker that remember: what a model made of a text once comes from the disk cache.
+"""Models that remember: what a model made of a text once comes from the disk cache.
 
 A key holds the model's name, which holds the fingerprint of its files and its settings: another model, or the same with
 other weights, never reads old values. Not for: choosing or loading models.
@@ -8,17 +8,29 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
 import numpy as np
 from numpy.typing import NDArray
 
 from cache.store import Store
-from models.protocols import Backend, Embedder, Reranker, TextKind, Vectors, unit_rows
+from models.protocols import (
+    Backend,
+    CrossEncoder,
+    Embedder,
+    Reranker,
+    TextKind,
+    Vectors,
+    Window,
+    WindowReading,
+    unit_rows,
+)
 from pipeline.messages import KEPT_SECONDS
 from pipeline.work import in_thread
 
+MOST_SENTENCES: Final = 100
+"""Sentences of a window whose probabilities are kept; later ones, which are labels of a word or two, count as 0."""
 Compute: TypeAlias = Callable[[list[str]], Awaitable[NDArray[np.float32]]]
 """Asks the model: one row for each text."""
 
@@ -146,6 +158,50 @@ class CachedReranker:
 
         keys = [f"rerank:{self.name}:{_digest(query, text)}" for text in texts]
         return (await self._memory.rows(keys, texts, compute, width=lambda: 1))[:, 0]
+
+
+class CachedCrossEncoder:
+    """A `CrossEncoder` in front of another, with a store between."""
+
+    def __init__(self, encoder: CrossEncoder, store: Store) -> None:
+        """Wrap `encoder`; readings go to `store` under its name."""
+        self._encoder = encoder
+        self._memory = _Memory(store, np.float16, expire=KEPT_SECONDS)
+
+    @property
+    def name(self) -> str:
+        """Name of the cross-encoder behind."""
+        return self._encoder.name
+
+    def reads(self, text: str) -> bool:
+        """Whether the cross-encoder behind knows the script of `text`."""
+        return self._encoder.reads(text)
+
+    async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
+        """Return one reading a window; only windows not read before reach the model, each once.
+
+        Raises:
+            ModelError: The model failed.
+        """
+        keys = [f"read:{self.name}:{_digest(question, one.above, *one.sentences)}" for one in windows]
+        by_key = dict(zip(keys, windows, strict=True))
+
+        async def compute(missing: list[str]) -> NDArray[np.float32]:
+            kept = np.zeros((len(missing), 1 + MOST_SENTENCES), dtype=np.float32)
+            for row, one in zip(
+                kept, await self._encoder.read(question, [by_key[key] for key in missing]), strict=True
+            ):
+                row[0] = one.answers
+                row[1 : 1 + len(one.keep)] = one.keep[:MOST_SENTENCES]
+            return kept
+
+        rows = await self._memory.rows(keys, keys, compute, width=lambda: 1 + MOST_SENTENCES)
+        found = []
+        for row, window in zip(rows, windows, strict=True):
+            keep = np.zeros(len(window.sentences), dtype=np.float32)
+            keep[:MOST_SENTENCES] = row[1 : 1 + len(keep)]
+            found.append(WindowReading(keep, float(row[0])))
+        return found
 
 
 async def _prepare(model: object) -> None:

@@ -31,7 +31,9 @@ SearchStatus = Literal[
 ]
 BlockKind = Literal["heading", "paragraph", "item", "row", "code", "definition", "caption", "block"]
 Verdict = Literal["answered", "unsure", "none"]
-ScoreMaker = Literal["bm25", "embedding", "blend", "rerank", "path", "tag", "engine", "snippet", "content", "guided"]
+ScoreMaker = Literal[
+    "bm25", "embedding", "blend", "rerank", "read", "path", "tag", "engine", "snippet", "content", "guided"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 from cache.stores import Stores
-from models.protocols import Embedder, Generator, Reranker
+from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from pipeline.documents import Document, Page
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import Fetcher
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend, Reader
+from pipeline.rank.reread import Reread
 from pipeline.raptor.tree import Clustering
 from pipeline.search.chain import Chain
 from pipeline.segment.idms import IdmsOptions
@@ -54,7 +55,9 @@ class Services:
     chain: Chain
     stores: Stores
     embedder: Embedder | None
+    cross_encoder: CrossEncoder | None
     reranker: Reranker | None
+    """Takes the cross-encoder's place where one is set."""
     generator: Generator | None
     roots: Sequence[Path]
     """Folders that local sources may come from, resolved."""
@@ -76,7 +79,8 @@ class Services:
     @property
     def reader(self) -> Reader:
         """What judges how units bear on a question."""
-        return Blend(self.embedder, self.reranker)
+        blend = Blend(self.embedder, self.reranker)
+        return Reread(blend, self.cross_encoder) if self.cross_encoder and self.reranker is None else blend
 
     clustering: Clustering = "kmeans"
     """How nodes of trees are grouped."""

@@ -195,6 +195,7 @@ class Settings:
     embedder: str = _setting(
         "auto", "auto, none, onnx:embedded, onnx:FOLDER, llama:FILE.gguf, flag:NAME, openai:URL#MODEL."
     )
+    reader: str = _setting("auto", "auto, none, onnx:FOLDER: the cross-encoder that reads question and text together.")
     reranker: str = _setting("auto", "auto, none, llama:FILE.gguf, flag:NAME, openai:URL#MODEL.")
     generator: str = _setting("auto", "auto, none, llama:FILE.gguf, openai:URL#MODEL.")
     pruner: Literal["trained", "any"] = _setting(

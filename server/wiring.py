@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 import httpx2
 
 from cache.stores import Stores, open_stores
-from models.choose import Chosen, Resources, choose_embedder, choose_generator, choose_reranker
-from models.protocols import Embedder, Generator, Reranker
+from models.choose import Chosen, Resources, choose_embedder, choose_generator, choose_reader, choose_reranker
+from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub
 from models.worker import MemoryBudget
-from pipeline.cached_models import CachedEmbedder, CachedReranker
+from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder, CachedReranker
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import open_fetcher
@@ -74,12 +74,13 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 browser=Browser(chromium) if chromium else None,
             )
         )
-        embedder, reranker, generator = models = await stack.enter_async_context(open_models(settings, http))
+        embedder, reader, reranker, generator = models = await stack.enter_async_context(open_models(settings, http))
         yield Services(
             fetcher=fetcher,
             chain=_chain(settings, stores, http),
             stores=stores,
             embedder=CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None,
+            cross_encoder=CachedCrossEncoder(reader.model, stores.scores) if reader.model else None,
             reranker=CachedReranker(reranker.model, stores.scores) if reranker.model else None,
             generator=generator.model,
             roots=settings.folders,
@@ -98,6 +99,7 @@ class Models(NamedTuple):
     """What was chosen for each role."""
 
     embedder: Chosen[Embedder]
+    reader: Chosen[CrossEncoder]
     reranker: Chosen[Reranker]
     generator: Chosen[Generator]
 
@@ -113,6 +115,7 @@ async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIter
     resources = Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
     models = Models(
         choose_embedder(settings.embedder, resources),
+        choose_reader(settings.reader),
         choose_reranker(settings.reranker, resources),
         choose_generator(settings.generator, resources),
     )

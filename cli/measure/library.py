@@ -15,13 +15,13 @@ from typing import Final, TypeVar
 
 from cli.measure.watched import Spent
 from errors import UsageError
-from models.protocols import Embedder, Generator, Reranker
+from models.protocols import Embedder, Generator
 from pipeline.documents import Document
 from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
-from pipeline.rank.relevance import Blend
+from pipeline.rank.relevance import Reader
 from pipeline.work import Report, check_cancelled
 
 QUESTIONS: Final = "questions.jsonl"
@@ -74,18 +74,14 @@ class Setup:
     library: Library
     generator: Generator
     embedder: Embedder | None
-    reranker: Reranker | None
+    reader: Reader
+    """What judges units, as the tools have it."""
     today: date
     limit: int
     """Most questions, documents or clusters of a step."""
     seconds: float
     """Patience for one call; the figures are not about the deadline of a tool."""
     report: Report
-
-    @property
-    def reader(self) -> Blend:
-        """What judges units, as the tools have it."""
-        return Blend(self.embedder, self.reranker)
 
     @property
     def answerable(self) -> list[Asked]:
