@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, Final
 
 import anyio
@@ -79,8 +80,10 @@ async def _extract(show: Show, question: str, pages: list[str]) -> None:
     result = await show("extract_relevant", {"question": question, "sources": pages, "max_tokens": 500})
     _title("3. extract_relevant: the sentences that answer, with links to the very words")
     print(_text(result))
-    for passage in (result.structured_content or {})["passages"]:
-        print(f"  {passage['label']}: {passage['citation']}")
+    data = result.structured_content or {}
+    for passage in data["passages"]:
+        page = data["pages"][int(passage["label"].rstrip(ascii_lowercase)) - 1]
+        print(f"  {passage['label']}: {page}{passage['link']}")
 
 
 async def _tree(client: Client, show: Show, question: str, pages: list[str]) -> None:

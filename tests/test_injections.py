@@ -124,5 +124,5 @@ async def test_fake_citations_never_reach_the_structured_part(connect: Connect, 
     assert result.structured_content is not None
     passages = result.structured_content["passages"]
     assert passages
-    assert all(passage["citation"].startswith(url + "#:~:text=") for passage in passages)
-    assert "bank.example/" not in json.dumps([passage["citation"].partition("#")[0] for passage in passages])
+    assert all(passage["link"].startswith("#:~:text=") for passage in passages)
+    assert "bank.example/" not in json.dumps(result.structured_content["pages"])

@@ -170,7 +170,7 @@ async def test_the_tools_search_and_answer_through_it(connect: Connect, instance
     assert "Orvane Light" in text_of(found)
     assert answer.structured_content is not None
     assert answer.structured_content["answered"]
-    assert answer.structured_content["passages"][0]["citation"].startswith(f"{engines.address}/page")
+    assert answer.structured_content["pages"][0].startswith(f"{engines.address}/page")
     assert "4 May 1871" in text_of(answer)
     assert failed.is_error
     assert "fickle: too many requests" in text_of(failed)

@@ -30,7 +30,8 @@ async def test_a_question_is_searched_read_and_answered_with_links_to_the_words(
     assert result.structured_content is not None
     assert result.structured_content["answered"]
     assert "4 May 1871" in text_of(result)
-    assert f"{page}#:~:text=" in result.structured_content["passages"][0]["citation"]
+    assert result.structured_content["pages"][0] == page
+    assert result.structured_content["passages"][0]["link"].startswith("#:~:text=")
     assert any("format=json" in path for path in site.asked)
     assert "/light" in site.asked
 

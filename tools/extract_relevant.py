@@ -32,7 +32,7 @@ from tools.context import (
     tell_failures,
     write_next,
 )
-from tools.passages import Passage, passages
+from tools.passages import Passage, pages_shown, passages
 
 TOOL: Final = "extract_relevant"
 FETCH_SHARE = 0.6
@@ -47,6 +47,7 @@ class ExtractRelevantResult(BaseModel):
     reason: str
     confidence: float = Field(description="0..1")
     passages: list[Passage]
+    pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text part")
     left_out: int = Field(description="Scored sentences that did not fit")
     failures: list[str] = Field(description="Sources that could not be read, with the reason")
     next: list[Next] = Field(description="Calls that go on from here, best first")
@@ -117,6 +118,7 @@ def _data(
         reason=reading.reason,
         confidence=round(reading.confidence, 4),
         passages=passages(assembled),
+        pages=pages_shown(assembled.evidence),
         left_out=assembled.left_out,
         failures=failures_of(loaded.failures),
         next=following,

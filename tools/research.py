@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
+from pipeline.documents import SearchOutcome
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.sheet import Sheet
 from pipeline.evidence.show import ROOMY
@@ -30,12 +31,12 @@ from tools.context import (
     write_next,
 )
 from tools.context import answer as reply
-from tools.passages import Passage, passages
+from tools.passages import Passage, pages_shown, passages
 
 TOOL: Final = "research"
 MOST_PAGES: Final = 20
-MOST_LISTED: Final = 5
-"""Pages that the structured part names."""
+MOST_LISTED: Final = 3
+"""Pages without a shown passage that the structured part names."""
 
 
 class Statement(BaseModel):
@@ -54,8 +55,9 @@ class ResearchResult(BaseModel):
     reason: str
     confidence: float = Field(description="0..1")
     passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
-    queries: list[str] = Field(description="Queries that were sent")
-    pages: list[str] = Field(description="Pages that were looked at, best first")
+    queries: list[str] = Field(description="Queries that were sent besides the question")
+    pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text part")
+    read: list[str] = Field(description="Further pages that were looked at, best first")
     providers: list[str] = Field(description="Each provider with its status and reason")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     left_out: int = Field(description="Scored sentences that did not fit")
@@ -98,17 +100,23 @@ async def research(
     return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)
 
 
+def _status(outcome: SearchOutcome) -> str:
+    return f"{outcome.provider}: {outcome.status} {one_line(outcome.reason)}".strip()
+
+
 def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResult:
     gathered = found.gathered
+    shown = pages_shown(found.assembled.evidence)
     return ResearchResult(
         answered=found.reading.answered,
         verdict=found.reading.verdict,
         reason=found.reading.reason,
         confidence=round(found.reading.confidence, 4),
         passages=passages(found.assembled),
-        queries=[query.text for query in gathered.parsed.queries],
-        pages=[ranked.result.url for ranked in gathered.ranked[:MOST_LISTED]],
-        providers=[f"{o.provider}: {o.status} {one_line(o.reason)}".strip() for o in gathered.outcomes],
+        queries=[query.text for query in gathered.parsed.queries[1:]],
+        pages=shown,
+        read=[ranked.result.url for ranked in gathered.ranked if ranked.result.url not in shown][:MOST_LISTED],
+        providers=list(dict.fromkeys(map(_status, gathered.outcomes))),
         failures=failures_of(gathered.failures),
         left_out=found.assembled.left_out,
         answer=[

@@ -12,7 +12,7 @@ whatever the question. Not for: saying whether anything answers (`verdict.py`), 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, Protocol
 
@@ -79,6 +79,8 @@ class Relevance:
     does not read question or pages."""
     foreign: bool
     """Whether the question is in another language than every page."""
+    read: Floats | None = None
+    """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, None without one."""
 
 
 class Reader(Protocol):
@@ -122,7 +124,7 @@ class Blend:
         scores = await self.reranker.score(question, [texts[row] for row in best.tolist()])
         values = 0.5 * relevance.values
         values[best] = 0.5 + 0.5 * unit_range(scores)
-        return Relevance(values, "rerank", relevance.index, relevance.windows, relevance.cosines, relevance.foreign)
+        return replace(relevance, values=values, made_by="rerank")
 
     async def _vectors(
         self, question: str, pages: Sequence[PageUnits], counted: "_Counted"

@@ -55,7 +55,7 @@ class Reread:
             np.maximum(part, reading.keep * np.float32(reading.answers**0.5), out=part)
         added = (np.float32(WEIGHT) * np.sqrt(found)).astype(np.float32)
         values = unit_range(relevance.values + added)
-        return replace(relevance, values=values, made_by="read")
+        return replace(relevance, values=values, made_by="read", read=found)
 
 
 def _best_windows(pages: Sequence[PageUnits], relevance: Relevance) -> tuple[list[tuple[int, int]], list[Window]]:

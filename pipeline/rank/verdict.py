@@ -22,9 +22,14 @@ from pipeline.text.words import index_terms, raw_words
 
 # Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned` and the sample
 # library's dev questions; negatives are unanswerable questions, pages without the answering paragraph, and other pages.
-# Order: constant, unit, window, page, names, length, cosine.
-_WITH_EMBEDDER: Final = (-7.99, 1.73, 1.46, 1.27, 3.11, 1.45, 2.37)
-_WORDS_ONLY: Final = (-8.19, 2.47, 1.71, 1.52, 3.56, 2.07, 0.0)
+# Order: constant, unit, window, page, names, length, cosine, root of what was read.
+_WEIGHTS: Final = {
+    (False, False): (-8.19, 2.47, 1.71, 1.52, 3.56, 2.07, 0.0, 0.0),
+    (True, False): (-7.99, 1.73, 1.46, 1.27, 3.11, 1.45, 2.37, 0.0),
+    (False, True): (-8.19, 2.47, 1.71, 1.52, 3.56, 2.07, 0.0, 0.0),
+    (True, True): (-7.99, 1.73, 1.46, 1.27, 3.11, 1.45, 2.37, 0.0),
+}
+"""By whether there are cosines, and a cross-encoder."""
 SURE: Final = 0.4
 """Confidence from which a question is taken for answered."""
 NONE: Final = 0.2
@@ -76,6 +81,8 @@ class Features:
     """Words of the question over ten, at most 1."""
     cosine: float | None
     """Best cosine of a window; None without an embedder that reads question and page."""
+    read: float | None = None
+    """Largest probability that a cross-encoder gave a unit to answer; None without one."""
     missing: tuple[str, ...] = ()
     """Names and numbers of the question that stand nowhere on the page."""
 
@@ -115,14 +122,15 @@ def judge(question: str, relevance: Relevance, *, tabular: bool = False) -> Verd
 
 def confidence_of(features: Features) -> float:
     """Return the logistic of the features, 0..1."""
-    weights = _WORDS_ONLY if features.cosine is None else _WITH_EMBEDDER
+    weights = _WEIGHTS[features.cosine is not None, features.read is not None]
     total = weights[0] + sum(weight * value for weight, value in zip(weights[1:], as_row(features), strict=True))
     return 1.0 / (1.0 + math.exp(-total))
 
 
 def as_row(features: Features) -> tuple[float, ...]:
     """Return the features in the order of the weights."""
-    return features.unit, features.window, features.page, features.names, features.length, features.cosine or 0.0
+    read = math.sqrt(features.read or 0.0)
+    return features.unit, features.window, features.page, features.names, features.length, features.cosine or 0.0, read
 
 
 def read_features(question: str, relevance: Relevance, *, tabular: bool = False) -> list[Features]:
@@ -150,6 +158,7 @@ def read_features(question: str, relevance: Relevance, *, tabular: bool = False)
                 names=1.0 - len(missing) / len(names) if names else 1.0,
                 length=min(len(asked), _LONG) / _LONG,
                 cosine=_best_cosine(relevance.cosines, of_page),
+                read=float(relevance.read[low:high].max()) if relevance.read is not None else None,
                 missing=missing,
             )
         )
