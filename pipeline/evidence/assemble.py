@@ -35,6 +35,8 @@ SAME_WORDS: Final = 12
 """Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
 LISTED: Final = frozenset({"item", "row", "code", "definition"})
 """Kinds of units that say something in a word or two."""
+REACH: Final = 12
+"""Units between two of one heading up to which they are one passage."""
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 SHORT: Final = 60
@@ -220,20 +222,24 @@ class _Writer:
         return tuple(found)
 
     def _runs(self, rows: Sequence[int]) -> Iterator[list[int]]:
-        """Yield units that follow each other under one heading; a gap of a few words is closed rather than marked."""
+        """Yield the units of each heading; a gap of a few words between two of them is closed rather than marked."""
         run: list[int] = []
         for row in rows:
-            if run and not self._follows(run[-1], row):
+            if run and not self._near(run[-1], row):
                 yield run
                 run = []
-            run.extend(range(run[-1] + 1 if run else row, row + 1))
+            run.extend(range(run[-1] + 1, row + 1) if run and self._follows(run[-1], row) else [row])
         if run:
             yield run
 
+    def _near(self, row: int, after: int) -> bool:
+        """Whether two units stand under one heading, near enough for one passage."""
+        same = self.places[row][1].heading_path == self.places[after][1].heading_path
+        return same and after - row <= REACH
+
     def _follows(self, row: int, after: int) -> bool:
         between = [self.places[place][1].text for place in range(row + 1, min(after, row + 1 + SMALLEST))]
-        same = self.places[row][1].heading_path == self.places[after][1].heading_path
-        return same and after - row <= SMALLEST and sum(count_each(between)) + len(between) <= SMALLEST
+        return after - row <= SMALLEST and sum(count_each(between)) + len(between) <= SMALLEST
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]
@@ -247,12 +253,21 @@ class _Writer:
             block_path=document.blocks[units[0].block].path,
             sentences=tuple(unit.number for unit in units),
             score=Score(round(float(self.reading.values[best]), 4), self.reading.made_by),
-            citation=cite(document, units[0].start, units[-1].end) if cited else "",
+            citation=cite(document, *self._span(run, best)) if cited else "",
             heading_path=headings_to_show(page.title, units[0].heading_path),
             published=page.published,
             author=page.author,
             also=self._also(run, best) if cited else (),
         )
+
+    def _span(self, run: Sequence[int], best: int) -> tuple[int, int]:
+        """Return where the words around the best unit of a passage begin and end, up to the next gap."""
+        first = last = run.index(best)
+        while first and run[first - 1] == run[first] - 1:
+            first -= 1
+        while last + 1 < len(run) and run[last + 1] == run[last] + 1:
+            last += 1
+        return self.places[run[first]][1].start, self.places[run[last]][1].end
 
     def _also(self, run: Sequence[int], best: int) -> tuple[str, ...]:
         """Return the citations of other pages that hold a passage's best unit, with as much around as they share."""

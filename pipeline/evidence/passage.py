@@ -5,13 +5,18 @@ below their header row, which takes about half the tokens. Not for: choosing sen
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from pipeline.documents import Document, Sentence
 from pipeline.text.frame import one_line
 
 
+GAP: Final = "…"
+"""Stands where units between two others are left out."""
+
+
 def passage_text(document: Document, run: Sequence[Sentence]) -> str:
-    """Return the words of sentences that follow each other: a block's on one line, each further block on a new one."""
+    """Return the words of sentences in order: a block's on one line, each further block on a new one."""
     lines: list[str] = []
     above = ""
     for place, sentence in enumerate(run):
@@ -26,10 +31,12 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
             lines.append(told)
             continue
         above = one_line(sentence.text)
+        apart = bool(place) and sentence.number > run[place - 1].number + 1
+        words = f"{GAP} {above}" if apart else above
         if place and run[place - 1].block == sentence.block:
-            lines[-1] += f" {above}"
+            lines[-1] += f" {words}"
         else:
-            lines.append(above)
+            lines.append(words)
     return "\n".join(lines)
 
 
