@@ -128,9 +128,9 @@ async def raptor_query(
         sheet.add(notice(mark))
     if mode in ("collapsed", "traversal"):
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
-    # 2. Passages within the budget
-    asked = _Asked(tree, question, services, sheet.room, mark)
-    assembled = await (asked.guided() if mode == "guided" else asked.by_nodes(mode))
+    # 2. Passages within the budget: units as the core reads them, or nodes of the tree
+    asked = _guided if mode == "guided" else partial(_by_nodes, mode=mode)
+    assembled, documents = await asked(tree, question, services, max_tokens=sheet.room, mark=mark)
     sheet.add(assembled.shown.text)
     sheet.release()
     # 3. How to go on
@@ -143,55 +143,45 @@ async def raptor_query(
         sheet.add_cut(one_line(line))
     tell_failures(sheet, failures)
     data = _data(tree, mode, assembled, failures, following, sheet.tokens)
-    return answer(sheet.text, data, pages=behind(assembled.evidence, asked.documents))
+    return answer(sheet.text, data, pages=behind(assembled.evidence, documents))
 
 
-class _Asked:
-    """A question put to a tree, to be answered within a room of tokens."""
+async def _guided(
+    tree: Tree, question: str, services: Services, *, max_tokens: int, mark: str
+) -> tuple[Assembled, Sequence[Document]]:
+    """Return units as the core reads them, below summaries where the question is about the whole, and their pages."""
+    pages = partial(_pages, tree, services=services)
+    documents, reading = await read_tree(
+        tree, question, pages, reader=services.reader, embedder=services.embedder, max_tokens=max_tokens
+    )
+    whole = overview(tree, int(SUMMARY_SHARE * max_tokens)) if is_broad(question) else ()
+    summaries, below = await _fitted(tree, whole, services, max_tokens=max_tokens, mark=mark)
+    fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark, before=summaries.evidence)
+    # Leaves that stand in for a page that is gone are no page to open.
+    standing = {document.page.final_url: document for document in (*documents, *below) if document.page.html}
+    return await in_thread(fill), list(standing.values())
 
-    def __init__(self, tree: Tree, question: str, services: Services, room: int, mark: str) -> None:
-        self._tree = tree
-        self._question = question
-        self._services = services
-        self._room = max(1, room)
-        self._mark = mark
-        self.documents: list[Document] = []
-        """The pages behind the answer."""
 
-    async def guided(self) -> Assembled:
-        """Return units as the core reads them, below summaries where the question is about the whole."""
-        tree, services = self._tree, self._services
-        self.documents, reading = await read_tree(
-            tree,
-            self._question,
-            partial(_pages, tree, services=services),
-            reader=services.reader,
-            embedder=services.embedder,
-            max_tokens=self._room,
-        )
-        whole = overview(tree, int(SUMMARY_SHARE * self._room)) if is_broad(self._question) else ()
-        summaries = (await self._fitted(whole)).evidence if whole else ()
-        return await in_thread(
-            partial(assemble, self.documents, reading, max_tokens=self._room, mark=self._mark, before=summaries)
-        )
+async def _by_nodes(
+    tree: Tree, question: str, services: Services, *, mode: NodeMode, max_tokens: int, mark: str
+) -> tuple[Assembled, Sequence[Document]]:
+    """Return leaves and summaries as they score in `mode`, and their pages."""
+    options = QueryOptions(mode, max_tokens)
+    passages = await query_tree(tree, question, options=options, embedder=services.embedder)
+    return await _fitted(tree, passages, services, max_tokens=max_tokens, mark=mark)
 
-    async def by_nodes(self, mode: NodeMode) -> Assembled:
-        """Return leaves and summaries as the nodes score."""
-        options = QueryOptions(mode, self._room)
-        return await self._fitted(
-            await query_tree(self._tree, self._question, options=options, embedder=self._services.embedder)
-        )
 
-    async def _fitted(self, passages: Sequence[Passage]) -> Assembled:
-        """Return the best passages that fit, their summaries written where a generator is set."""
-        tree, services = self._tree, self._services
-        if services.generator is not None:
-            writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
-            passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)
-        places = sorted({document for passage in passages for document in tree.documents_below(passage.node)})
-        at_hand = await _pages(tree, places, services)
-        self.documents.extend(at_hand.values())
-        return await in_thread(partial(fit_evidence, tree, passages, at_hand, max_tokens=self._room, mark=self._mark))
+async def _fitted(
+    tree: Tree, passages: Sequence[Passage], services: Services, *, max_tokens: int, mark: str
+) -> tuple[Assembled, Sequence[Document]]:
+    """Return the best passages that fit, summaries written where a generator is set, and their pages."""
+    if services.generator is not None:
+        writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
+        passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)
+    places = {document for passage in passages for document in tree.documents_below(passage.node)}
+    documents = await _pages(tree, sorted(places), services)
+    fit = partial(fit_evidence, tree, passages, documents, max_tokens=max_tokens, mark=mark)
+    return await in_thread(fit), list(documents.values())
 
 
 def _idms(services: Services) -> Idms:
