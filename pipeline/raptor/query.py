@@ -43,10 +43,11 @@ Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
 REACH: Final = 20
 """Units on either side that lift one: about as much as is said about one subject. On the even half of the questions of
 bench/raptor.py, meetings at 500, 1,000, 2,000 tokens: .28, .44, .59 with 20, .26, .43, .60 with 40, .28, .40, .55 with
-8; .26, .41, .58 with the mean of a section (a run of leaves); .23, .34, .48 without a lift."""
+8; .26, .41, .58 with the mean of a section (a run of leaves); .23, .34, .48 without a lift.
+All with 0.7 as `LIFT`."""
 LIFT: Final = 0.6
-"""Part of the way to the best score by which the best surroundings lift a unit; the best unit stays the best. 0.5 loses
-.01 to .02 on meetings; 0.7 gains as much and loses .015 of the asked questions at 512 tokens."""
+"""Part of the way to the best score by which the best surroundings lift a unit; the best unit stays the best. Between
+0.5, which finds .01 to .02 less on meetings than 0.7, and 0.7, which shows .015 less of the asked questions at 512."""
 SUMMARY_SHARE: Final = 0.8
 """Most of the budget that summaries may take where the question is about the whole. Words of the written answers rise
 with it on meetings (.381 with leaves alone, .422 with it, at 1,000 tokens); under 1, so that words of the page stay."""
