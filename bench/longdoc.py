@@ -56,13 +56,13 @@ class Group:
 
 
 def document_of(text: str, name: str) -> Document:
-    """Return plain text as a document whose offsets are those of `text`: one block a paragraph."""
+    """Return plain text without a title as a document whose offsets are those of `text`: one block a paragraph."""
     blocks = [
         Block(f"p{n}", (), " ".join(m.group().split()), "", 0, "paragraph", m.start(), m.end())
         for n, m in enumerate(re.finditer(r"\S[^\n]*(?:\n(?!\s*\n)[^\n]+)*", text))
     ]
     digest = hashlib.sha256(text.encode()).hexdigest()
-    page = Page(name, name, name, "", "text/plain", "en", content_hash=digest)
+    page = Page(name, name, "", "", "text/plain", "en", content_hash=digest)
     return Document(page, "", text, tuple(blocks), Node("body"))
 
 

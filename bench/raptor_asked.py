@@ -3,6 +3,7 @@
 Not for: sizes and costs (`bench/raptor_sizes.py`).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,9 +11,23 @@ import numpy as np
 
 from bench.longdoc import Question, Spans, groups_of
 from models.protocols import Embedder
+from pipeline.documents import Document
+from pipeline.evidence.assemble import fill
+from pipeline.rank.relevance import Blend
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import Mode, Passage, QueryOptions, fill, query_tree
+from pipeline.raptor.query import (
+    SUMMARY_SHARE,
+    Mode,
+    Passage,
+    QueryOptions,
+    is_broad,
+    overview,
+    query_tree,
+    read_tree,
+    take,
+)
 from pipeline.raptor.tree import Tree, TreeOptions
+from pipeline.text.tokens import count_each
 
 METHODS: Final = (
     "leaves, cosine",
@@ -36,36 +51,67 @@ MODES: Final[dict[str, Mode]] = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A tree and the questions put to it."""
+    """A tree, its documents, and the questions put to it."""
 
     tree: Tree
+    documents: Sequence[Document]
     questions: list[Question]
 
 
 async def asked_trees(name: str, embedder: Embedder, options: TreeOptions, most: int | None) -> list[Asked]:
     """Build the trees of one set: one over all documents where the set is a corpus, else one a document."""
     return [
-        Asked(await build_tree(group.documents, embedder=embedder, options=options, store=None), group.questions)
+        Asked(
+            await build_tree(group.documents, embedder=embedder, options=options, store=None),
+            group.documents,
+            group.questions,
+        )
         for group in groups_of(name, most=most)
     ]
 
 
-async def picked(tree: Tree, question: str, method: str, embedder: Embedder, budget: int) -> Spans:
+async def picked(one: Asked, question: str, method: str, embedder: Embedder, budget: int) -> Spans:
     """Return the spans that `method` puts into `budget` tokens; of a summary, those of its sentences."""
+    tree = one.tree
     if method in MODES:
-        options = QueryOptions(MODES[method], budget, by_cosine=method.startswith("paper's"))
-        return spans_of(tree, await query_tree(tree, question, options=options, embedder=embedder))
+        by_cosine = method.startswith("paper's")
+        return (await answered(one, question, MODES[method], embedder, budget, by_cosine=by_cosine))[1]
     if method == "leaves, BM25":
         scores = tree.lexical.scores(question)
     else:
         vector = (await embedder.embed([question], kind="query"))[0]
         scores = tree.vectors[: len(tree.leaves)].astype(np.float32) @ vector
-    chosen = fill(tree, np.argsort(-scores, kind="stable").tolist(), budget, distinct=False)
+    chosen = take(tree, np.argsort(-scores, kind="stable").tolist(), budget, distinct=False)
     return [(tree.leaves[i].document, tree.leaves[i].start, tree.leaves[i].end) for i in chosen]
 
 
-def spans_of(tree: Tree, answer: tuple[Passage, ...]) -> Spans:
-    """Return the places of an answer's passages in their documents."""
+async def answered(
+    one: Asked, question: str, mode: Mode, embedder: Embedder | None, budget: int, *, by_cosine: bool = False
+) -> tuple[str, Spans]:
+    """Return the words that a mode puts into `budget` tokens, without anything around them, and their places."""
+    if mode != "guided":
+        options = QueryOptions(mode, budget, by_cosine=by_cosine)
+        return told_by(one.tree, await query_tree(one.tree, question, options=options, embedder=embedder))
+    summaries = overview(one.tree, int(SUMMARY_SHARE * budget)) if is_broad(question) else ()
+    text, spans = told_by(one.tree, summaries)
+    room = budget - sum(passage.tokens for passage in summaries)
+
+    async def pages(places: Sequence[int]) -> Mapping[int, Document]:
+        return {place: one.documents[place] for place in places}
+
+    documents, reading = await read_tree(
+        one.tree, question, pages, reader=Blend(embedder), embedder=embedder, max_tokens=budget
+    )
+    costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in reading.places])]
+    order = np.argsort(-reading.values, kind="stable").tolist()
+    chosen = [reading.places[row] for row in fill(order, costs, lambda rows: sum(costs[row] for row in rows), room)]
+    number = {id(document): place for place, document in enumerate(one.documents)}
+    spans += [(number[id(documents[place])], unit.start, unit.end) for place, unit in chosen]
+    return "\n".join([text, *(unit.text for _, unit in chosen)]), spans
+
+
+def told_by(tree: Tree, answer: tuple[Passage, ...]) -> tuple[str, Spans]:
+    """Return the words of an answer's passages and their places in the documents."""
     spans: Spans = []
     for passage in answer:
         for quote in passage.node.quotes:
@@ -74,4 +120,4 @@ def spans_of(tree: Tree, answer: tuple[Passage, ...]) -> Spans:
         if not passage.node.is_summary:
             leaf = tree.leaves[passage.node.leaves[0]]
             spans.append((leaf.document, leaf.start, leaf.end))
-    return spans
+    return "\n".join(passage.text for passage in answer), spans

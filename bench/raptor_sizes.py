@@ -22,6 +22,7 @@ import anyio
 import numpy as np
 
 from bench.longdoc import document_of, long_text
+from bench.raptor_asked import Asked, answered
 from bench.remembering import Remembering
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
@@ -30,7 +31,6 @@ from pipeline.cached_models import CachedEmbedder
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.cluster import Layer, cluster
 from pipeline.raptor.leaves import embedded_text
-from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.tree import Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 
@@ -45,6 +45,7 @@ REFERENCE_PEAK: Final = {5_000: 903, 20_000: 904, 80_000: 924, 200_000: 972, 500
 STORED: Final = 2 * 10**9
 """Most bytes of a cache folder."""
 QUESTION: Final = "How is the infection passed on from animals to people?"
+BUDGET: Final = 2_000
 PIPELINE: Final = str(Path(__file__).resolve().parents[1] / "pipeline")
 STOPS: Final = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.95)
 """Parts of a build's time after which it is cancelled."""
@@ -66,7 +67,7 @@ class Size:
     peak: int
     """Peak of the process in MB, interpreter and embedder included."""
     query_ms: float
-    """Processor milliseconds of a guided question, its embedding left out; the least of five."""
+    """Processor milliseconds of a guided question, embedding left out; the least of five."""
     layers: dict[str, float]
     """Processor seconds to cluster the first n leaves once more, by n; the least of three."""
 
@@ -179,7 +180,7 @@ async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
         leaves_cut=cut - start,
         whole=whole,
         peak=peak,
-        query_ms=await _query_milliseconds(tree, timed),
+        query_ms=await _query_milliseconds(Asked(tree, documents, []), timed),
         layers={str(n): _layer_seconds(tree, n) for n in REFERENCE_LAYER if n <= len(tree.leaves)},
     )
 
@@ -202,13 +203,12 @@ def _layer_seconds(tree: Tree, leaves: int) -> float:
     return min(spent)
 
 
-async def _query_milliseconds(tree: Tree, embedder: Embedder | None) -> float:
-    options = QueryOptions()
-    await query_tree(tree, QUESTION, options=options, embedder=embedder)
+async def _query_milliseconds(one: Asked, embedder: Embedder | None) -> float:
+    await answered(one, QUESTION, "guided", embedder, BUDGET)
     spent: list[float] = []
     for _ in range(5):
         start = time.process_time()
-        await query_tree(tree, QUESTION, options=options, embedder=embedder)
+        await answered(one, QUESTION, "guided", embedder, BUDGET)
         spent.append(time.process_time() - start)
     return 1000 * min(spent)
 

@@ -17,12 +17,12 @@ import anyio
 import numpy as np
 
 from bench.longdoc import MEETINGS, Group, answer_words, groups_of, recall, told
-from bench.raptor_asked import spans_of
+from bench.raptor_asked import Asked, answered
 from cache.stores import Stores
 from models.llama.model import LlamaGenerator
 from models.protocols import Embedder
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import Mode, QueryOptions, query_tree
+from pipeline.raptor.query import Mode
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions
 
@@ -82,13 +82,12 @@ async def _ask(group: Group, trees: dict[str, Tree], embedder: Embedder, figures
         for kind, tree in trees.items():
             for mode in MODES:
                 for budget in BUDGETS:
-                    options = QueryOptions(mode=mode, max_tokens=budget)
-                    answer = await query_tree(tree, question.text, options=options, embedder=embedder)
-                    shown = "\n".join(passage.text for passage in answer)
+                    one = Asked(tree, group.documents, group.questions)
+                    shown, spans = await answered(one, question.text, mode, embedder, budget)
                     words = figures.words if question.gold else figures.whole
                     words.setdefault((kind, mode, budget), []).append(answer_words(question.answers, shown))
                     if question.gold:
-                        found = recall(question.gold, spans_of(tree, answer))
+                        found = recall(question.gold, spans)
                         figures.evidence.setdefault((kind, mode, budget), []).append(found)
 
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from errors import MissingExtra
-from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, join_clusters, neighbour_runs
+from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, join_clusters
 from pipeline.raptor.mixture import principal_components, soft_mixture
 from pipeline.raptor.tree import Clustering
 from pipeline.work import in_thread
@@ -118,14 +118,6 @@ def test_components_keep_distances_of_flat_data() -> None:
         np.linalg.norm(few[:, None] - few[None], axis=2),
         atol=1e-6,
     )
-
-
-def test_runs_cover_a_document_and_break_where_the_theme_changes() -> None:
-    one, two = themes(2, 1, noise=0.0)
-    generator = np.random.default_rng(3)
-    rows = np.concatenate([np.tile(one, (6, 1)), np.tile(two, (6, 1))]) + 0.05 * generator.normal(size=(12, 64))
-    vectors = np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
-    assert neighbour_runs(vectors, [100] * 12) == [(0, 6), (6, 12)]
 
 
 def test_a_newcomer_joins_the_nearest_cluster_and_leaves_the_others_alone() -> None:

@@ -12,15 +12,17 @@ import pytest
 from cache.stores import open_stores
 from models.onnx import OnnxEmbedder
 from pipeline.messages import KEPT_SECONDS
+from pipeline.rank.relevance import EMBED_TOKENS
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
-from pipeline.raptor.evidence import fit_evidence, to_evidence, write_shown
+from pipeline.raptor.evidence import to_evidence, write_shown
 from pipeline.raptor.outline import outline
-from pipeline.raptor.query import QueryOptions, query_tree
+from pipeline.raptor.query import QueryOptions, overview, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
+from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
-from tests.support.raptor_pages import Author, chapters, page_of, prose
+from tests.support.raptor_pages import Author, chapters, guided, page_of, prose
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:
@@ -81,7 +83,7 @@ async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_pa
     author = Author("The ferry leaves the harbour of Pell at dawn. It was built by Johanna Krall in 1873.")
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
-    found = await query_tree(tree, "What is this about?", options=QueryOptions(max_tokens=900), embedder=None)
+    found = overview(tree, 900)
     shown = await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60)
     written = [passage for passage in shown if passage.written]
     assert written
@@ -100,7 +102,7 @@ async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_pa
 async def test_a_generator_that_is_gone_or_late_leaves_the_extracted_summaries(tmp_path: Path) -> None:
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
     tree = await build_tree([chapters(30)], embedder=None, options=TreeOptions(), store=None)
-    found = await query_tree(tree, "What is this about?", options=QueryOptions(max_tokens=900), embedder=None)
+    found = overview(tree, 900)
     gone = await write_shown(tree, found, Writer(Author("")), store=stores.trees, seconds=60)
     late = await write_shown(tree, found, Writer(Author("Too late.")), store=stores.trees, seconds=0)
     assert gone == late == found
@@ -186,19 +188,44 @@ async def test_neighbouring_leaves_are_one_passage_with_one_link() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("budget", [150, 300, 900])
-async def test_summaries_outlast_leaves_where_an_answer_about_the_whole_is_too_long(budget: int) -> None:
-    document = chapters(30)
-    tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
-    found = await query_tree(
-        tree, "What is this document about?", options=QueryOptions(max_tokens=budget), embedder=None
-    )
-    evidence, kept, shown = fit_evidence(tree, found, {0: document}, max_tokens=budget, mark="m")
-    assert shown.tokens <= budget
-    assert kept > 0 or budget < 300
-    chosen = sum(passage.node.is_summary for passage in found)
-    summaries = sum(one.is_summary for one in evidence)
-    assert summaries == chosen or len(evidence) == summaries
+@pytest.mark.parametrize("budget", [256, 512, 1000])
+async def test_a_question_about_the_whole_shows_summaries_first_and_words_of_the_page_below(
+    connect: Connect, tmp_path: Path, budget: int
+) -> None:
+    call = {"question": "What is this document about?", "sources": [a_file(tmp_path, "a.html", "Herons", lines=160)]}
+    async with connect(folders=str(tmp_path)) as client:
+        result = await client.call_tool("raptor_query", {**call, "max_tokens": budget})
+        fact = await client.call_tool("raptor_query", {**call, "question": "herons of station 7", "max_tokens": budget})
+    assert result.structured_content is not None, text_of(result)
+    assert fact.structured_content is not None
+    kinds = [passage["is_summary"] for passage in result.structured_content["passages"]]
+    assert kinds == sorted(kinds, reverse=True)
+    assert True in kinds
+    assert budget < 512 or False in kinds
+    assert "[summary of" in text_of(result)
+    assert not any(passage["is_summary"] for passage in fact.structured_content["passages"])
+    assert count_tokens(text_of(result)) <= budget
+
+
+@pytest.mark.anyio
+async def test_a_page_shows_what_extract_relevant_shows_first(connect: Connect, tmp_path: Path) -> None:
+    source = a_file(tmp_path, "a.html", "Herons")
+    call = {"question": "Who counted the herons of station 23?", "sources": [source], "max_tokens": 256}
+    async with connect(folders=str(tmp_path)) as client:
+        shown = [text_of(await client.call_tool(tool, call)) for tool in ("raptor_query", "extract_relevant")]
+    assert all("Herons of station 23 " in text for text in shown)
+
+
+@pytest.mark.anyio
+async def test_leaves_speak_for_a_page_that_is_gone(embedder: OnnxEmbedder) -> None:
+    document = chapters(200)
+    tree = await build_tree([document], embedder=embedder, options=TreeOptions(), store=None)
+    assert sum(leaf.tokens for leaf in tree.leaves) > EMBED_TOKENS
+    for documents in ([document], []):
+        answer = await guided(tree, documents, "What does record sensor 77 say?", embedder, max_tokens=300)
+        assert any("record sensor 77 says" in one.text for one in answer.evidence)
+        assert all(one.url == "https://example.org/page" for one in answer.evidence)
+        assert all(one.citation.startswith("https://example.org/page#:~:text=") for one in answer.evidence)
 
 
 @pytest.mark.anyio

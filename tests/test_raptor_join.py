@@ -5,10 +5,9 @@ import pytest
 from models.onnx import OnnxEmbedder
 from pipeline.documents import Document
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import QueryOptions, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions
-from tests.support.raptor_pages import Author, Counting, assert_sound, chapters, page_of, prose, quoted
+from tests.support.raptor_pages import Author, Counting, assert_sound, chapters, guided, page_of, prose, quoted
 
 
 def summaries(tree: Tree) -> set[str]:
@@ -94,8 +93,8 @@ async def test_extracted_summaries_that_were_taken_over_quote_the_right_sentence
     after = await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None, grown_from=before)
     for node in after.nodes:
         assert not node.is_summary or quoted(after, documents, node) == node.text
-    answer = await query_tree(after, "record bird 7", options=QueryOptions(max_tokens=300), embedder=embedder)
-    assert any("bird 7" in passage.text for passage in answer)
+    answer = await guided(after, documents, "record bird 7", embedder, max_tokens=300)
+    assert any("bird 7" in one.text for one in answer.evidence)
 
 
 @pytest.mark.anyio

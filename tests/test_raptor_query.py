@@ -3,7 +3,6 @@
 import html
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,12 +10,13 @@ import pytest
 from errors import UsageError
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.documents import Document, Page
+from pipeline.documents import Document, Page, Reading, Sentence
 from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import Mode, Passage, QueryOptions, fill, is_broad, lifted, query_tree, word_triples
+from pipeline.raptor.query import NodeMode, Passage, QueryOptions, is_broad, lifted, query_tree, take, word_triples
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
+from tests.support.raptor_pages import Counting, guided
 
 FACTS = {
     "When was the lighthouse of Tarn first lit?": "The lighthouse of Tarn was lit for the first time in 1847.",
@@ -64,19 +64,44 @@ async def ask(tree: Tree, question: str, embedder: Embedder | None, **options: o
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("fillers", [240, 2400])
 @pytest.mark.parametrize("with_embedder", [True, False])
-async def test_guided_finds_each_fact_in_a_long_chronicle(with_embedder: bool, embedder: OnnxEmbedder) -> None:
+async def test_guided_finds_each_fact_in_a_long_chronicle(
+    with_embedder: bool, fillers: int, embedder: OnnxEmbedder
+) -> None:
     using = embedder if with_embedder else None
-    tree = await tree_of([chronicle()], using)
+    documents = [chronicle(fillers=fillers)]
+    tree = await tree_of(documents, using)
     for question, fact in FACTS.items():
-        answer = await ask(tree, question, using, max_tokens=250)
-        assert any(fact in passage.text for passage in answer), question
+        answer = await guided(tree, documents, question, using, max_tokens=250)
+        assert any(fact in one.text for one in answer.evidence), question
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("mode", ["guided", "collapsed", "traversal", "flat"])
+async def test_a_large_tree_is_asked_by_its_kept_vectors(embedder: OnnxEmbedder) -> None:
+    documents = [chronicle(fillers=2400)]
+    counting = Counting(embedder)
+    tree = await tree_of(documents, counting)
+    counting.texts.clear()
+    question = "How deep is the well below the castle?"
+    await guided(tree, documents, question, counting)
+    assert set(counting.texts) == {question}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("budget", [40, 60, 99, 500, 2000, 50_000])
+async def test_guided_answers_keep_their_budget_to_the_token(budget: int) -> None:
+    documents = [chronicle(), chronicle("b", 30)]
+    tree = await tree_of(documents, None)
+    answer = await guided(tree, documents, "Who paid for the school?", None, max_tokens=budget)
+    assert answer.shown.tokens == count_tokens(answer.shown.text) <= budget
+    assert answer.evidence
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["collapsed", "traversal", "flat"])
 @pytest.mark.parametrize("budget", [1, 7, 60, 99, 500, 2000, 50_000])
-async def test_every_mode_keeps_its_budget_to_the_token(mode: Mode, budget: int) -> None:
+async def test_every_mode_keeps_its_budget_to_the_token(mode: NodeMode, budget: int) -> None:
     tree = await tree_of([chronicle(), chronicle("b", 30)], None)
     answer = await ask(tree, "Who paid for the school?", None, mode=mode, max_tokens=budget)
     assert sum(passage.tokens for passage in answer) == sum(count_tokens(passage.text) for passage in answer) <= budget
@@ -87,7 +112,7 @@ async def test_every_mode_keeps_its_budget_to_the_token(mode: Mode, budget: int)
 async def test_a_passage_is_what_stands_at_its_place(embedder: OnnxEmbedder) -> None:
     documents = [chronicle(), chronicle("b", 60)]
     tree = await tree_of(documents, embedder)
-    answer = await ask(tree, "How deep is the well?", embedder, max_tokens=900)
+    answer = await ask(tree, "How deep is the well?", embedder, mode="flat", max_tokens=900)
     leaves = [tree.leaves[passage.node.leaves[0]] for passage in answer]
     for leaf, passage in zip(leaves, answer, strict=True):
         assert documents[leaf.document].text[leaf.start : leaf.end] == passage.text
@@ -114,29 +139,11 @@ async def test_what_does_not_fit_is_skipped_for_what_does() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_budget_below_every_passage_gives_a_marked_beginning() -> None:
-    tree = await tree_of([chronicle()], None)
-    answer = await ask(tree, "How deep is the well?", None, max_tokens=20)
-    assert len(answer) == 1
-    assert answer[0].cut
-    assert tree.leaves[answer[0].node.leaves[0]].text.startswith(answer[0].text)
-
-
-@pytest.mark.anyio
 async def test_a_copy_of_a_page_does_not_fill_the_answer_twice(embedder: OnnxEmbedder) -> None:
-    tree = await tree_of([chronicle("a", 30), chronicle("b", 30)], embedder)
-    answer = await ask(tree, "How deep is the well below the castle?", embedder, max_tokens=600)
-    assert sum("112 metres" in passage.text for passage in answer) == 1
-
-
-@pytest.mark.anyio
-async def test_a_question_about_the_whole_gets_summaries_and_one_about_a_fact_gets_none(embedder: OnnxEmbedder) -> None:
-    tree = await tree_of([chronicle()], embedder)
-    whole = await ask(tree, "What is this about?", embedder, max_tokens=800)
-    fact = await ask(tree, "How deep is the well?", embedder, max_tokens=800)
-    assert any(passage.node.is_summary for passage in whole)
-    assert any(not passage.node.is_summary for passage in whole)
-    assert not any(passage.node.is_summary for passage in fact)
+    documents = [chronicle("a", 30), chronicle("b", 30)]
+    tree = await tree_of(documents, embedder)
+    answer = await guided(tree, documents, "How deep is the well below the castle?", embedder, max_tokens=600)
+    assert answer.shown.text.count("112 metres") == 1
 
 
 @pytest.mark.anyio
@@ -179,20 +186,24 @@ async def test_an_embedder_that_did_not_build_the_tree_is_not_asked(embedder: On
 
 
 @pytest.mark.anyio
-async def test_empty_questions_and_absurd_budgets_are_refused() -> None:
+async def test_empty_questions_are_refused() -> None:
     tree = await tree_of([chronicle("a", 8)], None)
     with pytest.raises(UsageError):
         await ask(tree, "   ", None)
     with pytest.raises(UsageError):
-        QueryOptions(max_tokens=0)
+        await guided(tree, [], "   ", None)
 
 
 @pytest.mark.anyio
 async def test_a_question_of_unknown_words_still_gets_passages() -> None:
-    tree = await tree_of([chronicle("a", 30)], None)
-    answer = await ask(tree, "zyxw qwert", None, max_tokens=300)
-    assert answer
-    assert all(np.isfinite(passage.score) for passage in answer)
+    documents = [chronicle("a", 30)]
+    tree = await tree_of(documents, None)
+    by_nodes = await ask(tree, "zyxw qwert", None, max_tokens=300)
+    by_units = await guided(tree, documents, "zyxw qwert", None, max_tokens=300)
+    scores = [passage.score for passage in by_nodes] + [one.score.value for one in by_units.evidence]
+    assert by_nodes
+    assert by_units.evidence
+    assert np.isfinite(scores).all()
 
 
 @pytest.mark.parametrize(
@@ -247,39 +258,37 @@ def test_questions_with_a_subject_are_not_about_the_whole(question: str) -> None
     assert not is_broad(question)
 
 
-def test_a_lift_raises_leaves_beside_good_ones_but_not_over_page_borders() -> None:
-    scores = np.asarray([0, 4, 0, 0, 0, 0], dtype=np.float32)
-    documents = np.asarray([0, 0, 1, 1, 1, 1])
-    got = lifted(scores, [(0, 2), (2, 4), (4, 6)], documents, section=0.5, beside=0.5)
-    assert got.tolist() == [0 + 0.5 * 2 + 0.5 * 4, 4 + 0.5 * 2 + 0, 0, 0, 0, 0]
+def test_a_lift_raises_units_beside_good_ones_but_none_over_the_best_and_not_over_page_borders() -> None:
+    values = np.zeros(180, dtype=np.float32)
+    values[[10, 12, 14, 80]] = 0.9, 1.0, 0.9, 0.95
+    documents = [page_of([f"This is line {i}." for i in range(4)], "a")] * 3
+    units = tuple(Sentence(i + 1, "x", i, i + 1, 0) for i in range(100))
+    reading = Reading("none", "", 0.0, (units[:15], units[:85], units[:80]), values, "bm25")
+    got = lifted(documents, reading)
+    assert got.values.argmax() == 12
+    assert got.values.max() == 1.0
+    assert got.values[11] > got.values[81] > 0 == got.values[15]
+    assert got.verdict == "unsure"
 
 
 @pytest.mark.anyio
 async def test_filling_passes_over_what_was_said() -> None:
     tree = await tree_of([chronicle("a", 16), chronicle("b", 16)], None)
     order = list(range(len(tree.leaves)))
-    once = fill(tree, order, 10_000, distinct=True)
+    once = take(tree, order, 10_000, distinct=True)
     assert {tree.leaves[i].document for i in once} == {0}
-    assert fill(tree, order, 10_000, distinct=False) == order
+    assert take(tree, order, 10_000, distinct=False) == order
 
 
 @pytest.mark.anyio
-async def test_a_summary_most_of_whose_leaves_are_shown_gives_its_room_to_another_node() -> None:
+async def test_a_summary_whose_leaves_are_shown_gives_its_room_to_another_node() -> None:
     words = random.Random(5)
     lines = [" ".join("".join(words.choices("abdeilmnorstu", k=6)) for _ in range(14)) + "." for _ in range(160)]
     tree = await tree_of([page_of(lines, "a")], None)
     place = next(i for i, node in enumerate(tree.nodes) if node.layer == 1 and len(node.leaves) >= 4)
-    summary = tree.nodes[place]
-    # Written in other words, it repeats no words of its leaves.
-    told = summary._replace(text="Four stretches are told here in words of their own.", tokens=11, quotes=())
-    tree = replace(tree, nodes=(*tree.nodes[:place], told, *tree.nodes[place + 1 :]))
-    family = [place, *summary.leaves]
-    room = sum(tree.nodes[i].tokens for i in family)
-    assert set(fill(tree, family, room, distinct=False)) == set(family)
-    assert set(fill(tree, family, room, distinct=True)) == set(summary.leaves)
-    # With one of its leaves beside it, the summary says something more.
-    some = [place, summary.leaves[0]]
-    assert set(fill(tree, some, room, distinct=True)) == set(some)
+    family = [*tree.nodes[place].leaves, place]
+    assert take(tree, family, 10_000, distinct=False) == family
+    assert take(tree, family, 10_000, distinct=True) == family[:-1]
 
 
 def test_word_triples_count_characters_in_japanese() -> None:

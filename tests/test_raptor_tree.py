@@ -20,7 +20,17 @@ from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
 from pipeline.segment.partition import BATCH
 from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
-from tests.support.raptor_pages import SUBJECTS, Author, Counting, assert_sound, chapters, page_of, prose, quoted
+from tests.support.raptor_pages import (
+    SUBJECTS,
+    Author,
+    Counting,
+    assert_sound,
+    chapters,
+    guided,
+    page_of,
+    prose,
+    quoted,
+)
 
 
 async def built(
@@ -80,8 +90,8 @@ async def test_equal_leaves_make_a_tree_with_ids_of_their_own(with_embedder: boo
 async def test_no_documents_make_an_empty_tree_that_answers_nothing() -> None:
     tree = await built([])
     assert tree.nodes == ()
-    answer = await query_tree(tree, "What is here?", options=QueryOptions(), embedder=None)
-    assert answer == ()
+    assert await query_tree(tree, "What is here?", options=QueryOptions(), embedder=None) == ()
+    assert (await guided(tree, [], "What is here?", None)).evidence == ()
     assert outline(tree, max_tokens=50)
 
 
@@ -94,9 +104,9 @@ async def test_a_sentence_of_five_thousand_tokens_is_cut_nowhere_but_where_the_t
     tree = await built(documents, embedder)
     assert_sound(tree, documents)
     assert sum(leaf.tokens for leaf in tree.leaves) >= 4000
-    answer = await query_tree(tree, "Where does the key lie?", options=QueryOptions(max_tokens=60), embedder=embedder)
-    assert sum(passage.tokens for passage in answer) <= 60
-    assert any("key lies" in passage.text for passage in answer)
+    answer = await guided(tree, documents, "Where does the key lie?", embedder, max_tokens=60)
+    assert answer.shown.tokens <= 60
+    assert any("key lies" in one.text for one in answer.evidence)
 
 
 @pytest.mark.anyio
@@ -106,9 +116,9 @@ async def test_a_huge_table_builds_and_its_rows_keep_their_headers() -> None:
     documents = [page_of(f"<h1>Stations</h1><p>All stations of the railway stand below.</p>{table}")]
     tree = await built(documents)
     assert_sound(tree, documents)
-    answer = await query_tree(tree, "How high is Station 1234?", options=QueryOptions(max_tokens=300), embedder=None)
-    assert any("Station 1234" in passage.text and "3702 m" in passage.text for passage in answer)
-    assert all("Height" in passage.text for passage in answer if "3702 m" in passage.text)
+    answer = await guided(tree, documents, "How high is Station 1234?", None, max_tokens=300)
+    assert any("Station 1234" in one.text and "3702 m" in one.text for one in answer.evidence)
+    assert all("Height" in one.text for one in answer.evidence if "3702 m" in one.text)
 
 
 @pytest.mark.anyio
@@ -218,7 +228,7 @@ async def test_a_tree_comes_back_from_the_store_as_it_was(tmp_path: Path, embedd
     found = find_tree(stores.trees, tree.id)
     assert found is not None
     assert (found.nodes, found.leaves, found.layers, found.roots) == (tree.nodes, tree.leaves, tree.layers, tree.roots)
-    assert (found.runs, found.sources, found.built_with) == (tree.runs, tree.sources, tree.built_with)
+    assert (found.sources, found.built_with) == (tree.sources, tree.built_with)
     assert (found.vectors == tree.vectors).all()
     for question in ("When does the ferry leave?", "record bird 3", "xyzzy"):
         assert (found.lexical.scores(question) == tree.lexical.scores(question)).all()
@@ -296,11 +306,12 @@ async def test_text_that_the_embedder_cannot_read_is_treed_by_its_words(embedder
         f"第{i}号の渡し船は朝六時に港を出て、島へ郵便と自転車を運びます。料金は{i * 10}円です。" for i in range(60)
     ]
     counting = Counting(embedder)
-    tree = await built([page_of(prose(lines), language="ja")], counting)
+    documents = [page_of(prose(lines), language="ja")]
+    tree = await built(documents, counting)
     assert counting.texts == []
     assert tree.built_with.embedder == "lexical"
-    answer = await query_tree(tree, "第37号の料金", options=QueryOptions(max_tokens=200), embedder=embedder)
-    assert any("第37号" in passage.text for passage in answer)
+    answer = await guided(tree, documents, "第37号の料金", embedder, max_tokens=200)
+    assert any("第37号" in one.text for one in answer.evidence)
 
 
 @pytest.mark.anyio

@@ -4,19 +4,32 @@ Not for: short pages, where `extract_relevant` is cheaper and says None when not
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import islice
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from errors import SourceNotFound, UsageError
-from pipeline.documents import Document, Evidence, Failure, Page
+from pipeline.documents import Document, Failure, Page
+from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.sheet import Sheet
+from pipeline.evidence.show import ROOMY
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
 from pipeline.raptor.outline import outline
-from pipeline.raptor.query import Passage, QueryOptions, query_tree
+from pipeline.raptor.query import (
+    SUMMARY_SHARE,
+    NodeMode,
+    Passage,
+    QueryOptions,
+    is_broad,
+    overview,
+    query_tree,
+    read_tree,
+)
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
 from pipeline.segment.idms import Idms
@@ -30,6 +43,7 @@ from tools.context import (
     answer,
     behind,
     failures_of,
+    hint_room,
     larger,
     repeated,
     reporter,
@@ -37,6 +51,7 @@ from tools.context import (
     tell_failures,
     write_next,
 )
+from tools.passages import MOST
 
 TOOL: Final = "raptor_query"
 FETCH_SHARE = 0.5
@@ -104,45 +119,69 @@ async def raptor_query(
     The tree is kept: pass its handle as the source of the next question. For single pages use extract_relevant.
     """
     services, report = services_of(ctx), reporter(ctx)
+    # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
     tree, failures = await _tree(sources, chunking, services, report, idms)
     mark = new_mark()
-    sheet = Sheet(max_tokens, reserve=min(60, max_tokens // 5))
-    sheet.add_cut(notice(mark))
+    sheet = Sheet(max_tokens, reserve=hint_room(max_tokens))
+    if max_tokens >= ROOMY:
+        sheet.add(notice(mark))
     if mode in ("collapsed", "traversal"):
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
-    options = QueryOptions(mode=mode, max_tokens=max(1, sheet.room))
-    passages = await query_tree(tree, question, options=options, embedder=services.embedder)
-    if services.generator is not None:
-        writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
-        passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)
-    documents = await _documents(tree, passages, services)
-    evidence, kept, shown = await in_thread(
-        fit_evidence,
-        tree,
-        passages,
-        documents,
-        max_tokens=sheet.room,
-        mark=mark,
-    )
-    sheet.add(shown.text)
+    # 2. Passages within the budget: units as the core reads them, or nodes of the tree
+    asked = _guided if mode == "guided" else partial(_by_nodes, mode=mode)
+    assembled, documents = await asked(tree, question, services, max_tokens=sheet.room, mark=mark)
+    sheet.add(assembled.shown.text)
     sheet.release()
+    # 3. How to go on
     following = [Next(tool=TOOL, arguments={"sources": [tree.id]}), *repeated(TOOL, failures)]
-    unshown = len(passages) - kept
-    following.extend(larger(TOOL, max_tokens) if unshown else [])
-    write_next(sheet, following, TOOL)
-    _add_notes(sheet, tree, unshown, idms, failures)
-    data = _data(tree, mode, evidence, shown.labels, failures, following, sheet.tokens)
-    return answer(sheet.text, data, pages=behind(evidence, documents.values()))
-
-
-def _add_notes(sheet: Sheet, tree: Tree, unshown: int, idms: Idms | None, failures: Sequence[Failure]) -> None:
-    sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
-    if unshown:
-        sheet.add_cut(f"{unshown} passages did not fit.")
+    following.extend(larger(TOOL, max_tokens) if assembled.left_out else [])
+    if max_tokens >= ROOMY:
+        write_next(sheet, following, TOOL)
+        sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
     for line in idms.notes if idms is not None else ():
         sheet.add_cut(one_line(line))
     tell_failures(sheet, failures)
+    data = _data(tree, mode, assembled, failures, following, sheet.tokens)
+    return answer(sheet.text, data, pages=behind(assembled.evidence, documents))
+
+
+async def _guided(
+    tree: Tree, question: str, services: Services, *, max_tokens: int, mark: str
+) -> tuple[Assembled, Sequence[Document]]:
+    """Return units as the core reads them, below summaries where the question is about the whole, and their pages."""
+    pages = partial(_pages, tree, services=services)
+    documents, reading = await read_tree(
+        tree, question, pages, reader=services.reader, embedder=services.embedder, max_tokens=max_tokens
+    )
+    whole = overview(tree, int(SUMMARY_SHARE * max_tokens)) if is_broad(question) else ()
+    summaries, below = await _fitted(tree, whole, services, max_tokens=max_tokens, mark=mark)
+    fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark, before=summaries.evidence)
+    # Leaves that stand in for a page that is gone are no page to open.
+    standing = {document.page.final_url: document for document in (*documents, *below) if document.page.html}
+    return await in_thread(fill), list(standing.values())
+
+
+async def _by_nodes(
+    tree: Tree, question: str, services: Services, *, mode: NodeMode, max_tokens: int, mark: str
+) -> tuple[Assembled, Sequence[Document]]:
+    """Return leaves and summaries as they score in `mode`, and their pages."""
+    options = QueryOptions(mode, max_tokens)
+    passages = await query_tree(tree, question, options=options, embedder=services.embedder)
+    return await _fitted(tree, passages, services, max_tokens=max_tokens, mark=mark)
+
+
+async def _fitted(
+    tree: Tree, passages: Sequence[Passage], services: Services, *, max_tokens: int, mark: str
+) -> tuple[Assembled, Sequence[Document]]:
+    """Return the best passages that fit, summaries written where a generator is set, and their pages."""
+    if services.generator is not None:
+        writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
+        passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)
+    places = {document for passage in passages for document in tree.documents_below(passage.node)}
+    documents = await _pages(tree, sorted(places), services)
+    fit = partial(fit_evidence, tree, passages, documents, max_tokens=max_tokens, mark=mark)
+    return await in_thread(fit), list(documents.values())
 
 
 def _idms(services: Services) -> Idms:
@@ -198,12 +237,6 @@ async def _kept_tree(handle: str, services: Services) -> Tree:
     return tree
 
 
-async def _documents(tree: Tree, passages: Sequence[Passage], services: Services) -> dict[int, Document]:
-    """Return the pages behind the passages, by index into the tree's sources, as far as they are still kept."""
-    needed = {document for passage in passages for document in tree.documents_below(passage.node)}
-    return await _pages(tree, sorted(needed), services)
-
-
 async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[int, Document]:
     documents: dict[int, Document] = {}
     for place in places:
@@ -216,13 +249,7 @@ async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[
 
 
 def _data(
-    tree: Tree,
-    mode: str,
-    evidence: Sequence[Evidence],
-    labels: Sequence[str],
-    failures: Sequence[Failure],
-    following: list[Next],
-    tokens: int,
+    tree: Tree, mode: str, assembled: Assembled, failures: Sequence[Failure], following: list[Next], tokens: int
 ) -> RaptorQueryResult:
     return RaptorQueryResult(
         tree=tree.id,
@@ -240,7 +267,7 @@ def _data(
                 score=round(one.score.value, 4),
                 sources=list(one.sources),
             )
-            for label, one in zip(labels, evidence, strict=True)
+            for label, one in islice(zip(assembled.shown.labels, assembled.evidence, strict=True), MOST)
         ],
         failures=failures_of(failures),
         next=following,

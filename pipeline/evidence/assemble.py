@@ -108,7 +108,13 @@ def worth_showing(order: Sequence[int], values: Floats, costs: Sequence[int]) ->
 
 @traced("assemble")
 def assemble(
-    documents: Sequence[Document], reading: Reading, *, max_tokens: int, mark: str, open_end: bool = False
+    documents: Sequence[Document],
+    reading: Reading,
+    *,
+    max_tokens: int,
+    mark: str,
+    open_end: bool = False,
+    before: tuple[Evidence, ...] = (),
 ) -> Assembled:
     """Choose units best first until `max_tokens` are used, and write them out as cited passages.
 
@@ -118,10 +124,11 @@ def assemble(
         max_tokens: Bound on `count_tokens` of the text, kept exactly.
         mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
         open_end: Whether units that are much weaker than the best are left out, however much room there is.
+        before: Summaries that stand first and fit by themselves; units get what they leave.
     """
     if reading.verdict == "none" or not len(reading.values):
-        return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
-    writer = _Writer(documents, reading, mark, max_tokens)
+        return Assembled(before, show_evidence(before, mark, max_tokens=max_tokens), 0)
+    writer = _Writer(documents, reading, mark, max_tokens, before)
     # 1. Candidates: units that say something, each statement once
     order = writer.candidates()
     # 2. Which pages: those whose best unit is near the best of all, as many as the budget bears
@@ -132,8 +139,8 @@ def assemble(
     # 3. Fill, measure, refill
     room = max_tokens - ADDRESS_TOKENS if open_end else max_tokens
     chosen = fill(order, costs, lambda rows: writer.write(rows).tokens, room)
-    # 4. The best unit is always shown, if only its beginning fits
-    if order and order[0] not in chosen:
+    # 4. The best unit is always shown where nothing stands before it, if only its beginning fits
+    if order and order[0] not in chosen and not before:
         return writer.beginning(order[0], len(order) - 1)
     evidence = writer.evidence(chosen, cited=True)
     shown = show_evidence(evidence, mark, max_tokens=max_tokens, links="rest" if open_end else "frame")
@@ -143,12 +150,20 @@ def assemble(
 class _Writer:
     """Makes passages of the chosen units of a reading."""
 
-    def __init__(self, documents: Sequence[Document], reading: Reading, mark: str, max_tokens: int) -> None:
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        reading: Reading,
+        mark: str,
+        max_tokens: int,
+        before: tuple[Evidence, ...] = (),
+    ) -> None:
         self.documents = documents
         self.reading = reading
         self.places = reading.places
         self.mark = mark
         self.max_tokens = max_tokens
+        self.before = before
         self.said: dict[str, list[int]] = {}
         """Key of each statement to the rows that say it, best first."""
 
@@ -210,11 +225,11 @@ class _Writer:
         return show_evidence(self.evidence(rows, cited=False), self.mark, max_tokens=self.max_tokens)
 
     def evidence(self, rows: Sequence[int], *, cited: bool) -> tuple[Evidence, ...]:
-        """Return the passages of `rows`: pages by their best row, on each the best passage first."""
+        """Return what stands before, then the passages of `rows`: pages by their best row, on each the best first."""
         by_page: dict[int, list[int]] = {}
         for row in rows:
             by_page.setdefault(self.places[row][0], []).append(row)
-        found: list[Evidence] = []
+        found: list[Evidence] = [*self.before]
         for own in by_page.values():
             runs = list(self._runs(sorted(own)))
             runs.sort(key=lambda run: own[0] not in run)
@@ -239,7 +254,9 @@ class _Writer:
 
     def _follows(self, row: int, after: int) -> bool:
         between = [self.places[place][1].text for place in range(row + 1, min(after, row + 1 + SMALLEST))]
-        return after - row <= SMALLEST and sum(count_each(between)) + len(between) <= SMALLEST
+        # Of a tree, units between two may not have been read.
+        known = self.places[after][1].number - self.places[row][1].number == after - row
+        return known and after - row <= SMALLEST and sum(count_each(between)) + len(between) <= SMALLEST
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]

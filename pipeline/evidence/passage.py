@@ -10,7 +10,6 @@ from typing import Final
 from pipeline.documents import Document, Sentence
 from pipeline.text.frame import one_line
 
-
 GAP: Final = "…"
 """Stands where units between two others are left out."""
 

@@ -54,9 +54,26 @@ async def read_documents(question: str, documents: Sequence[Document], *, reader
     """
     # 1. Tag: sentences, items, rows, code
     pages, tagged = await in_thread(_units, documents)
-    # 2. Relevance of every unit
+    # 2. Judge every unit
+    return await read_units(question, documents, pages, tagged, reader=reader)
+
+
+async def read_units(
+    question: str,
+    documents: Sequence[Document],
+    pages: Sequence[PageUnits],
+    tagged: tuple[tuple[Sentence, ...], ...],
+    *,
+    reader: Reader,
+) -> Reading:
+    """Return the reading of some units of each document, `tagged`, which `pages` holds as the core reads them.
+
+    Raises:
+        ModelError: A model failed.
+    """
+    # 1. Relevance of every unit
     relevance = await reader.read(question, pages)
-    # 3. Verdict, and rows that "the last" or "the lowest" points at
+    # 2. Verdict, and rows that "the last" or "the lowest" points at
     return await in_thread(_judged, question, documents, pages, tagged, relevance)
 
 

@@ -20,9 +20,13 @@ B: Final = 0.3
 
 
 def idf(counts: NDArray[np.floating] | NDArray[np.integer]) -> Floats:
-    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of each term [terms] from its counts [terms, N]; never below zero."""
-    found = np.count_nonzero(counts, axis=1)
-    weights: Floats = np.log1p((counts.shape[1] - found + 0.5) / (found + 0.5)).astype(np.float32)
+    """Return how rare each term [terms] is by its counts [terms, N]."""
+    return rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(np.float32)
+
+
+def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
+    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that stand in n of N texts; never below zero."""
+    weights: NDArray[np.float64] = np.log1p((size - found + 0.5) / (found + 0.5))
     return weights
 
 

@@ -132,10 +132,13 @@ class Blend:
         """Return the vectors of all units [units, d], zeros where not embedded, and the question's [d]."""
         if self.embedder is None or not counted.index.size or not self.embedder.reads(question):
             return None, None
-        rows, texts = await in_thread(_to_embed, pages, counted, self.embedder)
-        if not rows:
+        kept = [page.vectors for page in pages if page.vectors is not None]
+        rows, texts = ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder)
+        if not rows and not kept:
             return None, None
         asked = (await self.embedder.embed([question], kind="query"))[0]
+        if kept:
+            return np.concatenate(kept), asked
         found = await self.embedder.embed(texts, kind="passage")
         vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
         vectors[rows] = found

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline.documents import Block, Document, Sentence
 from pipeline.text.frame import one_line
 
@@ -26,6 +29,8 @@ class PageUnits:
     """ISO 639-1 code; guessed from the texts where empty."""
     tabular: bool = False
     """Whether some of the units are rows of tables."""
+    vectors: NDArray[np.float32] | None = None
+    """Unit vectors by the reader's embedder [units, d], where something keeps them; else units are embedded."""
 
     def headed(self, place: int) -> str:
         """Return a unit with everything above it in front, as a reranker reads it."""

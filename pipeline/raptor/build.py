@@ -19,7 +19,7 @@ from errors import ModelError
 from models.protocols import Embedder
 from pipeline.documents import Document
 from pipeline.messages import side_by_side
-from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters, neighbour_runs, unit_rows
+from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters, unit_rows
 from pipeline.raptor.join import Earlier
 from pipeline.raptor.leaves import embedded_text, heading_line, main_sentences, make_leaves, pack_sentences, unbroken
 from pipeline.raptor.lexical import count_terms, word_vectors
@@ -99,9 +99,8 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     await growth.embed_leaves()
     # 3. cluster and summarise, within each document, then over the documents' roots
     roots = await growth.grow()
-    # 4. runs of neighbours, the sections that guide questions
-    tree = await in_thread(growth.finished, handle, documents, roots, built_with)
-    # 5. keep it under its handle
+    # 4. keep it under its handle
+    tree = growth.finished(handle, documents, roots, built_with)
     if store is not None:
         await in_thread(keep_tree, store, tree)
     await growth.tell(f"tree of {len(tree.leaves)} leaves and {len(tree.layers)} layers is ready", done=growth.total)
@@ -231,8 +230,7 @@ class _Growth:
         return np.stack([rows[i] for i in range(len(nodes))])
 
     def finished(self, handle: str, documents: Sequence[Document], roots: Sequence[int], built_with: BuiltWith) -> Tree:
-        """Return the tree, with runs of neighbouring leaves in every document."""
-        tokens = [leaf.tokens for leaf in self.leaves]
+        """Return the tree."""
         pages = [document.page for document in documents]
         return Tree(
             id=handle,
@@ -240,11 +238,6 @@ class _Growth:
             leaves=tuple(self.leaves),
             roots=tuple(roots),
             vectors=np.concatenate(self.vectors).astype(np.float16),
-            runs=tuple(
-                (begin + low, begin + high)
-                for begin, end in self._by_document()
-                for low, high in neighbour_runs(self.vectors[0][begin:end], tokens[begin:end])
-            ),
             lexical=self.lexical,
             sources=tuple(Source(p.final_url or p.url, p.title, p.content_hash, p.published) for p in pages),
             built_with=built_with,

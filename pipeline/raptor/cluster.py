@@ -38,8 +38,8 @@ ROUNDS: Final = 8
 COMPARED: Final = 1024
 """Nodes compared with all centres at a time, which bounds memory; also the clusters up to which a node may spill into
 any of them and not only into those of its own coarse group, which keeps time near linear."""
-RUN_TOKENS: Final = (300, 1200)
-"""Least and most tokens of a run of neighbouring leaves."""
+RUN_TOKENS: Final = 1200
+"""Most tokens of a run of neighbouring leaves."""
 
 
 class Layer(NamedTuple):
@@ -67,7 +67,7 @@ def cluster(layer: Layer, method: Clustering) -> list[tuple[int, ...]]:
     if method == "kmeans":
         return _in_order(_soft_kmeans(layer), layer)
     if method == "runs":
-        most = min(layer.window, max(RUN_TOKENS[1], 2 * max(layer.tokens)))
+        most = min(layer.window, max(RUN_TOKENS, 2 * max(layer.tokens)))
         runs = partition(layer.vectors, layer.tokens, minimum=most // 4, maximum=most)
         return _in_order([list(range(*run)) for run in runs], layer)
     return _in_order(_mixture(layer, by_umap=method == "umap"), layer)
@@ -92,11 +92,6 @@ def join_clusters(layer: Layer, kept: Sequence[Sequence[int]], method: Clusterin
             clusters[to].append(node)
     clusters = [part for group in clusters for part in _capped(layer, group, most)]
     return _in_order(_spilled(layer, _without_singles(layer, clusters), only=frozenset(fresh)), layer)
-
-
-def neighbour_runs(vectors: Floats, tokens: Sequence[int]) -> list[tuple[int, int]]:
-    """Return runs of neighbouring leaves of one document, as ranges that cover it: the parents that guide best."""
-    return partition(vectors, tokens, minimum=RUN_TOKENS[0], maximum=RUN_TOKENS[1])
 
 
 def _in_order(groups: Groups, layer: Layer) -> list[tuple[int, ...]]:

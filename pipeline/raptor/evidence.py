@@ -14,6 +14,7 @@ import anyio
 from cache.store import Store
 from errors import ModelError
 from pipeline.documents import Document, Evidence, Score
+from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.cite import cite
 from pipeline.evidence.show import Shown, show_evidence
 from pipeline.messages import side_by_side
@@ -60,29 +61,27 @@ def fit_evidence(
     *,
     max_tokens: int,
     mark: str,
-) -> tuple[tuple[Evidence, ...], int, Shown]:
-    """Return the evidence that fits `max_tokens` when shown, how many passages it has, and its text.
-
-    The weakest passages are dropped first, so summaries of a question about the whole last.
+) -> Assembled:
+    """Return the evidence of the best passages that fits `max_tokens` when shown, and its text.
 
     Args:
         tree: The tree that was asked.
-        passages: As `query_tree` returns them.
+        passages: In the order to be shown.
         documents: As for `to_evidence`.
         max_tokens: Bound on the tokens of the text, kept exactly.
         mark: The answer's own mark for untrusted text.
     """
-    kept = list(passages)
-    while True:
-        evidence = to_evidence(tree, kept, documents)
-        shown = show_evidence(evidence, mark, max_tokens=max_tokens)
-        over = shown.tokens - max_tokens
-        if over <= 0 or not kept:
-            return evidence, len(kept), shown
-        # Half of the share that is too much: frames and links go with the words, so the rest may fit already.
-        count = max(1, len(kept) * over // (2 * shown.tokens))
-        weakest = set(sorted(range(len(kept)), key=lambda place: kept[place].score)[:count])
-        kept = [passage for place, passage in enumerate(kept) if place not in weakest]
+
+    def evidence(places: Sequence[int]) -> tuple[Evidence, ...]:
+        return to_evidence(tree, [passages[place] for place in sorted(places)], documents)
+
+    def shown(places: Sequence[int]) -> Shown:
+        return show_evidence(evidence(places), mark, max_tokens=max_tokens)
+
+    order = sorted(range(len(passages)), key=lambda place: -passages[place].score)
+    costs = [passage.tokens for passage in passages]
+    chosen = fill(order, costs, lambda places: shown(places).tokens, max_tokens)
+    return Assembled(evidence(chosen), shown(chosen), len(passages) - len(chosen))
 
 
 def to_evidence(tree: Tree, passages: Sequence[Passage], documents: Mapping[int, Document]) -> tuple[Evidence, ...]:

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from pipeline.documents import Document, Sentence
+from pipeline.documents import Block, Document, Page, Sentence
 from pipeline.evidence.show import headings_to_show
 from pipeline.extract.tag import tag_sentences
-from pipeline.raptor.tree import Leaf, hashed
+from pipeline.html.tree import Node
+from pipeline.raptor.tree import Leaf, Source, hashed
 from pipeline.segment.partition import Ranges, sentence_costs
 from pipeline.text.tokens import count_tokens
 
@@ -129,6 +130,21 @@ def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the longest beginning that all of `paths` share."""
     same = itertools.takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
     return tuple(level[0] for level in same)
+
+
+def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
+    """Return what a tree kept of a page that is gone: its leaves at their places, each sentence a block."""
+    pieces: list[str] = []
+    blocks: list[Block] = []
+    place = 0
+    for leaf in leaves:
+        pieces += (" " * (leaf.start - place), leaf.text)
+        place = leaf.end
+        for start, end in leaf.sentences:
+            text = leaf.text[start - leaf.start : end - leaf.start]
+            blocks.append(Block(leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end))
+    page = Page(source.url, source.url, source.title, "", "", published=source.published)
+    return Document(page, "", "".join(pieces), tuple(blocks), Node("body"))
 
 
 def heading_line(leaf: Leaf) -> str:

@@ -1,7 +1,7 @@
 """The terms of a tree's leaves: BM25 without reading the texts again, and word vectors where no embedder reads them.
 
 Counted once when the tree is built and kept with it: counting 10,000 leaves takes seconds, scoring them milliseconds.
-Same formula as `pipeline/rank/bm25.py`, which counts per call. Not for: cutting text into terms
+The formula is that of `pipeline/rank/bm25.py`, which counts per call. Not for: cutting text into terms
 (`pipeline/text/words.py`).
 """
 
@@ -15,7 +15,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.bm25 import K1, B
+from pipeline.rank.bm25 import idf, okapi, rarity
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
@@ -46,21 +46,17 @@ class LexicalIndex:
         return len(self.lengths)
 
     def idf(self) -> NDArray[np.float64]:
-        """Return ln(1 + (n - df + 0.5) / (df + 0.5)) a term, [terms]."""
-        frequency = np.diff(self.starts)
-        return np.log1p((self.size - frequency + 0.5) / (frequency + 0.5))
+        """Return how rare every term is, [terms]."""
+        return rarity(np.diff(self.starts), self.size)
 
     def scores(self, question: str) -> NDArray[np.float32]:
         """Return the BM25 score of every text, [n]; 0 where no term of `question` occurs."""
-        scores = np.zeros(self.size, dtype=np.float64)
-        mean = float(self.lengths.mean()) if self.size else 1.0
-        norm = K1 * (1 - B + B * self.lengths / (mean or 1.0))
-        idf = self.idf()
-        for term in self._terms(question):
+        terms = self._terms(question)
+        counts = np.zeros((len(terms), self.size), dtype=np.float32)
+        for place, term in enumerate(terms):
             begin, end = self.starts[term], self.starts[term + 1]
-            rows, counts = self.rows[begin:end], self.counts[begin:end].astype(np.float64)
-            scores[rows] += idf[term] * counts * (K1 + 1) / (counts + norm[rows])
-        return scores.astype(np.float32)
+            counts[place, self.rows[begin:end]] = self.counts[begin:end]
+        return okapi(counts, self.lengths.astype(np.float64), idf(counts))
 
     def _terms(self, question: str) -> list[int]:
         found: dict[int, None] = {}

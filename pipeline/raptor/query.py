@@ -1,15 +1,17 @@
-"""Asking a tree: guided (default), collapsed or traversal, within a budget of tokens (RAPTOR §3 Querying).
+"""Asking a tree: guided (the default), or by its nodes: collapsed, traversal, flat (RAPTOR §3 Querying).
 
-Guided returns leaves only, but a leaf's scores rise with those of its section and its neighbours; a collapsed tree
-whose summaries compete with leaves for the room loses to its own leaves by 1 to 5 points. Only a question about the
-whole gets summaries first. Not for: building (`build.py`), citations (`evidence.py`), or writing an answer.
+Guided: leaves that are near the question by the kept vectors and words are candidates, the core reads their units
+(`pipeline/rank`), and what stands around a unit lifts it. A collapsed tree whose summaries compete with leaves for the
+room loses to its own leaves by 1 to 5 points, so only a question about the whole gets summaries, and first. Not for:
+building (`build.py`), showing (`evidence.py`), or writing an answer.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -17,62 +19,55 @@ from numpy.typing import NDArray
 
 from errors import UsageError
 from models.protocols import Embedder
-from pipeline.rank.fuse import blend
+from pipeline.documents import Document, Reading, Sentence
+from pipeline.extract.extract import read_documents, read_units
+from pipeline.extract.tag import tag_sentences
+from pipeline.rank.fuse import blend, unit_range
+from pipeline.rank.relevance import EMBED_TOKENS, Reader
+from pipeline.rank.units import PageUnits, page_units
+from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.language import guess_language
 from pipeline.text.lexicon import any_of, words
-from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import is_cjk, raw_words
 from pipeline.trace import traced
 from pipeline.work import in_thread
 
 Floats = NDArray[np.float32]
-Mode = Literal["guided", "collapsed", "traversal", "flat"]
+NodeMode = Literal["collapsed", "traversal", "flat"]
+Mode = Literal["guided", NodeMode]
+Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
+"""Gives the pages with these indices into `Tree.sources`, as far as they are at hand."""
 
-SECTION_LIFT: Final = (0.25, 0.5)
-"""Share of its section's score that a leaf gains, at small and at large budgets (`LIFT_BUDGETS`)."""
-NEIGHBOUR_LIFT: Final = (0.15, 0.3)
-"""Share of its two neighbours' mean score that a leaf gains, at small and at large budgets.
-
-The large ones were chosen on qasper, chunkeval and fairytale. Mean recall at 2,000 tokens on the two
-halves of the questions of bench/raptor.py: no lift .697, .703; these .725, .743; twice these .742, .743, but covidqa
-falls from .814 to .793 on the second half. At 500: no lift .480, .473; the small ones .485, .473; large .487, .460."""
-ONE_DOCUMENT: Final = 2.0
-"""Factor of both lifts where the tree has one document. Among many it favours whole documents (pooled covidqa at 1,000
-tokens: -.069); within one it finds the place: qmsum_s at 500, 1,000, 2,000 tokens +.045, +.10, +.13 over fused leaves
-against +.031, +.04, +.08 at 1; policyqa, and covidqa with a tree a paper, move within noise."""
-LIFT_BUDGETS: Final = (500, 2000)
-"""Tokens up to which the small lifts hold and from which the large ones do; between them they grow evenly."""
+REACH: Final = 20
+"""Units on either side that lift one: about as much as is said about one subject. On the even half of the questions of
+bench/raptor.py, meetings at 500, 1,000, 2,000 tokens: .28, .44, .59 with 20, .26, .43, .60 with 40, .28, .40, .55 with
+8; .26, .41, .58 with the mean of a section (a run of leaves); .23, .34, .48 without a lift.
+All with 0.7 as `LIFT`."""
+LIFT: Final = 0.6
+"""Part of the way to the best score by which the best surroundings lift a unit; the best unit stays the best. Between
+0.5, which finds .01 to .02 less on meetings than 0.7, and 0.7, which shows .015 less of the asked questions at 512."""
 SUMMARY_SHARE: Final = 0.8
 """Most of the budget that summaries may take where the question is about the whole. Words of the written answers rise
 with it on meetings (.381 with leaves alone, .422 with it, at 1,000 tokens); under 1, so that words of the page stay."""
 SAID: Final = 0.5
-"""A leaf with this part of its word triples, and a summary with this part of its leaves, in the answer is left out."""
+"""A node with this part of its word triples in the answer is left out."""
 LAYER_NODES: Final = 10
 """Nodes that a traversal keeps of each layer (RAPTOR's top-k)."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """How a tree is asked."""
+    """How the nodes of a tree are asked."""
 
-    mode: Mode = "guided"
-    """`guided`; the paper's `collapsed` and `traversal`; `flat`: leaves as they score alone."""
+    mode: NodeMode = "collapsed"
+    """The paper's `collapsed` and `traversal`; `flat`: leaves as they score alone."""
     max_tokens: int = 2000
     """Most tokens of all passages together."""
     by_cosine: bool = False
     """For `collapsed` and `traversal`: the paper's cosine alone, repeats and all, as trees of the paper's clusterings
     (`gmm`, `umap`) are always asked. Else words and embedding, with nothing said twice."""
-
-    def __post_init__(self) -> None:
-        """Refuse a budget that cannot work.
-
-        Raises:
-            UsageError: It is not positive.
-        """
-        if self.max_tokens < 1:
-            raise UsageError(f"max_tokens is {self.max_tokens}.", hint="Ask for at least 1; 2000 is usual.")
 
 
 class Passage(NamedTuple):
@@ -80,22 +75,137 @@ class Passage(NamedTuple):
 
     node: TreeNode
     text: str
-    """The node's; or its beginning, or what a generator wrote in its place."""
+    """The node's, or what a generator wrote in its place."""
     tokens: int
     """`count_tokens(text)`."""
     score: float
     """Comparable within one answer only."""
-    cut: bool = False
-    """Whether the text was shortened because nothing whole fitted the budget."""
     written: bool = False
     """Whether a generator wrote the text; it then stands on all leaves below, not on quoted sentences."""
+
+
+@traced("read_tree")
+async def read_tree(
+    tree: Tree, question: str, pages: Pages, *, reader: Reader, embedder: Embedder | None, max_tokens: int
+) -> tuple[list[Document], Reading]:
+    """Return the pages of `tree` that are worth reading and the core's reading of them, never a `none`.
+
+    A tree that is small enough is read whole, as the core reads its pages; of a larger one the units of the best
+    leaves, which stand for the vectors of their units.
+
+    Args:
+        tree: Any tree, also one without leaves.
+        question: In any language; words alone choose leaves where no embedder reads it.
+        pages: Where documents come from; the leaves stand in for those that are gone.
+        reader: What judges units.
+        embedder: The one that the tree was built with; None, or another, leaves words to choose leaves.
+        max_tokens: Budget of the answer.
+
+    Raises:
+        UsageError: The question is empty.
+        ModelError: A model failed.
+    """
+    # 1. Candidates: the best leaves by words and kept vectors
+    question, vector = await _asked(tree, question, embedder)
+    leaves = await in_thread(_candidates, tree, question, vector, max(EMBED_TOKENS, 2 * max_tokens))
+    # 2. Their pages
+    by_place: dict[int, list[int]] = {}
+    for leaf in leaves:
+        by_place.setdefault(tree.leaves[leaf].document, []).append(leaf)
+    at_hand = await pages(list(by_place))
+    documents = [
+        at_hand.get(place) or leaves_as_document(tree.sources[place], [tree.leaves[leaf] for leaf in own])
+        for place, own in by_place.items()
+    ]
+    # 3. The core's reading of their units
+    if len(leaves) == len(tree.leaves):
+        reading = await read_documents(question, documents, reader=reader)
+    else:
+        units = await in_thread(_units, tree, documents, list(by_place.values()), with_vectors=vector is not None)
+        reading = await read_units(question, documents, *units, reader=reader)
+    # 4. Surroundings lift
+    return documents, lifted(documents, reading)
+
+
+async def _asked(tree: Tree, question: str, embedder: Embedder | None) -> tuple[str, Floats | None]:
+    """The question without blanks around it, and its vector where the tree's vectors can be compared with it."""
+    question = question.strip()
+    if not question:
+        raise UsageError("The question is empty.", hint="Ask something of the sources.")
+    if embedder is None or embedder.name != tree.built_with.embedder or not embedder.reads(question):
+        return question, None
+    return question, (await embedder.embed([question], kind="query"))[0]
+
+
+def _candidates(tree: Tree, question: str, vector: Floats | None, most: int) -> list[int]:
+    """The best leaves of at most `most` tokens together, in reading order."""
+    tokens = np.asarray([leaf.tokens for leaf in tree.leaves])
+    if tokens.sum() <= most:
+        return list(range(len(tokens)))
+    order = np.argsort(-_leaf_scores(tree, question, vector), kind="stable")
+    kept = np.cumsum(tokens[order]) <= most
+    kept[0] = True
+    return sorted(order[kept].tolist())
+
+
+def _leaf_scores(tree: Tree, question: str, vector: Floats | None) -> Floats:
+    """One score a leaf, words and embedding blended."""
+    shared = tree.lexical.scores(question)
+    return shared if vector is None else blend([shared, tree.vectors[: len(shared)].astype(np.float32) @ vector])
+
+
+def _units(
+    tree: Tree, documents: Sequence[Document], leaves: Sequence[Sequence[int]], *, with_vectors: bool
+) -> tuple[list[PageUnits], tuple[tuple[Sentence, ...], ...]]:
+    """The units of some leaves of each document, with the vectors of their leaves."""
+    pages: list[PageUnits] = []
+    tagged: list[tuple[Sentence, ...]] = []
+    for document, own in zip(documents, leaves, strict=True):
+        starts = [tree.leaves[leaf].start for leaf in own]
+        places = [(own[bisect(starts, unit.start) - 1], unit) for unit in tag_sentences(document)]
+        kept = [(leaf, unit) for leaf, unit in places if tree.leaves[leaf].start <= unit.start < tree.leaves[leaf].end]
+        tagged.append(tuple(unit for _, unit in kept))
+        vectors = tree.vectors[[leaf for leaf, _ in kept]].astype(np.float32) if with_vectors else None
+        pages.append(replace(page_units(document, tagged[-1]), vectors=vectors))
+    return pages, tuple(tagged)
+
+
+def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
+    """Return a reading whose units, but no furniture, gain from what stands around them; it is never a `none`."""
+    edges = np.cumsum([0, *map(len, reading.tagged)]).tolist()
+    near = np.concatenate([_around(reading.values[low:high]) for low, high in pairwise(edges)] or [reading.values])
+    main = np.array([documents[place].blocks[unit.block].main for place, unit in reading.places], dtype=np.float32)
+    values = reading.values + np.float32(LIFT) * main * unit_range(near) * (1 - reading.values)
+    return replace(reading, values=values, verdict="unsure" if reading.verdict == "none" else reading.verdict)
+
+
+def _around(values: Floats) -> Floats:
+    """The mean of the values that are at most `REACH` places away [n]."""
+    running = np.pad(np.cumsum(values, dtype=np.float64), (1, 0))
+    places = np.arange(len(values))
+    low, high = np.maximum(places - REACH, 0), np.minimum(places + REACH + 1, len(values))
+    return np.asarray((running[high] - running[low]) / (high - low), dtype=np.float32)
+
+
+def overview(tree: Tree, max_tokens: int) -> tuple[Passage, ...]:
+    """Return summaries for a question about the whole: the lowest layer that fits whole, else as many as fit."""
+    chosen: list[int] = []
+    level = [root for root in tree.roots if tree.nodes[root].is_summary]
+    while level:
+        if sum(tree.nodes[i].tokens for i in level) > max_tokens:
+            chosen = chosen or take(tree, level, max_tokens, distinct=False)
+            break
+        # One layer is enough: the next one says the same in more words, and takes its place while it fits.
+        chosen = level
+        level = sorted({c for node in level for c in tree.nodes[node].children if tree.nodes[c].is_summary})
+    return tuple(_passages(tree, chosen, np.ones(len(tree.nodes), dtype=np.float32)))
 
 
 @traced("query_tree")
 async def query_tree(
     tree: Tree, question: str, *, options: QueryOptions, embedder: Embedder | None
 ) -> tuple[Passage, ...]:
-    """Return the passages of `tree` that answer `question` best, within `options.max_tokens` tokens in all.
+    """Return the nodes of `tree` that answer `question` best, within `options.max_tokens` tokens in all.
 
     Summaries come first, then documents by their best passage, each in reading order.
 
@@ -109,28 +219,22 @@ async def query_tree(
         UsageError: The question is empty.
         ModelError: The embedder failed.
     """
-    question = question.strip()
-    if not question:
-        raise UsageError("The question is empty.", hint="Ask something of the sources.")
-    vector = None
-    if embedder is not None and embedder.name == tree.built_with.embedder and embedder.reads(question):
-        vector = (await embedder.embed([question], kind="query"))[0]
+    question, vector = await _asked(tree, question, embedder)
     return await in_thread(_answer, tree, question, vector, options)
 
 
 def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[Passage, ...]:
     if not tree.leaves:
         return ()
-    if options.mode in ("guided", "flat"):
-        chosen, scores = _by_leaves(tree, question, vector, options)
-    else:
-        chosen, scores = _by_nodes(tree, question, vector, options)
-    if not chosen:
-        # Nothing fits whole: the beginning of the best leaf, unless not one word fits.
-        best = int(np.argmax(scores[: len(tree.leaves)]))
-        text = cut_to_tokens(tree.nodes[best].text, options.max_tokens)
-        cut = Passage(tree.nodes[best], text, count_tokens(text), float(scores[best]), cut=True)
-        return (cut,) if text else ()
+    by_cosine = options.by_cosine or tree.built_with.options.clustering in ("gmm", "umap")
+    flat = options.mode == "flat"
+    scores = _leaf_scores(tree, question, vector) if flat else _node_scores(tree, question, vector, by_cosine=by_cosine)
+    order = np.argsort(-scores, kind="stable").tolist()
+    if options.mode == "traversal":
+        walked = _walk(tree, scores)
+        # Root first, the summaries alone would fill the budget of a deep tree: the likeliest of all walked go in.
+        order = [i for i in order if i in walked]
+    chosen = take(tree, order, options.max_tokens, distinct=not (flat or by_cosine))
     return tuple(_passages(tree, chosen, scores))
 
 
@@ -151,90 +255,6 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[Passage
 
     nodes = [(tree.nodes[i], float(scores[i])) for i in sorted(chosen, key=place)]
     return [Passage(node, node.text, node.tokens, score) for node, score in nodes]
-
-
-def _by_leaves(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[list[int], Floats]:
-    """Nodes chosen by the scores of leaves, and a score for each node; a broad question gets summaries first."""
-    guided = options.mode == "guided"
-    broad = guided and is_broad(question)
-    leaves = leaf_scores(tree, question, vector, lift_for=options.max_tokens if guided else None)
-    # Summaries that answer a question about the whole are worth more than any leaf.
-    scores = np.full(len(tree.nodes), 1 + leaves.max(), dtype=np.float32)
-    scores[: len(leaves)] = leaves
-    summaries = _overview(tree, int(SUMMARY_SHARE * options.max_tokens)) if broad else []
-    room = options.max_tokens - sum(tree.nodes[i].tokens for i in summaries)
-    order = np.argsort(-leaves, kind="stable").tolist()
-    return summaries + fill(tree, order, room, distinct=guided), scores
-
-
-def leaf_scores(tree: Tree, question: str, vector: Floats | None, *, lift_for: int | None) -> Floats:
-    """Return one score a leaf, words and embedding blended.
-
-    With `lift_for`, the budget in tokens, each list is lifted by sections and neighbours first; None leaves them alone.
-    """
-    lists = [tree.lexical.scores(question)]
-    if vector is not None:
-        lists.append(tree.vectors[: len(tree.leaves)].astype(np.float32) @ vector)
-    if lift_for is not None:
-        section = float(np.interp(lift_for, LIFT_BUDGETS, SECTION_LIFT))
-        beside = float(np.interp(lift_for, LIFT_BUDGETS, NEIGHBOUR_LIFT))
-        documents = _documents(tree)
-        if documents[0] == documents[-1]:
-            section, beside = ONE_DOCUMENT * section, ONE_DOCUMENT * beside
-        lists = [lifted(scores, tree.runs, documents, section=section, beside=beside) for scores in lists]
-    return np.asarray(blend(lists), dtype=np.float32)
-
-
-def _documents(tree: Tree) -> NDArray[np.int64]:
-    return np.asarray([leaf.document for leaf in tree.leaves], dtype=np.int64)
-
-
-def lifted(
-    scores: Floats,
-    runs: Sequence[tuple[int, int]],
-    documents: NDArray[np.int64],
-    *,
-    section: float,
-    beside: float,
-) -> Floats:
-    """Return leaf scores [n] with `section` of their run's mean and `beside` of their neighbours' mean added."""
-    starts = np.asarray([begin for begin, _ in runs])
-    sizes = np.asarray([end - begin for begin, end in runs])
-    of_run = np.repeat(np.add.reduceat(scores, starts) / sizes, sizes)
-    same = (documents[1:] == documents[:-1]).astype(np.float32)
-    around = np.zeros_like(scores)
-    count = np.zeros_like(scores)
-    around[1:] += scores[:-1] * same
-    around[:-1] += scores[1:] * same
-    count[1:] += same
-    count[:-1] += same
-    near = np.divide(around, count, out=scores.copy(), where=count > 0)
-    return np.asarray(scores + section * of_run + beside * near, dtype=np.float32)
-
-
-def _overview(tree: Tree, room: int) -> list[int]:
-    """Summaries from the roots down whose layer still fits whole, else as many as fit."""
-    chosen: list[int] = []
-    level = [root for root in tree.roots if tree.nodes[root].is_summary]
-    while level:
-        if sum(tree.nodes[i].tokens for i in level) > room:
-            return chosen or fill(tree, level, room, distinct=False)
-        # One layer is enough: the next one says the same in more words, and takes its place while it fits.
-        chosen = level
-        level = sorted({c for node in level for c in tree.nodes[node].children if tree.nodes[c].is_summary})
-    return chosen
-
-
-def _by_nodes(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[list[int], Floats]:
-    """Nodes of all layers by their own scores, and a score for each node."""
-    by_cosine = options.by_cosine or tree.built_with.options.clustering in ("gmm", "umap")
-    scores = _node_scores(tree, question, vector, by_cosine=by_cosine)
-    order = np.argsort(-scores, kind="stable").tolist()
-    if options.mode == "traversal":
-        walked = _walk(tree, scores)
-        # Root first, the summaries alone would fill the budget of a deep tree: the likeliest of all walked go in.
-        order = [i for i in order if i in walked]
-    return fill(tree, order, options.max_tokens, distinct=not by_cosine), scores
 
 
 def _node_scores(tree: Tree, question: str, vector: Floats | None, *, by_cosine: bool) -> Floats:
@@ -263,7 +283,7 @@ def _walk(tree: Tree, scores: Floats) -> set[int]:
     return walked
 
 
-def fill(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -> list[int]:
+def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -> list[int]:
     """Return nodes of `order` whose tokens together are at most `max_tokens`; what does not fit is skipped.
 
     Labels and buttons, which are shorter than a sentence, are passed over.
@@ -272,33 +292,26 @@ def fill(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
         tree: The tree.
         order: Node indices, best first.
         max_tokens: The budget, exact.
-        distinct: Say nothing twice: pass over leaves that mostly repeat words already chosen, and leave out summaries
-            of what is mostly shown in full; their room goes to the next node.
+        distinct: Say nothing twice: pass over nodes that mostly repeat words already chosen, such as a summary of
+            leaves that are shown; their room goes to the next node.
     """
-    banned: set[int] = set()
-    while True:
-        chosen: list[int] = []
-        said: set[tuple[str, ...]] = set()
-        room = max_tokens
-        for i in order:
-            node = tree.nodes[i]
-            if room < SENTENCE_TOKENS.start:
-                break
-            if i in banned or not SENTENCE_TOKENS.start <= node.tokens <= room:
+    chosen: list[int] = []
+    said: set[tuple[str, ...]] = set()
+    room = max_tokens
+    for i in order:
+        node = tree.nodes[i]
+        if room < SENTENCE_TOKENS.start:
+            break
+        if not SENTENCE_TOKENS.start <= node.tokens <= room:
+            continue
+        if distinct:
+            triples = word_triples(node.text)
+            if triples and len(triples & said) >= SAID * len(triples):
                 continue
-            if distinct:
-                triples = word_triples(node.text)
-                if triples and len(triples & said) >= SAID * len(triples):
-                    continue
-                said |= triples
-            chosen.append(i)
-            room -= node.tokens
-        shown = set(chosen)
-        nodes = [(i, tree.nodes[i]) for i in chosen if tree.nodes[i].is_summary]
-        repeated = {i for i, node in nodes if len(shown.intersection(node.leaves)) > SAID * len(node.leaves)}
-        if not (distinct and repeated):
-            return chosen
-        banned |= repeated
+            said |= triples
+        chosen.append(i)
+        room -= node.tokens
+    return chosen
 
 
 def word_triples(text: str) -> set[tuple[str, ...]]:

@@ -26,7 +26,7 @@ Clustering = Literal["kmeans", "gmm", "umap", "runs"]
 Half = NDArray[np.float16]
 
 SCHEME: Final = "winnow://tree/"
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Raised when leaves, extracted summaries, ids or the stored form change: no old tree is then taken for a new one."""
 
 
@@ -134,8 +134,6 @@ class Tree:
     """Nodes without a parent, in reading order."""
     vectors: Half
     """Unit vectors [nodes, dimension]."""
-    runs: tuple[tuple[int, int], ...]
-    """Runs of neighbouring leaves, as [start, end) ranges that cover all leaves: the sections that guide a query."""
     lexical: LexicalIndex
     """Terms of the leaves."""
     sources: tuple[Source, ...]
@@ -188,7 +186,6 @@ class _Stored(NamedTuple):
     sources: tuple[Source, ...]
     leaves: tuple[Leaf, ...]
     summaries: tuple[TreeNode, ...]
-    runs: tuple[tuple[int, int], ...]
     roots: tuple[int, ...]
     terms: tuple[str, ...]
     languages: tuple[str, ...]
@@ -205,7 +202,6 @@ def keep_tree(store: Store, tree: Tree) -> None:
         sources=tree.sources,
         leaves=tree.leaves,
         summaries=tree.nodes[len(tree.leaves) :],
-        runs=tree.runs,
         roots=tree.roots,
         terms=tuple(tree.lexical.vocabulary),
         languages=tree.lexical.languages,
@@ -242,7 +238,6 @@ def find_tree(store: Store, handle: str) -> Tree | None:
         leaves=stored.leaves,
         roots=stored.roots,
         vectors=rows.reshape(len(nodes), stored.dimension),
-        runs=stored.runs,
         lexical=LexicalIndex.from_bytes(arrays[f"{handle}:terms"], vocabulary=stored.terms, languages=stored.languages),
         sources=stored.sources,
         built_with=stored.built_with,

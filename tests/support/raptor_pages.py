@@ -1,12 +1,15 @@
 """Pages, an embedder and a generator that several tests about trees share, and what holds for every tree."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from errors import ModelError
 from models.protocols import Embedder, Message, TextKind, Vectors
 from pipeline.documents import Document, Page
+from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.html.document import read_document
+from pipeline.rank.relevance import Blend
+from pipeline.raptor.query import read_tree
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.tokens import count_tokens
 
@@ -115,7 +118,20 @@ def assert_sound(tree: Tree, documents: Sequence[Document]) -> None:
     assert set(tree.roots) == set(range(len(tree.nodes))) - children
     assert {leaf for root in tree.roots for leaf in tree.nodes[root].leaves} == set(range(len(tree.leaves)))
     assert tree.vectors.shape[0] == len(tree.nodes)
-    assert [i for begin, end in tree.runs for i in range(begin, end)] == list(range(len(tree.leaves)))
+
+
+async def guided(
+    tree: Tree, documents: Sequence[Document], question: str, embedder: Embedder | None, *, max_tokens: int = 2000
+) -> Assembled:
+    """The evidence of a guided question; of a page that `documents` lacks the leaves speak."""
+
+    async def pages(places: Sequence[int]) -> Mapping[int, Document]:
+        return {place: documents[place] for place in places if place < len(documents)}
+
+    read, reading = await read_tree(
+        tree, question, pages, reader=Blend(embedder), embedder=embedder, max_tokens=max_tokens
+    )
+    return assemble(read, reading, max_tokens=max_tokens, mark="m")
 
 
 def quoted(tree: Tree, documents: Sequence[Document], node: TreeNode) -> str:
