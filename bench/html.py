@@ -38,14 +38,13 @@ from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.documents import Document, Page
-from pipeline.evidence.show import FRAME_SHARE, ROOMY, WIDE, page_head
+from pipeline.evidence.show import FRAME_SHARE, ROOMY, WIDE, hint_room, page_head
 from pipeline.html.document import read_document
 from pipeline.prune.forms import Form
 from pipeline.prune.prune import Method, PruneOptions, prune
 from pipeline.rank.relevance import Blend
 from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens
-from tools.context import hint_room
 
 BUDGETS: Final = (256, 512, 1024, 2048, 4096)
 SETS: Final = ("table", "cloze", "author")

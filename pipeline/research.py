@@ -15,7 +15,7 @@ from pipeline.answer import Answer, Writing, write_answer
 from pipeline.documents import Document, Page, Reading, SearchResult
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import FRAME_SHARE, ROOMY, UNSURE
+from pipeline.evidence.show import FRAME_SHARE, UNSURE, notice_within
 from pipeline.extract.extract import extract
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
@@ -136,7 +136,7 @@ def _enriched(
     values = {"date": services.today().isoformat(), "notice": notice(mark)}
     # The instructions of the enriched prompt stand there where they leave the words their share.
     instructed = count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
-    head = prompt.fill(**values, evidence="").strip() if instructed else notice(mark) if max_tokens >= ROOMY else ""
+    head = prompt.fill(**values, evidence="").strip() if instructed else notice_within(mark, max_tokens)
     sheet = Sheet(max_tokens, reserve=min(int(max_tokens * FOOT_SHARE), FOOT_MOST))
     sheet.add(head)
     if reading.verdict == "unsure":

@@ -16,7 +16,6 @@ from pydantic import BaseModel, Field
 from errors import UsageError
 from pipeline.documents import Document, Evidence, Failure, Page
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import HINT_TOKENS, ROOMY
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
 from pipeline.text.frame import one_line
@@ -123,11 +122,6 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
 def repeated(tool: str, failures: Iterable[Failure]) -> list[Next]:
     """Return the running call as it is, where a source was late: it goes on from the cache."""
     return [Next(tool=tool, arguments={})] if any(failure.late for failure in failures) else []
-
-
-def hint_room(max_tokens: int) -> int:
-    """Return the tokens of an answer that are kept for how to go on; none where words need them more."""
-    return HINT_TOKENS if max_tokens >= ROOMY else 0
 
 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:

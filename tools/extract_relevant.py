@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field
 from pipeline.documents import Document, Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import ROOMY, UNSURE
+from pipeline.evidence.show import UNSURE, hint_room, notice_within
 from pipeline.extract.extract import extract
 from pipeline.sources import Loaded, load_sources
-from pipeline.text.frame import new_mark, notice, one_line
+from pipeline.text.frame import new_mark, one_line
 from pipeline.work import in_thread
 from tools.context import (
     BUDGET,
@@ -24,7 +24,6 @@ from tools.context import (
     behind,
     check_budget,
     failures_of,
-    hint_room,
     larger,
     repeated,
     reporter,
@@ -81,7 +80,7 @@ async def extract_relevant(
         following.append(Next(tool="research", arguments={}))
     elif assembled.left_out:
         following.extend(larger(TOOL, max_tokens or UNASKED))
-    if reading.verdict == "none" or (max_tokens or UNASKED) >= ROOMY:
+    if reading.verdict == "none" or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
     tell_failures(sheet, loaded.failures)
     pages = behind(assembled.evidence, loaded.documents)
@@ -92,8 +91,8 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     mark = new_mark()
     most = max_tokens or UNASKED
     sheet = Sheet(most, reserve=hint_room(most))
-    if reading.verdict != "none" and most >= ROOMY:
-        sheet.add(notice(mark))
+    if reading.verdict != "none":
+        sheet.add(notice_within(mark, most))
     if reading.verdict == "unsure":
         sheet.add(UNSURE)
     assembled = assemble(loaded.documents, reading, max_tokens=sheet.room, mark=mark, open_end=not max_tokens)

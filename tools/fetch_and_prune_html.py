@@ -14,12 +14,12 @@ from errors import UsageError
 from pipeline.documents import Document, Page
 from pipeline.evidence.cite import cite
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import FRAME_SHARE, HEAD_TOKENS, ROOMY, WIDE, page_head
+from pipeline.evidence.show import FRAME_SHARE, HEAD_TOKENS, WIDE, hint_room, notice_within, page_head
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.generate import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PruneOptions, prune
 from pipeline.sources import Loaded, load_sources
-from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.text.tokens import count_tokens
 from tools.context import (
     BUDGET,
@@ -29,7 +29,6 @@ from tools.context import (
     answer,
     check_budget,
     failures_of,
-    hint_room,
     repeated,
     reporter,
     services_of,
@@ -103,7 +102,7 @@ async def fetch_and_prune_html(
     # 2. Plan what stands around the pages' words
     mark = new_mark()
     heads = _heads(loaded.documents, max_tokens or WIDE, mark)
-    frame = count_tokens(_notice(mark, max_tokens or WIDE)) + sum(
+    frame = count_tokens(notice_within(mark, max_tokens or WIDE)) + sum(
         count_tokens(f"{head}\n{framed('.', mark)}") + 1 for head in heads
     )
     room = max(0, max_tokens - frame - hint_room(max_tokens)) if max_tokens else None
@@ -125,7 +124,7 @@ async def fetch_and_prune_html(
     following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
     following.extend(repeated(TOOL, loaded.failures))
     sheet = _sheet(loaded, pruned, heads, mark, most)
-    if not pruned.pages or (max_tokens or WIDE) >= ROOMY:
+    if not pruned.pages or hint_room(max_tokens or WIDE):
         write_next(sheet, following, TOOL)
         if next_cursor:
             sheet.add(f"Left out: {pruned.left_out} weaker parts.")
@@ -150,13 +149,9 @@ def _part(cursor: str, key: str) -> int:
     return int(number)
 
 
-def _notice(mark: str, max_tokens: int) -> str:
-    return notice(mark) if max_tokens >= ROOMY else ""
-
-
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[str]:
     """Return the head of each page, within what a budget has for them."""
-    marks = count_tokens(_notice(mark, max_tokens)) + len(documents) * (count_tokens(framed(".", mark)) + 2)
+    marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (count_tokens(framed(".", mark)) + 2)
     room = max(HEAD_TOKENS, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
     return [page_head(number, document.page, room) for number, document in enumerate(documents, start=1)]
 
@@ -171,7 +166,7 @@ def _cut_pages(loaded: Loaded, pruned: Pruned) -> list[Page]:
 def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_tokens: int) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
-        sheet.add(_notice(mark, max_tokens))
+        sheet.add(notice_within(mark, max_tokens))
     for page in pruned.pages:
         sheet.add(f"{heads[page.document]}\n{framed(page.text, mark)}")
     shown = {page.document for page in pruned.pages}

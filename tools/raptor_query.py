@@ -15,7 +15,7 @@ from errors import SourceNotFound, UsageError
 from pipeline.documents import Document, Failure, Page
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import ROOMY
+from pipeline.evidence.show import hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
@@ -35,7 +35,7 @@ from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
 from pipeline.sources import load_sources
-from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.work import Report, in_thread
 from tools.context import (
     Next,
@@ -43,7 +43,6 @@ from tools.context import (
     answer,
     behind,
     failures_of,
-    hint_room,
     larger,
     repeated,
     reporter,
@@ -124,8 +123,7 @@ async def raptor_query(
     tree, failures = await _tree(sources, chunking, services, report, idms)
     mark = new_mark()
     sheet = Sheet(max_tokens, reserve=hint_room(max_tokens))
-    if max_tokens >= ROOMY:
-        sheet.add(notice(mark))
+    sheet.add(notice_within(mark, max_tokens))
     if mode in ("collapsed", "traversal"):
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
     # 2. Passages within the budget: units as the core reads them, or nodes of the tree
@@ -136,7 +134,7 @@ async def raptor_query(
     # 3. How to go on
     following = [Next(tool=TOOL, arguments={"sources": [tree.id]}), *repeated(TOOL, failures)]
     following.extend(larger(TOOL, max_tokens) if assembled.left_out else [])
-    if max_tokens >= ROOMY:
+    if hint_room(max_tokens):
         write_next(sheet, following, TOOL)
         sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
     for line in idms.notes if idms is not None else ():

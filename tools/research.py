@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from pipeline.documents import SearchOutcome
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import ROOMY
+from pipeline.evidence.show import hint_room
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
@@ -23,7 +23,6 @@ from tools.context import (
     behind,
     check_budget,
     failures_of,
-    hint_room,
     larger,
     repeated,
     reporter,
@@ -94,7 +93,7 @@ async def research(
         following.append(Next(tool=TOOL, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)}))
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED))
     sheet.add(found.text)
-    if found.reading.verdict == "none" or (max_tokens or UNASKED) >= ROOMY:
+    if found.reading.verdict == "none" or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
     pages = behind(found.assembled.evidence, found.gathered.documents.values())
     return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)

@@ -33,6 +33,16 @@ UNSURE: Final = "Unsure: check that these answer."
 """Stands above evidence of a reading whose verdict is `unsure`."""
 
 
+def notice_within(mark: str, max_tokens: int) -> str:
+    """Return the sentence that tells what marks mean, empty where words need its room."""
+    return notice(mark) if max_tokens >= ROOMY else ""
+
+
+def hint_room(max_tokens: int) -> int:
+    """Return the tokens of an answer that are kept for how to go on; none where words need them more."""
+    return HINT_TOKENS if max_tokens >= ROOMY else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """Evidence as text."""
@@ -66,8 +76,7 @@ def show_evidence(
         bodies.append(_body(letters, passages, mark, max_tokens=max_tokens))
     words = sum(count_tokens(one.text) for one in evidence)
     most = int(FRAME_SHARE * max_tokens)
-    if max_tokens >= ROOMY:
-        most -= count_tokens(notice(mark)) + HINT_TOKENS
+    most -= count_tokens(notice_within(mark, max_tokens)) + hint_room(max_tokens)
     if links == "rest":
         most = max(most, max_tokens - words)
     # What marks, labels and headings leave of the frame is for the heads, then for links
