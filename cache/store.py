@@ -14,6 +14,7 @@ import logging
 import math
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,12 +23,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from cache.claims import Claim, Claims
 from cache.database import LOCK_WAIT
 from cache.folder import FolderBackend
 from cache.memory import Memory
 from cache.rows import (
-    HEAD_BYTES,
     LOT,
     CacheTrouble,
     Checked,
@@ -35,7 +34,6 @@ from cache.rows import (
     Kind,
     RefusedRow,
     Verdict,
-    expiry,
     judge,
     seal,
     unseal,
@@ -90,6 +88,14 @@ class StoreStats:
     """What happened that people should know, such as a damaged database that was begun anew."""
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The sole right to work on something: it holds while `blob` lies under `row`."""
+
+    row: str
+    blob: bytes
+
+
 class Store:
     """Keys to values. Safe for threads and processes; made by `cache.stores.open_stores`."""
 
@@ -114,7 +120,6 @@ class Store:
         self._away = ""
         self._away_until = 0.0
         self._logged: dict[str, float] = {}
-        self._claims = Claims(self._swap, clock)
         self._attempt("opening", self._backend.open, None)
 
     @property
@@ -165,28 +170,21 @@ class Store:
         while lot := list(islice(pairs, _BATCH)):
             self._set(lot, b"B", expire)
 
-    def begins(self, key: str, length: int, *, lasting: float) -> bytes:
-        """Return the first `length` bytes of a value, nothing unless it is there in full for `lasting` seconds more.
-
-        The bytes are not checked, for the rest is not read: good for telling that a value need not be written again.
-        """
-        row = self._row(key)
-        found = self._attempt("lookup", lambda: self._backend.peek(row, HEAD_BYTES + length), None)
-        if found is None or expiry(found[0][:HEAD_BYTES], found[1]) < self._clock() + lasting:
-            return b""
-        return found[0][HEAD_BYTES:]
-
     def claim(self, key: str, *, seconds: float) -> Claim | None:
-        """Return the sole right to work on `key`, None while another process or task holds it.
+        """Return the sole right to work on `key` for `seconds`, None while another process or task holds it.
 
-        The right is renewed while this process lives and ends by itself `seconds` after it was killed. Where the cache
-        cannot be used everyone gets a right: work is then done twice rather than not at all.
+        Where the cache cannot be used everyone gets a right: work is then done twice rather than not at all.
         """
-        return self._claims.take(self._row(f"claim:{key}"), seconds)
+        row = self._row(f"claim:{key}")
+        mine = seal(row, uuid.uuid4().bytes, kind=b"B", expires_at=self._clock() + seconds)
+        done, found = self._swap(row, None, mine, seconds)
+        if not done and found is not None and judge(row, found, now=self._clock()) != "whole":
+            done, _ = self._swap(row, found, mine, seconds)
+        return Claim(row, mine) if done else None
 
     def release(self, claim: Claim) -> None:
-        """Give a right back."""
-        self._claims.give_back(claim)
+        """Give a right back; one that has passed to another owner stays with that owner."""
+        self._swap(claim.row, claim.blob, None, 0.0)
 
     def clear(self) -> int:
         """Forget everything; return how many entries left."""
@@ -222,8 +220,7 @@ class Store:
             )
 
     def close(self) -> None:
-        """Give back all rights and let go of connections; the store reopens by itself when it is used again."""
-        self._claims.close()
+        """Let go of connections; the store reopens by itself when it is used again."""
         self._backend.close()
 
     def _lookup(self, keys: Iterable[str], kind: Kind) -> dict[str, bytes]:
