@@ -22,7 +22,7 @@ from models.protocols import Backend, Embedder, Generator, Reranker
 from models.pull import Hub, find_kept
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.worker import Limits, MemoryBudget
+from models.worker import MemoryBudget
 
 FORMS: Final = {
     "embedder": "auto, none, onnx:embedded, onnx:FOLDER, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, "
@@ -53,7 +53,6 @@ class Resources:
     key: str = field(default="", repr=False)
     hub: Hub = field(default_factory=Hub)
     budget: MemoryBudget | None = None
-    limits: Limits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +83,7 @@ def choose_embedder(spec: str, resources: Resources) -> Chosen[Embedder]:
     """
     backends: Backends[Embedder] = {
         "onnx": lambda rest: _embedded() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest)),
-        "llama": lambda rest: LlamaEmbedder(
-            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
-        ),
+        "llama": lambda rest: LlamaEmbedder(_gguf(rest, resources.hub), budget=resources.budget),
         "flag": lambda rest: FlagEmbedder(_flag(rest)),
         "openai": lambda rest: OpenAIEmbedder(_endpoint(rest, resources)),
     }
@@ -104,9 +101,7 @@ def choose_reranker(spec: str, resources: Resources) -> Chosen[Reranker]:
         MissingExtra: The package of the backend is not installed.
     """
     backends: Backends[Reranker] = {
-        "llama": lambda rest: LlamaReranker(
-            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
-        ),
+        "llama": lambda rest: LlamaReranker(_gguf(rest, resources.hub), budget=resources.budget),
         "flag": lambda rest: FlagReranker(_flag(rest)),
         "openai": lambda rest: OpenAIReranker(_endpoint(rest, resources)),
     }
@@ -121,9 +116,7 @@ def choose_generator(spec: str, resources: Resources) -> Chosen[Generator]:
         MissingExtra: The package of the backend is not installed.
     """
     backends: Backends[Generator] = {
-        "llama": lambda rest: LlamaGenerator(
-            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
-        ),
+        "llama": lambda rest: LlamaGenerator(_gguf(rest, resources.hub), budget=resources.budget),
         "openai": lambda rest: OpenAIGenerator(_endpoint(rest, resources)),
     }
     return _choose("generator", spec, resources, backends, without="steps work by rules and extracts")
@@ -143,10 +136,6 @@ def _choose(role: Role, spec: str, resources: Resources, backends: Backends[Mode
     if backend not in backends or not rest:
         raise UsageError(f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {FORMS[role]}.")
     return Chosen(backends[backend](rest), f"{spec} was set{RUNS.get(backend, '')}")
-
-
-def _llama(kind: Callable[..., Model], resources: Resources, rest: str) -> Model:
-    return kind(_gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget)
 
 
 def _pulled(role: Role, resources: Resources) -> Offered | None:

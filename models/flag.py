@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from errors import MissingExtra, ModelError
 from models.fingerprint import fingerprint
-from models.protocols import Ability, Backend, TextKind, Vectors, unit_rows
+from models.protocols import Backend, TextKind, Vectors, unit_rows
 from models.text import TEXTS_A_REQUEST, printable
 
 PASSAGE_TOKENS: Final = 1_024
@@ -109,8 +109,6 @@ class _Flag(Backend):
 class FlagEmbedder(_Flag):
     """An `Embedder`: the dense vectors of a model in BGE-M3's layout."""
 
-    abilities: frozenset[Ability] = frozenset({"embed"})
-
     @cached_property
     def dimension(self) -> int:
         """Length of a vector."""
@@ -140,8 +138,6 @@ class FlagEmbedder(_Flag):
 
 class FlagReranker(_Flag):
     """A `Reranker`: a cross-encoder of the bge-reranker family."""
-
-    abilities: frozenset[Ability] = frozenset({"rerank"})
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one score a text [n], between 0 and 1; see `Reranker.score`."""

@@ -20,8 +20,8 @@ ANSWERS_AT_ONCE: Final = 4
 `python -m bench.costs` prints what that brings."""
 Vectors = NDArray[np.float32]
 TextKind = Literal["query", "passage"]
-Ability: TypeAlias = Literal["embed", "rerank", "generate", "schema", "grammar", "choose", "score_tree"]
-"""One thing a backend can do: `schema` and `grammar` are what `generate` can hold its answer to."""
+Ability: TypeAlias = Literal["generate", "schema", "grammar", "choose", "score_tree"]
+"""One thing a generator can do: `schema` and `grammar` are what `generate` can hold its answer to."""
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> Vectors:

@@ -7,14 +7,15 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from time import monotonic
-from typing import Final
+from typing import Final, TypeVar
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import BaseModel, Field
 
 from errors import UsageError
-from pipeline.documents import Document, Evidence, Failure, Page
+from pipeline.documents import Document, Evidence, Failure, Page, Reading
+from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.sheet import Sheet
 from pipeline.evidence.show import HINT_TOKENS, ROOMY
 from pipeline.fetch.handles import page_handle
@@ -24,16 +25,15 @@ from pipeline.work import Report
 
 PROGRESS_GAP: Final = 0.25
 """Seconds between two progress messages; a client that reads slowly would block the tool otherwise (notes/mcp §4.7)."""
-MOST_LINKS: Final = 5
-"""Pages linked beside the text; hosts that show links to the model pay about 60 tokens for each."""
-LONGEST_NAME: Final = 200
-LONGEST_REASON: Final = 300
-MOST_FAILURES: Final = 20
-TOLD_FAILURES: Final = 5
-"""Failures that the text names; the structured part has up to `MOST_FAILURES`."""
+FIRST: Final = 5
+"""Of pages linked, failures told, and passages and pages in the structured part. Hosts that show links to the model pay
+about 60 tokens for each; the text has all passages."""
+LONGEST: Final = 300
+"""Characters of a name, an address or a reason from outside."""
 MOST_TOKENS: Final = 20_000
 """Largest budget that a call may ask for."""
-
+FETCH_SHARE: Final = 0.6
+"""Part of a call's time that sources may take to arrive."""
 LEAST_TOKENS: Final = 100
 """Tokens below which the frame alone fills an answer."""
 BUDGET: Final = Field(description="Token budget; 0 ends where more does not help.", ge=0, le=MOST_TOKENS)
@@ -46,6 +46,50 @@ class Next(BaseModel):
 
     tool: str
     arguments: dict[str, object] = Field(description="What changes; the arguments of this call that fit stay")
+
+
+class Passage(BaseModel):
+    """One verbatim passage; its words, page and headings stand in the text part under `label`."""
+
+    label: str = Field(description="Where the text part shows it, such as 1a")
+    citation: str = Field(description="URL that opens the page at these words")
+    also: list[str] = Field(description="Citations of other pages that hold the same words")
+    score: float = Field(description="0..1, the best unit of all at 1")
+
+
+class Found(BaseModel):
+    """What a result has that answers a question by passages, or says that none does."""
+
+    answered: bool = Field(description="Whether the passages surely answer")
+    verdict: str = Field(description="answered; unsure: the nearest passages, which may not answer; none: no passage")
+    reason: str
+    confidence: float = Field(description="0..1")
+    passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
+    left_out: int = Field(description="Scored sentences that did not fit")
+    failures: list[str] = Field(description="Sources that could not be read, with the reason")
+    next: list[Next] = Field(description="Calls that go on from here, best first")
+    tokens: int = Field(description="Tokens of the text part")
+
+
+F = TypeVar("F", bound=Found)
+
+
+def found_in(kind: type[F], reading: Reading, assembled: Assembled, failures: Iterable[Failure], **more: object) -> F:
+    """Return what a reading and its passages tell as a result of some kind, with `more` of its fields."""
+    shown = zip(assembled.shown.labels, assembled.evidence, strict=True)
+    fields = {
+        "answered": reading.answered,
+        "verdict": reading.verdict,
+        "reason": reading.reason,
+        "confidence": round(reading.confidence, 4),
+        "passages": [
+            Passage(label=label, citation=one.citation, also=list(one.also), score=round(one.score.value, 3))
+            for label, one in islice(shown, FIRST)
+        ],
+        "left_out": assembled.left_out,
+        "failures": failures_of(failures),
+    }
+    return kind.model_validate(fields | more)
 
 
 def check_budget(max_tokens: int) -> None:
@@ -94,11 +138,11 @@ def answer(text: str, data: BaseModel, *, pages: Iterable[Page] = ()) -> CallToo
         ResourceLink(
             type="resource_link",
             uri=page_handle(page),
-            name=one_line(page.title)[:LONGEST_NAME] or page.final_url[:LONGEST_NAME],
-            description=one_line(page.final_url)[:LONGEST_NAME],
+            name=(one_line(page.title) or page.final_url)[:LONGEST],
+            description=one_line(page.final_url)[:LONGEST],
             mime_type="text/html",
         )
-        for page in islice(pages, MOST_LINKS)
+        for page in islice(pages, FIRST)
     ]
     return CallToolResult(
         content=[TextContent(type="text", text=text), *links], structured_content=data.model_dump(mode="json")
@@ -147,13 +191,10 @@ def _told(call: Next, tool: str) -> str:
 
 def failures_of(failures: Iterable[Failure]) -> list[str]:
     """Return what could not be read for the structured part, folded and bounded."""
-    return [
-        f"{one_line(f.source)[:LONGEST_NAME]}: {one_line(f.reason)[:LONGEST_REASON]}"
-        for f in islice(failures, MOST_FAILURES)
-    ]
+    return [f"{one_line(f.source)[:LONGEST]}: {one_line(f.reason)[:LONGEST]}" for f in islice(failures, 4 * FIRST)]
 
 
 def tell_failures(sheet: Sheet, failures: Iterable[Failure]) -> None:
     """Write what could not be read, the first few."""
-    for told in failures_of(islice(failures, TOLD_FAILURES)):
+    for told in failures_of(islice(failures, FIRST)):
         sheet.add_cut(f"Not read: {told}")

@@ -17,11 +17,13 @@ from pipeline.research import research as run
 from pipeline.text.frame import one_line
 from tools.context import (
     BUDGET,
+    FIRST,
+    Found,
     Next,
     ToolContext,
     behind,
     check_budget,
-    failures_of,
+    found_in,
     hint_room,
     larger,
     repeated,
@@ -30,12 +32,9 @@ from tools.context import (
     write_next,
 )
 from tools.context import answer as reply
-from tools.passages import Passage, passages
 
 TOOL: Final = "research"
 MOST_PAGES: Final = 20
-MOST_LISTED: Final = 5
-"""Pages that the structured part names."""
 
 
 class Statement(BaseModel):
@@ -46,23 +45,14 @@ class Statement(BaseModel):
     reason: str
 
 
-class ResearchResult(BaseModel):
+class ResearchResult(Found):
     """Structured part of the answer."""
 
-    answered: bool = Field(description="Whether the passages surely answer")
-    verdict: str = Field(description="answered; unsure: the nearest passages, which may not answer; none: no passage")
-    reason: str
-    confidence: float = Field(description="0..1")
-    passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
     queries: list[str] = Field(description="Queries that were sent")
     pages: list[str] = Field(description="Pages that were looked at, best first")
     providers: list[str] = Field(description="Each provider with its status and reason")
-    failures: list[str] = Field(description="Pages that could not be read, with the reason")
-    left_out: int = Field(description="Scored sentences that did not fit")
     answer: list[Statement] = Field(default=[], description="Check of each sentence of a written answer")
     parsed_by: str = "rules"
-    next: list[Next] = Field(description="Calls that go on from here, best first")
-    tokens: int = Field(description="Tokens of the text part")
 
 
 async def research(
@@ -71,7 +61,7 @@ async def research(
     ],
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
-    max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=20)] = 8,
+    max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)] = 8,
     freshness: Annotated[
         Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
     ] = "any",
@@ -100,17 +90,14 @@ async def research(
 
 def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResult:
     gathered = found.gathered
-    return ResearchResult(
-        answered=found.reading.answered,
-        verdict=found.reading.verdict,
-        reason=found.reading.reason,
-        confidence=round(found.reading.confidence, 4),
-        passages=passages(found.assembled),
+    return found_in(
+        ResearchResult,
+        found.reading,
+        found.assembled,
+        gathered.failures,
         queries=[query.text for query in gathered.parsed.queries],
-        pages=[ranked.result.url for ranked in gathered.ranked[:MOST_LISTED]],
+        pages=[ranked.result.url for ranked in gathered.ranked[:FIRST]],
         providers=[f"{o.provider}: {o.status} {one_line(o.reason)}".strip() for o in gathered.outcomes],
-        failures=failures_of(gathered.failures),
-        left_out=found.assembled.left_out,
         answer=[
             Statement(labels=list(one.labels), supported=one.supported, reason=one.reason)
             for one in (found.written.statements if found.written else ())

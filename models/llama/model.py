@@ -139,8 +139,6 @@ class _Gguf(Backend):
 class LlamaEmbedder(_Gguf):
     """An `Embedder` from a GGUF file with a pooling type."""
 
-    abilities: frozenset[Ability] = frozenset({"embed"})
-
     @property
     def dimension(self) -> int:
         """Length of a vector."""
@@ -170,8 +168,6 @@ class LlamaReranker(_Gguf):
     Scores are as the head gives them: logits for most, a probability for Qwen3-Reranker. A BERT reranker loses a layer
     in the conversion to GGUF and ranks worse than its ONNX form.
     """
-
-    abilities: frozenset[Ability] = frozenset({"rerank"})
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one score a text [n]; query and text are cut to 1 024 tokens together; see `Reranker.score`."""

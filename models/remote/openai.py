@@ -27,7 +27,6 @@ _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", r
 class OpenAIEmbedder(RemoteModel):
     """An `Embedder` behind `/embeddings`."""
 
-    abilities: frozenset[Ability] = frozenset({"embed"})
     _dimension = 0
 
     @property
@@ -75,8 +74,6 @@ class OpenAIEmbedder(RemoteModel):
 
 class OpenAIReranker(RemoteModel):
     """A `Reranker` behind `/rerank`."""
-
-    abilities: frozenset[Ability] = frozenset({"rerank"})
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one float32 score a text [n], as the server gives them: higher is better, the scale is the model's.
