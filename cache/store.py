@@ -54,10 +54,6 @@ AWAY_SECONDS: Final = LOCK_WAIT
 """A backend that could not be used is tried again after this long; between, lookups are misses that cost nothing."""
 HELD_BYTES: Final = 32_000_000
 """Most that one store holds in memory of what may not, or cannot, be written."""
-_LOG_SECONDS: Final = 60.0
-"""Equal problems are logged once in this time; a full disk would else fill the log as well."""
-_LONGEST_KEY: Final = 250
-"""Keys over this length, or outside ASCII, are kept by their hash."""
 _BATCH: Final = LOT * 10
 """Writes in one transaction; one of 5,000 small values holds the lock for about 0.5 s, a tenth of `LOCK_WAIT`."""
 
@@ -287,14 +283,14 @@ class Store:
         return result
 
     def _note(self, action: str, error: Exception) -> None:
-        """Count a problem; log it unless the same one was logged a moment ago."""
+        """Count a problem; log it unless the same one was logged in the last minute: a full disk would fill the log."""
         text = f"{action}: {error or type(error).__name__}"
         self._count(problems=1)
         self._last_problem = text
         now = time.monotonic()
         if now >= self._logged.get(text, 0.0):
             self._logged = {old: until for old, until in self._logged.items() if until > now}
-            self._logged[text] = now + _LOG_SECONDS
+            self._logged[text] = now + 60
             _log.warning("the cache %s goes on without an entry; %s", self._backend.place, text)
 
     def _count(self, **seen: int) -> None:
@@ -303,7 +299,7 @@ class Store:
 
     def _row(self, key: str) -> str:
         """Return the name of a key's row: readable where it is short, the hash of it where it is not."""
-        if len(key) <= _LONGEST_KEY and key.isascii():
+        if len(key) <= 250 and key.isascii():
             return f"{self._prefix}:{key}"
         digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
         return f"{self._prefix}#{digest}"

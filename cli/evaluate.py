@@ -12,14 +12,12 @@ from typing import Final
 
 from cli.measure.library import Row, Setup, read_library
 from cli.measure.steps import STEPS
-from cli.output import OK, drawn_progress, print_json
+from cli.output import OK, PATIENCE, drawn_progress, print_json
 from errors import UsageError
 from pipeline.work import in_thread, no_report
 from server.settings import Settings
 from server.wiring import open_services
 
-PATIENCE: Final = 600.0
-"""Seconds for one call of the generator; a slow one is measured, not cut."""
 CARRIED: Final = Path(__file__).resolve().parents[1] / "examples"
 """The sample library with its questions; a checkout has it, a wheel does not."""
 

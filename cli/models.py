@@ -37,7 +37,6 @@ BENCH_TEXTS: Final = tuple(
     f"{PROBE} It carries {n} cars, and the crossing takes two hours in fair weather. " * 4 for n in range(32)
 )
 BENCH_PROMPT: Final = "Write a story about a ferry."
-BENCH_TOKENS: Final = 64
 
 Model = Embedder | Reranker | Generator
 
@@ -207,7 +206,7 @@ async def _bench(settings: Settings, as_json: bool) -> int:
                 continue
             await _use(role, model, [PROBE], "Say yes.", 4)  # loads it
             started = time.perf_counter()
-            tokens = await _use(role, model, BENCH_TEXTS, BENCH_PROMPT, BENCH_TOKENS)
+            tokens = await _use(role, model, BENCH_TEXTS, BENCH_PROMPT, 64)
             rate = round(tokens / max(time.perf_counter() - started, 1e-6))
             done = {"tokens_per_second": rate, "tokens": tokens, "memory": _standing(model)[2]}
             rows.append({"role": role, "model": model.name, **done})

@@ -18,8 +18,6 @@ from typing import Any, Final
 from errors import ModelError, UsageError
 
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-SPARE: Final = 512 << 20
-"""Bytes that stay free on the disk after a download."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,7 @@ def _folder(hub: Hub) -> Path:
 
 def _check_room(folder: Path, remote: Remote, *, came: int) -> None:
     free = shutil.disk_usage(folder).free
-    if free < remote.bytes - came + SPARE:
+    if free < remote.bytes - came + (512 << 20):  # half a gigabyte stays free for others
         raise ModelError(
             f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {folder} has {free / 1e9:.2f} GB free.",
             hint="Free some room, or set another folder (WINNOW_MODELS).",

@@ -27,8 +27,6 @@ from models.llama.chat_template import ChatTemplate
 from models.llama.placement import Device, Placement, Plan, Weights, chosen_device, fallen_back, place
 from models.pipe import Counters
 
-WARNING: Final = 3
-"""llama.cpp's log level from which lines are kept."""
 LONGEST_GRAMMAR: Final = 100_000
 """Characters of a grammar; parsing is recursive, and real ones have a few thousand."""
 DEEPEST_GRAMMAR: Final = 200
@@ -455,7 +453,7 @@ def _batch(rows: Sequence[Row]) -> Any:
 
 
 def _written(level: int, text: bytes, _data: object) -> None:
-    if level >= WARNING:
+    if level >= 3:  # a warning
         sys.stderr.write(text.decode("utf-8", "replace"))
         sys.stderr.flush()
 

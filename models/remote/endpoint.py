@@ -31,7 +31,7 @@ class Waits(NamedTuple):
 
 
 WAITS: Final = Waits()
-RETRIED: Final = (429, 502, 503, 504)
+RETRIED: Final = frozenset((429, 502, 503, 504))
 """Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of ours may be repeated."""
 QUOTED: Final = 300
 """Characters of a server's or a model's own words in an error message."""

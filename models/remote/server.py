@@ -27,7 +27,7 @@ CHARACTERS: Final = 8_000
 """A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole page costs a server minutes."""
 FEWEST: Final = CHARACTERS // 16
 """Characters below which a text that is still refused as too long is an error: 512 tokens hold them in any script."""
-OTHER_FORM: Final = (400, 404, 405, 422, 500)
+OTHER_FORM: Final = frozenset((400, 404, 405, 422, 500))
 """What servers say to a form or a path that they do not know; llama-cpp-python's own says 500."""
 OLLAMA_CONTEXT: Final = 4_096
 """Ollama's window where neither the model nor its owner sets `num_ctx`; it cuts longer prompts without saying so."""
