@@ -25,14 +25,6 @@ CARRIED: Final = Path(__file__).resolve().parents[1] / "examples"
 async def evaluate(settings: Settings, folder: Path | None, steps: str, limit: int, as_json: bool, quiet: bool) -> int:
     """Measure `steps` on `folder` (None: the sample library), print the table on stdout, and return the exit code.
 
-    Args:
-        settings: With a generator.
-        folder: Holds `questions.jsonl` and `library/`.
-        steps: Names of steps with commas between; empty for all.
-        limit: Most questions, documents or clusters of a step.
-        as_json: Print one object for machines.
-        quiet: No progress on stderr.
-
     Raises:
         UsageError: No generator is set, a step is unknown, or the folder is out of form.
         WinnowError: A model or a document failed.

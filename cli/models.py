@@ -50,11 +50,7 @@ class RoleReport(NamedTuple):
 
 
 def run_models(args: argparse.Namespace, settings: Settings) -> int:
-    """Do what `winnow models` was asked; return the exit code.
-
-    Raises:
-        WinnowError: A name is unknown, the hub failed, or a model did.
-    """
+    """Do what `winnow models` was asked; return the exit code."""
     hub = Hub(settings.hub or None, settings.models)
     if args.action in ("pull", "remove") and not args.names:
         raise UsageError(f"`winnow models {args.action}` needs a name.", hint="`winnow models list` shows them.")
@@ -151,11 +147,7 @@ class _Quiet(tqdm):  # type: ignore[misc]  # tqdm is published without types
 
 
 async def report_roles(settings: Settings, *, tried: bool) -> list[RoleReport]:
-    """Return a report for each role; with `tried`, each model answers something small first.
-
-    Raises:
-        UsageError, MissingExtra: A spec cannot be understood, or its package is missing.
-    """
+    """Return a report for each role; with `tried`, each model answers something small first."""
     profile = fitting_profile(this_machine())
     async with httpx2.AsyncClient(timeout=settings.seconds) as http, open_models(settings, http) as models:
         return [await _report(role, chosen, profile, tried=tried) for role, chosen in models._asdict().items()]

@@ -24,12 +24,7 @@ from server.wiring import open_services
 
 
 async def draw_tree(settings: Settings, sources: list[str], chunking: Chunking, html: str, as_json: bool) -> int:
-    """Build the tree of `sources` (or take the one of a handle), print its outline, and write `html` if a path.
-
-    Raises:
-        UsageError: The HTML file cannot be written.
-        WinnowError: No source could be read, or a model failed.
-    """
+    """Build the tree of `sources` (or take the one of a handle), print its outline, and write `html` if a path."""
     async with open_services(settings) as services:
         options = TreeOptions(chunking, clustering=services.clustering)
         tree = await _tree(services, sources, options, _told if sys.stderr.isatty() else no_report)

@@ -64,11 +64,7 @@ PROFILES: Final = {
 
 
 def wanted(names: tuple[str, ...]) -> list[Offered]:
-    """Return what names of models or profiles, or OWNER/REPO/FILE.gguf, stand for, each once.
-
-    Raises:
-        UsageError: A name is none of them.
-    """
+    """Return what names of models or profiles, or OWNER/REPO/FILE.gguf, stand for, each once."""
     found: dict[str, Offered] = {}
     for name in names:
         for model in PROFILES[name].models if name in PROFILES else (name,):

@@ -94,12 +94,7 @@ def choose_embedder(spec: str, resources: Resources) -> Chosen[Embedder]:
 
 
 def choose_reranker(spec: str, resources: Resources) -> Chosen[Reranker]:
-    """Return the reranker that `spec` names; `auto` is one that was pulled, or none, for no small one is carried.
-
-    Raises:
-        UsageError: The spec is not one of the forms, or names a file that is not there.
-        MissingExtra: The package of the backend is not installed.
-    """
+    """Return the reranker that `spec` names; `auto` is one that was pulled, or none, for no small one is carried."""
     backends: Backends[Reranker] = {
         "llama": lambda rest: LlamaReranker(_gguf(rest, resources.hub), budget=resources.budget),
         "flag": lambda rest: FlagReranker(_flag(rest)),
@@ -109,12 +104,7 @@ def choose_reranker(spec: str, resources: Resources) -> Chosen[Reranker]:
 
 
 def choose_generator(spec: str, resources: Resources) -> Chosen[Generator]:
-    """Return the generator that `spec` names; `auto` is one that was pulled, or none: every step has a form without.
-
-    Raises:
-        UsageError: The spec is not one of the forms, or names a file that is not there.
-        MissingExtra: The package of the backend is not installed.
-    """
+    """Return the generator that `spec` names; `auto` is one that was pulled, or none: every step has a form without."""
     backends: Backends[Generator] = {
         "llama": lambda rest: LlamaGenerator(_gguf(rest, resources.hub), budget=resources.budget),
         "openai": lambda rest: OpenAIGenerator(_endpoint(rest, resources)),

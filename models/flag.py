@@ -85,12 +85,7 @@ class _Flag(Backend):
         return self._loaded
 
     async def _in_parts(self, texts: Sequence[str], compute: Callable[[list[str]], Any]) -> NDArray[np.float32]:
-        """Return what `compute` makes of `texts` [n, …], in a thread, a part at a time; a cancelled call ends between.
-
-        Raises:
-            MissingExtra: FlagEmbedding or torch is not installed.
-            ModelError: The model cannot be loaded or failed.
-        """
+        """Return what `compute` makes of `texts` [n, …], in a thread, a part at a time; a cancelled call ends between."""
 
         def run(part: list[str]) -> NDArray[np.float32]:
             with self._lock:

@@ -49,11 +49,7 @@ def refusal(error: ModelError) -> Frame:
 
 
 def accepted(frame: Frame) -> Frame:
-    """Return `frame` where it is an answer.
-
-    Raises:
-        ModelError: It is a `refusal`.
-    """
+    """Return `frame` where it is an answer; raise the error that a `refusal` tells."""
     if "error" not in frame.fields:
         return frame
     kind = ContextExceeded if frame.fields["over_context"] else ModelError

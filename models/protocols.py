@@ -40,11 +40,7 @@ class Backend:
         """End the process of the model, if it has one; a later call starts it again."""
 
     async def counters(self) -> Mapping[str, object]:
-        """Return what was computed since the model was loaded, such as `tokens`; empty where nothing is counted.
-
-        Raises:
-            ModelError: The backend failed.
-        """
+        """Return what was computed since the model was loaded, such as `tokens`; empty where nothing is counted."""
         return {}
 
 

@@ -41,12 +41,7 @@ class Remote:
 
 
 def describe(hub: Hub, repository: str, file: str) -> Remote:
-    """Return size, hash and revision of a file, as the hub says now.
-
-    Raises:
-        ModelError: The hub cannot be reached, has no such file, or does not tell its hash.
-        UsageError: The repository's name cannot be one.
-    """
+    """Return size, hash and revision of a file, as the hub says now."""
     package = _package()
     with _our_errors(repository, file):
         address = package.hf_hub_url(repository, file, endpoint=hub.address)
@@ -58,11 +53,6 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
 
 def pull(hub: Hub, remote: Remote, *, progress: type[Any] | None = None) -> Path:
     """Fetch a file, go on where an earlier try stopped, and return its path once every byte is checked.
-
-    Args:
-        hub: Where from and where to.
-        remote: What `describe` said; the same revision is fetched.
-        progress: A class like `tqdm.tqdm` that shows how far it is.
 
     Raises:
         ModelError: No room on the disk, the transfer failed (what came is kept and the next call goes on), or the
@@ -117,11 +107,7 @@ def kept_files(hub: Hub) -> dict[str, Path]:
 
 
 def remove(hub: Hub, repository: str, file: str) -> int:
-    """Delete every copy of a file from the folder of downloads; return how many bytes that freed.
-
-    Raises:
-        UsageError: It is not there.
-    """
+    """Delete every copy of a file from the folder of downloads; return how many bytes that freed."""
     freed = 0
     copies = [path for name, path in _walk(hub) if name == f"{repository}/{file}"]
     if not copies:

@@ -88,11 +88,7 @@ class Child:
 
     @classmethod
     async def start(cls, entry: str, arguments: Fields, *, limits: Limits) -> "Child":
-        """Start a fresh interpreter that runs `main(arguments)` of the module `entry`.
-
-        Raises:
-            ModelError: The system has no process to give.
-        """
+        """Start a fresh interpreter that runs `main(arguments)` of the module `entry`."""
         code = (
             f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
             f"import {entry} as entry; entry.main({json.dumps(arguments)!r})"
@@ -403,11 +399,7 @@ class MemoryBudget:
         self._entering = anyio.Lock()
 
     async def make_room(self, worker: "Worker", needs: int) -> None:
-        """Let `worker` in with `needs` bytes: end idle processes, least recently used first, wait for busy ones.
-
-        Raises:
-            ModelError: It needs more than the whole budget.
-        """
+        """Let `worker` in with `needs` bytes: end idle processes, least recently used first, wait for busy ones."""
         if needs > self.limit:
             raise ModelError(
                 f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take {self.limit / 1e6:.0f} MB.",

@@ -14,17 +14,7 @@ from server.settings import MEGABYTE, Settings
 
 
 def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[str]) -> ASGIApp:
-    """Return the ASGI application: `/mcp`, `/health`, and the metadata of RFC 9728 where OAuth is set.
-
-    Args:
-        settings: Checked settings.
-        host: Address that is listened on.
-        port: Its port.
-        allowed_hosts: Further values of the Host header, such as a public name.
-
-    Raises:
-        UsageError: OAuth is set in part only.
-    """
+    """Return the ASGI application: `/mcp`, `/health`, and the metadata of RFC 9728 where OAuth is set."""
     auth, verifier = _oauth(settings)
     server = build_server(settings, own_signals=True, auth=auth, token_verifier=verifier)
     # The SDK checks Host and Origin by itself on loopback addresses only.

@@ -136,11 +136,7 @@ def _middle_collections() -> int:
 
 
 def start_telemetry(collector: str) -> Callable[[], None]:
-    """Export spans to `collector` (OTLP over HTTP) and return what to call at the end; nothing happens without one.
-
-    Raises:
-        MissingExtra: The OpenTelemetry SDK is not installed.
-    """
+    """Export spans to `collector` (OTLP over HTTP) and return what to call at the end; nothing happens without one."""
     if not collector:
         return lambda: None
     try:

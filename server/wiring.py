@@ -104,12 +104,7 @@ class Models(NamedTuple):
 
 @asynccontextmanager
 async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIterator[Models]:
-    """Choose the model of each role, and let them go at the end.
-
-    Raises:
-        UsageError: A model specification cannot be understood.
-        MissingExtra: A model needs a package that is not installed.
-    """
+    """Choose the model of each role, and let them go at the end."""
     resources = Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
     models = Models(
         choose_embedder(settings.embedder, resources),
@@ -131,11 +126,7 @@ def _idms(settings: Settings) -> IdmsOptions:
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:
-    """How the extractor asks the generator; None where it works by rules alone.
-
-    Raises:
-        UsageError: The setting names a way, and there is no generator, or one whose backend does not have it.
-    """
+    """How the extractor asks the generator; None where it works by rules alone."""
     if settings.extractor == "rules":
         return None
     way = way_for(settings.extractor, model)
@@ -146,9 +137,6 @@ def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chai
     """Return the web's providers in the order of the settings, and the user's folders beside them, or alone.
 
     `search=auto` asks providers with an address or a key, then the folders; keyless ones are asked only when named.
-
-    Raises:
-        MissingExtra: ddgs is named and not installed.
     """
     keys = {
         "brave": settings.brave_key,

@@ -93,11 +93,7 @@ def found_in(kind: type[F], reading: Reading, assembled: Assembled, failures: It
 
 
 def check_budget(max_tokens: int) -> None:
-    """Refuse a budget that holds no words.
-
-    Raises:
-        UsageError: It is above 0 and below `LEAST_TOKENS`.
-    """
+    """Refuse a budget that holds no words."""
     if 0 < max_tokens < LEAST_TOKENS:
         raise UsageError(
             f"An answer in max_tokens={max_tokens} has no room for a source and its text.",

@@ -117,12 +117,7 @@ class Row:
 
 
 def read_library(folder: Path) -> Library:
-    """Return the questions and documents of `folder`.
-
-    Raises:
-        UsageError: A part is missing, or a line of the questions is out of form.
-        WinnowError: A document cannot be read.
-    """
+    """Return the questions and documents of `folder`."""
     questions, documents = folder / QUESTIONS, folder / LIBRARY
     if not questions.is_file() or not documents.is_dir():
         raise UsageError(

@@ -183,9 +183,6 @@ class Native:
         """Return the tokens of `messages` in the file's chat template, up to where the answer begins.
 
         A file without a template continues the messages' text.
-
-        Raises:
-            ModelError: The template refuses the messages.
         """
         return self.text(self.template.render(messages), special=True)
 
@@ -421,11 +418,7 @@ def flat_lengths(grammar: str) -> str:
 
 
 def schema_grammar(schema_json: str) -> str:
-    """Return the grammar of a JSON schema.
-
-    Raises:
-        ModelError: It has a part that llama.cpp's converter does not know.
-    """
+    """Return the grammar of a JSON schema."""
     try:
         return flat_lengths(str(json_schema_to_gbnf(schema_json)))
     except (AssertionError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

@@ -76,11 +76,7 @@ class OpenAIReranker(RemoteModel):
     """A `Reranker` behind `/rerank`."""
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one float32 score a text [n], as the server gives them: higher is better, the scale is the model's.
-
-        Raises:
-            ModelError: The server refused, was silent, or left texts without a score.
-        """
+        """Return one float32 score a text [n], as the server gives them: higher is better, the scale is the model's."""
         await self.prepare()
         size = self.texts_a_request()
         found = [np.zeros(0, dtype=np.float32)]
@@ -134,9 +130,6 @@ class OpenAIGenerator(RemoteModel):
 
         Servers differ in whether they hold a model to a schema or only mention it; an answer that is not valid is
         shown to the model once, with what is wrong.
-
-        Raises:
-            ModelError: The server refused, was silent, or its answer is not valid under `schema`.
         """
         await self.prepare()
         said = _sendable(messages)

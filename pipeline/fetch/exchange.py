@@ -198,10 +198,6 @@ async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_
         url: For messages.
         max_bytes: Cap on the wire; a `Content-Length` above it is refused unread.
         max_unpacked: Cap after decompression.
-
-    Raises:
-        SourceTooLarge: Over a cap.
-        SourceUnreadable: Its compression is damaged.
     """
 
     def too_large(what: str) -> SourceTooLarge:

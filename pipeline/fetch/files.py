@@ -116,11 +116,7 @@ def _resolve(path: Path) -> Path:
 
 
 def path_of_url(url: str) -> Path:
-    """Return the path of a `file:` URL.
-
-    Raises:
-        AddressRefused: It names another machine.
-    """
+    """Return the path of a `file:` URL."""
     parts = urlsplit(url)
     if parts.netloc not in {"", "localhost"}:
         raise AddressRefused(
@@ -133,10 +129,6 @@ def file_key(path: Path, *, named: str = "") -> str:
     """Return a key that changes when the file is written again: path, time of change (ns) and size.
 
     `named` is how the caller knows the file, for messages.
-
-    Raises:
-        SourceNotFound: No such file.
-        SourceUnavailable: It may not be looked at.
     """
     try:
         found = path.stat()

@@ -36,9 +36,6 @@ class Flights(Generic[T]):
         """Return what `work` returns, or what an equal flight under way returns; a failure is shared alike.
 
         When the call that flies is cancelled, one of those who wait flies anew.
-
-        Raises:
-            SourceError: `work` failed so, here or in the call that was waited for.
         """
         while (other := self._flights.get(key)) is not None:
             await other.done.wait()

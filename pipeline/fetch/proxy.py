@@ -90,13 +90,6 @@ async def open_tunnel(
 ) -> None:
     """Have `proxy`, to which `stream` is open, connect it to `host`; what is written after that goes to the host.
 
-    Args:
-        stream: A fresh connection to the proxy.
-        proxy: Whose language is spoken.
-        host: An address in digits, or a name where the proxy resolves.
-        port: Of `host`.
-        seconds: For each read and write.
-
     Raises:
         SourceUnavailable: The proxy refuses the tunnel, or us; asking again would not help.
         httpcore2.ConnectError: The target is away, by the proxy's word, or the proxy broke off.

@@ -49,16 +49,7 @@ class Reading:
 
 
 async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, language: str) -> NDArray[np.float64]:
-    """Return the density of each chunk of one document, [n].
-
-    Args:
-        chunks: Sentences of each chunk, none of them empty.
-        reading: Models.
-        language: ISO 639-1 code, empty where unknown.
-
-    Raises:
-        ModelError: The embedder or the generator failed.
-    """
+    """Return the density of each chunk of one document [n], none of them without sentences."""
     texts = [" ".join(chunk) for chunk in chunks]
     if not texts:
         return np.zeros(0)
