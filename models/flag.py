@@ -85,7 +85,7 @@ class _Flag(Backend):
         return self._loaded
 
     async def _in_parts(self, texts: Sequence[str], compute: Callable[[list[str]], Any]) -> NDArray[np.float32]:
-        """Return what `compute` makes of `texts` [n, …], in a thread, a part at a time; a cancelled call ends between."""
+        """Return what `compute` makes of `texts` [n, …], in a thread; a cancelled call ends between parts."""
 
         def run(part: list[str]) -> NDArray[np.float32]:
             with self._lock:
