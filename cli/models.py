@@ -21,8 +21,8 @@ from cli.output import OK, print_json, show
 from errors import UsageError, WinnowError
 from models.catalogue import MODELS, PROFILES, Offered, Profile, fitting_profile, this_machine, wanted
 from models.choose import Chosen
-from models.flag import FlagEmbedder, FlagReranker
-from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.flag import FlagModel
+from models.llama.model import GgufModel
 from models.protocols import Embedder, Generator, Reranker, abilities_of
 from models.pull import Hub, describe, find_kept, kept_files, pull, remove
 from models.remote.openai import OpenAIEmbedder
@@ -218,18 +218,15 @@ def _standing(model: Model) -> tuple[str, str, str]:
     """Return what computes, on which device, and in how much memory; "" where the system does not tell."""
     if isinstance(model, RemoteModel):
         return model.server or "OpenAI-compatible server", "device of the server", "memory of the server"
-    if isinstance(model, LlamaEmbedder | LlamaReranker | LlamaGenerator):
+    if isinstance(model, GgufModel):
         placed = model.placement
         device = f"device {placed['device']}" if "device" in placed else "device chosen at first use"
         megabytes = _resident(model.pid) if model.pid is not None else 0.0
-        return (
-            "llama.cpp",
-            device,
-            f"{megabytes:.0f} MB in its process" if megabytes else "no memory before its first use",
-        )
+        memory = f"{megabytes:.0f} MB in its process" if megabytes else "no memory before its first use"
+        return "llama.cpp", device, memory
     megabytes = _resident(os.getpid())
     memory = f"{megabytes:.0f} MB with everything in this process" if megabytes else ""
-    if isinstance(model, FlagEmbedder | FlagReranker):
+    if isinstance(model, FlagModel):
         return "FlagEmbedding", "graphics card where torch finds CUDA, else processor", memory
     return "onnxruntime", "processor", memory
 
@@ -247,7 +244,7 @@ def _resident(pid: int) -> float:
 
 
 def _reason(model: Model, reason: str) -> str:
-    if isinstance(model, LlamaEmbedder | LlamaReranker | LlamaGenerator) and "reason" in model.placement:
+    if isinstance(model, GgufModel) and "reason" in model.placement:
         return f"{reason}; {model.placement['reason']}"
     if isinstance(model, OpenAIEmbedder) and model.dimension:
         return f"{reason}; {model.dimension} dimensions"

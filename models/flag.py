@@ -31,7 +31,7 @@ BATCH: Final = TEXTS_A_REQUEST + 1
 """FlagEmbedding draws progress bars on stderr unless the texts are fewer than its batch."""
 
 
-class _Flag(Backend):
+class FlagModel(Backend):
     """What embedder and reranker share: where the model is, loading it once, and asking it in parts."""
 
     def __init__(self, model: str) -> None:
@@ -101,7 +101,7 @@ class _Flag(Backend):
         return np.concatenate([await anyio.to_thread.run_sync(run, part) for part in parts])
 
 
-class FlagEmbedder(_Flag):
+class FlagEmbedder(FlagModel):
     """An `Embedder`: the dense vectors of a model in BGE-M3's layout."""
 
     @cached_property
@@ -131,7 +131,7 @@ class FlagEmbedder(_Flag):
         return unit_rows(await self._in_parts(texts, compute))
 
 
-class FlagReranker(_Flag):
+class FlagReranker(FlagModel):
     """A `Reranker`: a cross-encoder of the bge-reranker family."""
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -46,7 +46,7 @@ WIDE_CACHE: Final = 1_000_000_000
 by 2e-5 nats instead of 1e-3."""
 
 
-class _Gguf(Backend):
+class GgufModel(Backend):
     """What the three share: file, header, process."""
 
     def __init__(self, path: Path, *, limits: Limits | None = None, budget: MemoryBudget | None = None) -> None:
@@ -136,7 +136,7 @@ class _Gguf(Backend):
         return np.concatenate(found)
 
 
-class LlamaEmbedder(_Gguf):
+class LlamaEmbedder(GgufModel):
     """An `Embedder` from a GGUF file with a pooling type."""
 
     @property
@@ -162,7 +162,7 @@ class LlamaEmbedder(_Gguf):
         return Plan("embedder", longest, longest, SEQUENCES // 4, width=self.dimension)
 
 
-class LlamaReranker(_Gguf):
+class LlamaReranker(GgufModel):
     """A `Reranker` from a GGUF file with a classification head: bge-reranker, jina-reranker, Qwen3-Reranker.
 
     Scores are as the head gives them: logits for most, a probability for Qwen3-Reranker. A BERT reranker loses a layer
@@ -186,7 +186,7 @@ class LlamaReranker(_Gguf):
         return Plan("reranker", longest, longest, SEQUENCES // 4, width=1)
 
 
-class LlamaGenerator(_Gguf):
+class LlamaGenerator(GgufModel):
     """A `Generator` from a GGUF file, with the file's own chat template; a file without one continues text."""
 
     abilities: frozenset[Ability] = frozenset({"generate", "schema", "grammar", "choose", "score_tree"})
