@@ -24,7 +24,7 @@ from models.choose import Chosen
 from models.flag import FlagModel
 from models.llama.model import GgufModel
 from models.protocols import Embedder, Generator, Reranker, abilities_of
-from models.pull import Hub, describe, find_kept, kept_files, pull, remove
+from models.pull import Hub, describe, kept_files, pull, remove
 from models.remote.openai import OpenAIEmbedder
 from models.remote.server import RemoteModel
 from pipeline.messages import Said
@@ -61,7 +61,7 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
     if args.action == "remove":
         for offered in wanted(tuple(args.names)):
             freed = remove(hub, offered.repository, offered.file)
-            print(f"removed {offered.repository}/{offered.file}: {freed / 1e6:.0f} MB")
+            print(f"removed {offered.path}: {freed / 1e6:.0f} MB")
         return OK
     if args.action == "bench":
         return anyio.run(_bench, settings, args.json)
@@ -83,7 +83,7 @@ def _show_models(hub: Hub, models: list[Offered], as_json: bool) -> int:
 
 
 def _row(hub: Hub, offered: Offered) -> dict[str, object]:
-    path = find_kept(hub, offered.repository, offered.file)
+    path = kept_files(hub).get(offered.path)
     size = path.stat().st_size / 1e6 if path else offered.megabytes
     return {
         "role": offered.role,
@@ -129,7 +129,7 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
     for offered in models:
         found = describe(hub, offered.repository, offered.file)
         facts = f"{found.bytes / 1e6:.1f} MB, {offered.licence}, hash {found.hash}, revision {found.revision[:12]}"
-        print(f"{offered.repository}/{offered.file}: {facts}")
+        print(f"{offered.path}: {facts}")
         if args.dry_run:
             continue
         path = pull(hub, found, progress=_Quiet if args.quiet else tqdm)

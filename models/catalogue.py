@@ -31,9 +31,14 @@ class Offered:
     """False for a generator that scores only."""
 
     @property
+    def path(self) -> str:
+        """OWNER/REPO/FILE on the hub."""
+        return f"{self.repository}/{self.file}"
+
+    @property
     def spec(self) -> str:
         """What the setting of the role is set to."""
-        return f"llama:{self.repository}/{self.file}"
+        return f"llama:{self.path}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.protocols import Backend, Embedder, Generator, Reranker
-from models.pull import Hub, find_kept
+from models.pull import Hub, kept_files
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.worker import MemoryBudget
@@ -122,7 +122,7 @@ def _choose(role: Role, spec: str, resources: Resources, backends: Backends[Mode
         if pulled is None:
             return Chosen(None, f"auto: no {role} is carried; {without}")
         reason = f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
-        return Chosen(backends["llama"](f"{pulled.repository}/{pulled.file}"), reason)
+        return Chosen(backends["llama"](pulled.path), reason)
     if backend not in backends or not rest:
         raise UsageError(f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {FORMS[role]}.")
     return Chosen(backends[backend](rest), f"{spec} was set{RUNS.get(backend, '')}")
@@ -135,11 +135,8 @@ def _pulled(role: Role, resources: Resources) -> Offered | None:
     """
     if importlib.util.find_spec("llama_cpp") is None:
         return None
-    fitting = [
-        offered
-        for offered in MODELS.values()
-        if offered.role == role and offered.writes and find_kept(resources.hub, offered.repository, offered.file)
-    ]
+    kept = kept_files(resources.hub)
+    fitting = [one for one in MODELS.values() if one.role == role and one.writes and one.path in kept]
     return max(fitting, key=lambda offered: offered.megabytes, default=None)
 
 
@@ -172,12 +169,9 @@ def _gguf(rest: str, hub: Hub) -> Path:
     path = Path(rest).expanduser()
     if path.is_file():
         return path.resolve()
-    owner, _, tail = rest.partition("/")
-    repository, _, file = tail.partition("/")
-    if owner and repository and file.endswith(".gguf") and not path.is_absolute():
-        kept = find_kept(hub, f"{owner}/{repository}", file)
-        if kept is not None:
-            return kept
+    if (kept := kept_files(hub).get(rest)) is not None:
+        return kept
+    if rest.count("/") > 1 and rest.endswith(".gguf") and not path.is_absolute():
         raise UsageError(
             f"llama:{rest} is neither a file here nor among the downloads; nothing is downloaded unasked.",
             hint=f"Download it with: winnow models pull {rest}",

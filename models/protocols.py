@@ -119,16 +119,7 @@ class Generator(Named, Protocol):
         ...
 
 
-class Able(Protocol):
-    """Says what it can do."""
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """What this backend can do with this model."""
-        ...
-
-
-class GrammarWriter(Able, Protocol):
+class GrammarWriter(Protocol):
     """A `Generator` whose answer may be held to a grammar too; has `grammar` among its abilities."""
 
     async def generate(
@@ -151,7 +142,7 @@ Prompt: TypeAlias = "str | Sequence[Message]"
 """A text that is continued as it stands, or messages that are answered in the model's chat template."""
 
 
-class Chooser(Able, Named, Protocol):
+class Chooser(Named, Protocol):
     """Weighs given answers; has `choose` among its abilities."""
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
@@ -183,7 +174,7 @@ class PathScores:
     """Tokens of n whole prompts, prefix and path each: what the naive way evaluates."""
 
 
-class TreeScorer(Able, Named, Protocol):
+class TreeScorer(Named, Protocol):
     """Scores many continuations of one prefix; has `score_tree` among its abilities."""
 
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:

@@ -7,17 +7,14 @@ here. Not for: which files (`models/catalogue.py`).
 import hashlib
 import importlib
 import logging
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from errors import ModelError, UsageError
-
-_REPOSITORY: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +116,6 @@ def remove(hub: Hub, repository: str, file: str) -> int:
             blob.unlink()
         path.unlink(missing_ok=True)
     return freed
-
-
-def find_kept(hub: Hub, repository: str, file: str) -> Path | None:
-    """Return the path of a downloaded file, of the newest revision there is, None when it is not there."""
-    if not _REPOSITORY.fullmatch(repository) or ".." in file:
-        return None
-    owner, _, name = repository.partition("/")
-    copies = [path for path in _folder(hub).glob(f"models--{owner}--{name}/snapshots/*/{file}") if path.is_file()]
-    return max(copies, key=lambda path: path.lstat().st_mtime_ns, default=None)
 
 
 def file_hash(path: Path, *, like: str) -> str:

@@ -36,9 +36,7 @@ from pipeline.segment.partition import Rule
 from pipeline.services import Services
 from pipeline.work import in_thread
 from server.settings import MEGABYTE, Settings
-
-ASKING_SHARE = 0.4
-"""Part of a call's time that the extractor's model may take."""
+from tools.context import MODEL_SHARE
 
 
 @asynccontextmanager
@@ -130,7 +128,7 @@ def _asking(settings: Settings, model: Generator | None) -> Asking | None:
     if settings.extractor == "rules":
         return None
     way = way_for(settings.extractor, model)
-    return Asking(model, way, settings.seconds * ASKING_SHARE) if model is not None else None
+    return Asking(model, way, settings.seconds * MODEL_SHARE) if model is not None else None
 
 
 def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chain:

@@ -34,6 +34,8 @@ MOST_TOKENS: Final = 20_000
 """Largest budget that a call may ask for."""
 FETCH_SHARE: Final = 0.6
 """Part of a call's time that sources may take to arrive."""
+MODEL_SHARE: Final = 1 - FETCH_SHARE
+"""Part that a generator may take; what it has not done by then is done without it."""
 LEAST_TOKENS: Final = 100
 """Tokens below which the frame alone fills an answer."""
 BUDGET: Final = Field(description="Token budget; 0 ends where more does not help.", ge=0, le=MOST_TOKENS)

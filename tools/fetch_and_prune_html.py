@@ -25,6 +25,7 @@ from tools.context import (
     BUDGET,
     FETCH_SHARE,
     FIRST,
+    MODEL_SHARE,
     Next,
     ToolContext,
     answer,
@@ -39,8 +40,6 @@ from tools.context import (
 )
 
 TOOL: Final = "fetch_and_prune_html"
-SCORE_SHARE: Final = 0.3
-"""Part of the call's time that a generator's scores may take; without them the others decide."""
 
 
 class PrunedPageInfo(BaseModel):
@@ -116,7 +115,7 @@ async def fetch_and_prune_html(
         options=PruneOptions(room, format=format, links=references, method=services.pruning, part=part),
         reader=services.reader,
         embedder=services.embedder,
-        finer=path_scorer(scoring, loaded.documents, seconds=services.seconds * SCORE_SHARE),
+        finer=path_scorer(scoring, loaded.documents, seconds=services.seconds * MODEL_SHARE),
     )
     # 4. Write it out, and how to go on
     next_cursor = f"{part + 1}.{key}" if pruned.parts_left else ""
