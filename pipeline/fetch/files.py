@@ -16,8 +16,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from cache.memory import Memory
-from cache.store import HELD_BYTES
+from cache.store import HELD_BYTES, Memory
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnavailable
 from pipeline.documents import Page
 from pipeline.fetch.handles import page_from_bytes, page_to_bytes
