@@ -46,11 +46,7 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
     """
 
     def get(self, key: object, raw: object) -> str:
-        """Return the key of a row.
-
-        Raises:
-            RefusedRow: The key is not plain text; diskcache would unpickle it.
-        """
+        """Return the key of a row; refuse one that diskcache would unpickle."""
         if not raw or not isinstance(key, str):
             raise RefusedRow("the key of a row is not plain text")
         return key
@@ -65,11 +61,7 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
             raise
 
     def fetch(self, mode: object, filename: object, value: object, read: object) -> bytes:
-        """Return the bytes of a row.
-
-        Raises:
-            RefusedRow: The row is of a form that `store` never writes, or its value's file is gone.
-        """
+        """Return the bytes of a row; refuse one whose form `store` never writes, or whose value's file is gone."""
         if mode == MODE_RAW and isinstance(value, bytes | sqlite3.Binary):
             return bytes(value)
         if mode == MODE_BINARY and is_value_name(filename):
@@ -86,11 +78,7 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
 
 
 def make_folder(folder: Path) -> None:
-    """Make `folder` with access for its owner only.
-
-    Raises:
-        CacheError: It cannot be made, or cannot be written.
-    """
+    """Make `folder` with access for its owner only, and see that it can be written; raises CacheError."""
     try:
         fresh = not folder.is_dir()
         for missing in [path for path in (folder, *folder.parents) if not path.exists()][::-1]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 
 import diskcache
-from diskcache.core import MODE_BINARY, MODE_RAW
 
 from cache.database import (
     DAMAGE,
@@ -24,7 +23,6 @@ from cache.database import (
     PlainDisk,
     forget_broken,
     identity,
-    is_value_name,
     open_database,
     set_aside,
 )
@@ -89,18 +87,6 @@ class FolderBackend:
             with cache.transact():
                 for row, blob in blobs.items():
                     cache.set(row, blob, expire=expire)
-
-    def peek(self, row: str, length: int) -> tuple[bytes, int] | None:
-        """Return the first `length` bytes of a row and the size of the whole, without reading the rest."""
-        with self._guarded() as cache:
-            select = "SELECT mode, filename, substr(value, 1, ?), length(value) FROM Cache WHERE key = ? AND raw = 1"
-            for mode, name, head, size in cache._sql(select, (length, row)).fetchall():
-                if mode == MODE_RAW and isinstance(head, bytes):
-                    return head, int(size)
-                if mode == MODE_BINARY and is_value_name(name):
-                    with contextlib.suppress(FileNotFoundError), open(self._folder / name, "rb") as file:
-                        return file.read(length), os.fstat(file.fileno()).st_size
-            return None
 
     def swap(self, row: str, old: bytes | None, new: bytes | None, *, expire: float) -> bool:
         """Replace `old` by `new` (None: no row) in one step; False when the row is not `old`."""

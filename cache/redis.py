@@ -105,13 +105,6 @@ class RedisBackend:
                 pipe.set(_PREFIX + row, blob, px=milliseconds)
             pipe.execute()
 
-    def peek(self, row: str, length: int) -> tuple[bytes, int] | None:
-        """Return the first `length` bytes of a row and the size of the whole."""
-        with self._guarded(), self._client.pipeline(transaction=True) as pipe:
-            name = _PREFIX + row
-            head, size = pipe.getrange(name, 0, length - 1).strlen(name).execute()
-            return (bytes(head), int(size)) if size else None
-
     def swap(self, row: str, old: bytes | None, new: bytes | None, *, expire: float) -> bool:
         """Replace `old` by `new` in one script on the server; False when the row is not `old`."""
         with self._guarded():

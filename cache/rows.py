@@ -18,7 +18,6 @@ LOT: Final = 500
 _HEAD: Final = struct.Struct("<IcQd")
 """CRC-32 of the key and of all that follows, kind, bytes of payload, moment of expiry (infinite for none)."""
 _CRC: Final = struct.Struct("<I")
-HEAD_BYTES: Final = _HEAD.size
 
 
 class RefusedRow(Exception):
@@ -81,14 +80,6 @@ def judge(key: str, blob: bytes, *, now: float) -> Verdict:
     if kind not in (b"J", b"B"):
         return "damaged"
     return "whole" if now < expires_at else "expired"
-
-
-def expiry(head: bytes, size: int) -> float:
-    """Return the moment of expiry that the first `HEAD_BYTES` of an envelope of `size` bytes name; 0 if they cannot."""
-    if len(head) < _HEAD.size:
-        return 0.0
-    _, _, length, expires_at = _HEAD.unpack(head)
-    return float(expires_at) if length + _HEAD.size == size else 0.0
 
 
 def _opened(key: str, blob: bytes) -> tuple[bytes, float, bytes]:

@@ -14,7 +14,8 @@ import logging
 import math
 import threading
 import time
-from collections import Counter
+import uuid
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,12 +23,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from cache.claims import Claim, Claims
 from cache.database import LOCK_WAIT
 from cache.folder import FolderBackend
-from cache.memory import Memory
 from cache.rows import (
-    HEAD_BYTES,
     LOT,
     CacheTrouble,
     Checked,
@@ -35,7 +33,6 @@ from cache.rows import (
     Kind,
     RefusedRow,
     Verdict,
-    expiry,
     judge,
     seal,
     unseal,
@@ -56,10 +53,6 @@ AWAY_SECONDS: Final = LOCK_WAIT
 """A backend that could not be used is tried again after this long; between, lookups are misses that cost nothing."""
 HELD_BYTES: Final = 32_000_000
 """Most that one store holds in memory of what may not, or cannot, be written."""
-_LOG_SECONDS: Final = 60.0
-"""Equal problems are logged once in this time; a full disk would else fill the log as well."""
-_LONGEST_KEY: Final = 250
-"""Keys over this length, or outside ASCII, are kept by their hash."""
 _BATCH: Final = LOT * 10
 """Writes in one transaction; one of 5,000 small values holds the lock for about 0.5 s, a tenth of `LOCK_WAIT`."""
 
@@ -90,6 +83,59 @@ class StoreStats:
     """What happened that people should know, such as a damaged database that was begun anew."""
 
 
+class Memory:
+    """Bytes that one process holds for itself, because they may not, or cannot, be written; the oldest leave first.
+
+    Safe for threads. Not for speed: what the cache can keep is read from there.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """Hold at most `limit` bytes."""
+        self._limit = limit
+        self._size = 0
+        self._values: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> bytes | None:
+        """Return the value of `key`."""
+        with self._lock:
+            return self._values.get(key)
+
+    def put(self, key: str, value: bytes) -> None:
+        """Hold `value`, unless it alone is over the limit."""
+        with self._lock:
+            self._forget(key)
+            if len(value) > self._limit:
+                return
+            self._values[key] = value
+            self._size += len(value)
+            while self._size > self._limit:
+                self._forget(next(iter(self._values)))
+
+    def drop(self, key: str) -> None:
+        """Forget `key`."""
+        with self._lock:
+            self._forget(key)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._values.clear()
+            self._size = 0
+
+    def _forget(self, key: str) -> None:
+        value = self._values.pop(key, None)
+        self._size -= len(value or b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The sole right to work on something: it holds while `blob` lies under `row`."""
+
+    row: str
+    blob: bytes
+
+
 class Store:
     """Keys to values. Safe for threads and processes; made by `cache.stores.open_stores`."""
 
@@ -114,7 +160,6 @@ class Store:
         self._away = ""
         self._away_until = 0.0
         self._logged: dict[str, float] = {}
-        self._claims = Claims(self._swap, clock)
         self._attempt("opening", self._backend.open, None)
 
     @property
@@ -165,28 +210,21 @@ class Store:
         while lot := list(islice(pairs, _BATCH)):
             self._set(lot, b"B", expire)
 
-    def begins(self, key: str, length: int, *, lasting: float) -> bytes:
-        """Return the first `length` bytes of a value, nothing unless it is there in full for `lasting` seconds more.
-
-        The bytes are not checked, for the rest is not read: good for telling that a value need not be written again.
-        """
-        row = self._row(key)
-        found = self._attempt("lookup", lambda: self._backend.peek(row, HEAD_BYTES + length), None)
-        if found is None or expiry(found[0][:HEAD_BYTES], found[1]) < self._clock() + lasting:
-            return b""
-        return found[0][HEAD_BYTES:]
-
     def claim(self, key: str, *, seconds: float) -> Claim | None:
-        """Return the sole right to work on `key`, None while another process or task holds it.
+        """Return the sole right to work on `key` for `seconds`, None while another process or task holds it.
 
-        The right is renewed while this process lives and ends by itself `seconds` after it was killed. Where the cache
-        cannot be used everyone gets a right: work is then done twice rather than not at all.
+        Where the cache cannot be used everyone gets a right: work is then done twice rather than not at all.
         """
-        return self._claims.take(self._row(f"claim:{key}"), seconds)
+        row = self._row(f"claim:{key}")
+        mine = seal(row, uuid.uuid4().bytes, kind=b"B", expires_at=self._clock() + seconds)
+        done, found = self._swap(row, None, mine, seconds)
+        if not done and found is not None and judge(row, found, now=self._clock()) != "whole":
+            done, _ = self._swap(row, found, mine, seconds)
+        return Claim(row, mine) if done else None
 
     def release(self, claim: Claim) -> None:
-        """Give a right back."""
-        self._claims.give_back(claim)
+        """Give a right back; one that has passed to another owner stays with that owner."""
+        self._swap(claim.row, claim.blob, None, 0.0)
 
     def clear(self) -> int:
         """Forget everything; return how many entries left."""
@@ -222,8 +260,7 @@ class Store:
             )
 
     def close(self) -> None:
-        """Give back all rights and let go of connections; the store reopens by itself when it is used again."""
-        self._claims.close()
+        """Let go of connections; the store reopens by itself when it is used again."""
         self._backend.close()
 
     def _lookup(self, keys: Iterable[str], kind: Kind) -> dict[str, bytes]:
@@ -290,14 +327,14 @@ class Store:
         return result
 
     def _note(self, action: str, error: Exception) -> None:
-        """Count a problem; log it unless the same one was logged a moment ago."""
+        """Count a problem; log it unless the same one was logged in the last minute: a full disk would fill the log."""
         text = f"{action}: {error or type(error).__name__}"
         self._count(problems=1)
         self._last_problem = text
         now = time.monotonic()
         if now >= self._logged.get(text, 0.0):
             self._logged = {old: until for old, until in self._logged.items() if until > now}
-            self._logged[text] = now + _LOG_SECONDS
+            self._logged[text] = now + 60
             _log.warning("the cache %s goes on without an entry; %s", self._backend.place, text)
 
     def _count(self, **seen: int) -> None:
@@ -306,7 +343,7 @@ class Store:
 
     def _row(self, key: str) -> str:
         """Return the name of a key's row: readable where it is short, the hash of it where it is not."""
-        if len(key) <= _LONGEST_KEY and key.isascii():
+        if len(key) <= 250 and key.isascii():
             return f"{self._prefix}:{key}"
         digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
         return f"{self._prefix}#{digest}"

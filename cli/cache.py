@@ -18,9 +18,6 @@ def look_after_cache(settings: Settings, action: str, *, as_json: bool) -> int:
 
     Returns:
         0, or 1 when the cache cannot be used, or when `verify` found damage (which it has removed then).
-
-    Raises:
-        WinnowError: A cache server is set that cannot be understood, or its package is missing.
     """
     size = settings.cache_mb * MEGABYTE
     stores = open_stores(settings.cache, size_limit=size, clock=time.time, url=settings.cache_url)

@@ -5,11 +5,13 @@ Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: anyth
 """
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_args, get_type_hints
 
 import anyio
 
@@ -215,29 +217,23 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_tools(command: CommandMaker) -> None:
-    tools = {name: command(name, text) for name, (_, text) in TOOLS.items()}
-    tools["research"].add_argument("question")
-    tools["research"].add_argument("--max-pages", type=int)
-    tools["research"].add_argument("--answer", action="store_const", const=True, help="let the generator answer too")
-    tools["search"].add_argument("question")
-    tools["search"].add_argument("--max-results", type=int)
-    tools["search"].add_argument("--language")
-    tools["search"].add_argument("--rank", choices=["mixed", "snippet", "engine"])
-    for name in ("research", "search"):
-        tools[name].add_argument("--freshness", choices=["any", "day", "week", "month", "year"])
-    tools["fetch"].add_argument("sources", nargs="+", metavar="URL")
-    tools["fetch"].add_argument("--question", "--query")
-    tools["fetch"].add_argument("--format", choices=["html", "markdown", "text"])
-    tools["fetch"].add_argument("--cursor")
-    tools["extract"].add_argument("question")
-    tools["raptor"].add_argument("question", help="what to ask; the word `tree` draws the tree instead")
-    tools["raptor"].add_argument("--mode", choices=["guided", "collapsed", "traversal", "flat"])
-    tools["raptor"].add_argument("--chunking", choices=["sentences", "idms"])
-    tools["raptor"].add_argument("--html", default="", metavar="FILE", help="tree: draw it into this HTML file as well")
-    tools["raptor"].add_argument(
-        "--clustering", choices=["kmeans", "gmm", "umap", "runs"], help="how nodes of the tree are grouped"
-    )
-    for name in ("extract", "raptor"):
-        tools[name].add_argument("sources", nargs="+", metavar="SOURCE")
-    for parser in tools.values():
-        parser.add_argument("--max-tokens", type=int)
+    """Give each tool a command with the arguments that its schema names: the required ones by place."""
+    tools = json.loads(resources.files("server").joinpath("tools_list.json").read_text(encoding="utf-8"))
+    schemas = {tool["name"]: tool["inputSchema"] for tool in tools}
+    for name, (tool, text) in TOOLS.items():
+        parser = command(name, text)
+        for argument, field in schemas[tool]["properties"].items():
+            told = {"help": field.get("description", "").replace("%", "%%")}
+            if argument in schemas[tool]["required"]:
+                parser.add_argument(argument, nargs="+" if field["type"] == "array" else None, **told)
+            elif field["type"] == "boolean":
+                parser.add_argument(f"--{argument}", action="store_const", const=True, **told)
+            else:
+                kind = int if field["type"] == "integer" else str
+                option = f"--{argument.replace('_', '-')}"
+                parser.add_argument(option, type=kind, choices=field.get("enum"), **told)
+        if name == "raptor":
+            parser.epilog = "The word `tree` as the question draws the tree of the sources instead."
+            parser.add_argument("--html", default="", metavar="FILE", help="tree: draw it into this HTML file as well")
+            ways = get_args(get_type_hints(Settings)["clustering"])
+            parser.add_argument("--clustering", choices=ways, help="how nodes of the tree are grouped")

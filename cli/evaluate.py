@@ -12,28 +12,18 @@ from typing import Final
 
 from cli.measure.library import Row, Setup, read_library
 from cli.measure.steps import STEPS
-from cli.output import OK, drawn_progress, print_json
+from cli.output import OK, PATIENCE, drawn_progress, print_json
 from errors import UsageError
 from pipeline.work import in_thread, no_report
 from server.settings import Settings
 from server.wiring import open_services
 
-PATIENCE: Final = 600.0
-"""Seconds for one call of the generator; a slow one is measured, not cut."""
 CARRIED: Final = Path(__file__).resolve().parents[1] / "examples"
 """The sample library with its questions; a checkout has it, a wheel does not."""
 
 
 async def evaluate(settings: Settings, folder: Path | None, steps: str, limit: int, as_json: bool, quiet: bool) -> int:
     """Measure `steps` on `folder` (None: the sample library), print the table on stdout, and return the exit code.
-
-    Args:
-        settings: With a generator.
-        folder: Holds `questions.jsonl` and `library/`.
-        steps: Names of steps with commas between; empty for all.
-        limit: Most questions, documents or clusters of a step.
-        as_json: Print one object for machines.
-        quiet: No progress on stderr.
 
     Raises:
         UsageError: No generator is set, a step is unknown, or the folder is out of form.

@@ -56,10 +56,6 @@ CLIENTS: Final = {
 def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     """Change one client's configuration; return the exit code.
 
-    Args:
-        args: `client`, `scope`, `dry_run`, `yes`, `undo`.
-        given: Settings that the entry shall carry, by name.
-
     Raises:
         UsageError: The file cannot be read or written.
     """
@@ -97,11 +93,7 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 
 def file_of(name: str, scope: str) -> Path:
-    """Return the configuration file of a client, for the person (`user`) or the folder (`project`) of this process.
-
-    Raises:
-        UsageError: The client has no file of that scope.
-    """
+    """Return the configuration file of a client, for the person (`user`) or the folder (`project`) of this process."""
     client = CLIENTS[name]
     if scope == "project":
         if not client.project:
@@ -131,11 +123,7 @@ def read_config(path: Path) -> Json:
 
 
 def entry_in(config: Json, key: str) -> Mapping[str, object] | None:
-    """Return Winnow's entry in a configuration, None where there is none.
-
-    Raises:
-        UsageError: What the configuration has under `key` are no servers.
-    """
+    """Return Winnow's entry in a configuration, None where there is none."""
     entry = _servers(config, key).get(NAME)
     return entry if isinstance(entry, Mapping) else None
 

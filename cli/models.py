@@ -21,10 +21,10 @@ from cli.output import OK, print_json, show
 from errors import UsageError, WinnowError
 from models.catalogue import MODELS, PROFILES, Offered, Profile, fitting_profile, this_machine, wanted
 from models.choose import Chosen
-from models.flag import FlagEmbedder, FlagReranker
-from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.flag import FlagModel
+from models.llama.model import GgufModel
 from models.protocols import Embedder, Generator, Reranker, abilities_of
-from models.pull import Hub, describe, find_kept, kept_files, pull, remove
+from models.pull import Hub, describe, kept_files, pull, remove
 from models.remote.openai import OpenAIEmbedder
 from models.remote.server import RemoteModel
 from pipeline.messages import Said
@@ -37,7 +37,6 @@ BENCH_TEXTS: Final = tuple(
     f"{PROBE} It carries {n} cars, and the crossing takes two hours in fair weather. " * 4 for n in range(32)
 )
 BENCH_PROMPT: Final = "Write a story about a ferry."
-BENCH_TOKENS: Final = 64
 
 Model = Embedder | Reranker | Generator
 
@@ -51,11 +50,7 @@ class RoleReport(NamedTuple):
 
 
 def run_models(args: argparse.Namespace, settings: Settings) -> int:
-    """Do what `winnow models` was asked; return the exit code.
-
-    Raises:
-        WinnowError: A name is unknown, the hub failed, or a model did.
-    """
+    """Do what `winnow models` was asked; return the exit code."""
     hub = Hub(settings.hub or None, settings.models)
     if args.action in ("pull", "remove") and not args.names:
         raise UsageError(f"`winnow models {args.action}` needs a name.", hint="`winnow models list` shows them.")
@@ -66,7 +61,7 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
     if args.action == "remove":
         for offered in wanted(tuple(args.names)):
             freed = remove(hub, offered.repository, offered.file)
-            print(f"removed {offered.repository}/{offered.file}: {freed / 1e6:.0f} MB")
+            print(f"removed {offered.path}: {freed / 1e6:.0f} MB")
         return OK
     if args.action == "bench":
         return anyio.run(_bench, settings, args.json)
@@ -88,7 +83,7 @@ def _show_models(hub: Hub, models: list[Offered], as_json: bool) -> int:
 
 
 def _row(hub: Hub, offered: Offered) -> dict[str, object]:
-    path = find_kept(hub, offered.repository, offered.file)
+    path = kept_files(hub).get(offered.path)
     size = path.stat().st_size / 1e6 if path else offered.megabytes
     return {
         "role": offered.role,
@@ -134,7 +129,7 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
     for offered in models:
         found = describe(hub, offered.repository, offered.file)
         facts = f"{found.bytes / 1e6:.1f} MB, {offered.licence}, hash {found.hash}, revision {found.revision[:12]}"
-        print(f"{offered.repository}/{offered.file}: {facts}")
+        print(f"{offered.path}: {facts}")
         if args.dry_run:
             continue
         path = pull(hub, found, progress=_Quiet if args.quiet else tqdm)
@@ -152,11 +147,7 @@ class _Quiet(tqdm):  # type: ignore[misc]  # tqdm is published without types
 
 
 async def report_roles(settings: Settings, *, tried: bool) -> list[RoleReport]:
-    """Return a report for each role; with `tried`, each model answers something small first.
-
-    Raises:
-        UsageError, MissingExtra: A spec cannot be understood, or its package is missing.
-    """
+    """Return a report for each role; with `tried`, each model answers something small first."""
     profile = fitting_profile(this_machine())
     async with httpx2.AsyncClient(timeout=settings.seconds) as http, open_models(settings, http) as models:
         return [await _report(role, chosen, profile, tried=tried) for role, chosen in models._asdict().items()]
@@ -207,7 +198,7 @@ async def _bench(settings: Settings, as_json: bool) -> int:
                 continue
             await _use(role, model, [PROBE], "Say yes.", 4)  # loads it
             started = time.perf_counter()
-            tokens = await _use(role, model, BENCH_TEXTS, BENCH_PROMPT, BENCH_TOKENS)
+            tokens = await _use(role, model, BENCH_TEXTS, BENCH_PROMPT, 64)
             rate = round(tokens / max(time.perf_counter() - started, 1e-6))
             done = {"tokens_per_second": rate, "tokens": tokens, "memory": _standing(model)[2]}
             rows.append({"role": role, "model": model.name, **done})
@@ -227,18 +218,15 @@ def _standing(model: Model) -> tuple[str, str, str]:
     """Return what computes, on which device, and in how much memory; "" where the system does not tell."""
     if isinstance(model, RemoteModel):
         return model.server or "OpenAI-compatible server", "device of the server", "memory of the server"
-    if isinstance(model, LlamaEmbedder | LlamaReranker | LlamaGenerator):
+    if isinstance(model, GgufModel):
         placed = model.placement
         device = f"device {placed['device']}" if "device" in placed else "device chosen at first use"
         megabytes = _resident(model.pid) if model.pid is not None else 0.0
-        return (
-            "llama.cpp",
-            device,
-            f"{megabytes:.0f} MB in its process" if megabytes else "no memory before its first use",
-        )
+        memory = f"{megabytes:.0f} MB in its process" if megabytes else "no memory before its first use"
+        return "llama.cpp", device, memory
     megabytes = _resident(os.getpid())
     memory = f"{megabytes:.0f} MB with everything in this process" if megabytes else ""
-    if isinstance(model, FlagEmbedder | FlagReranker):
+    if isinstance(model, FlagModel):
         return "FlagEmbedding", "graphics card where torch finds CUDA, else processor", memory
     return "onnxruntime", "processor", memory
 
@@ -256,7 +244,7 @@ def _resident(pid: int) -> float:
 
 
 def _reason(model: Model, reason: str) -> str:
-    if isinstance(model, LlamaEmbedder | LlamaReranker | LlamaGenerator) and "reason" in model.placement:
+    if isinstance(model, GgufModel) and "reason" in model.placement:
         return f"{reason}; {model.placement['reason']}"
     if isinstance(model, OpenAIEmbedder) and model.dimension:
         return f"{reason}; {model.dimension} dimensions"

@@ -7,12 +7,14 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
 OK, FAILED, USAGE, NO_ANSWER = range(4)
+PATIENCE: Final = 1800.0
+"""Seconds for what a command does without a tool's deadline: a person waits longer than a caller."""
 
 
 def print_json(data: object) -> None:

@@ -4,11 +4,10 @@ Without the time limit of a tool, so a generator that is set up writes every sum
 (`tools/raptor_query.py`).
 """
 
-import json
 import sys
 from pathlib import Path
-from typing import Final
 
+from cli.output import OK, PATIENCE, print_json
 from errors import SourceNotFound, UsageError
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
@@ -19,21 +18,13 @@ from pipeline.segment.idms import Idms
 from pipeline.services import Services
 from pipeline.sources import load_sources
 from pipeline.work import Report, in_thread, no_report
+from server.reading import OUTLINE_TOKENS
 from server.settings import Settings
 from server.wiring import open_services
 
-OUTLINE_TOKENS: Final = 4000
-PATIENCE: Final = 1800.0
-"""Seconds for many pages to arrive, and for each thing that a generator does: a person waits longer than a caller."""
-
 
 async def draw_tree(settings: Settings, sources: list[str], chunking: Chunking, html: str, as_json: bool) -> int:
-    """Build the tree of `sources` (or take the one of a handle), print its outline, and write `html` if a path.
-
-    Raises:
-        UsageError: The HTML file cannot be written.
-        WinnowError: No source could be read, or a model failed.
-    """
+    """Build the tree of `sources` (or take the one of a handle), print its outline, and write `html` if a path."""
     async with open_services(settings) as services:
         options = TreeOptions(chunking, clustering=services.clustering)
         tree = await _tree(services, sources, options, _told if sys.stderr.isatty() else no_report)
@@ -47,10 +38,10 @@ async def draw_tree(settings: Settings, sources: list[str], chunking: Chunking, 
     text = await in_thread(outline, tree, max_tokens=OUTLINE_TOKENS)
     layers = [len(layer) for layer in tree.layers]
     if as_json:
-        print(json.dumps({"tree": tree.id, "layers": layers, "html": html, "text": text}, ensure_ascii=False, indent=2))
+        print_json({"tree": tree.id, "layers": layers, "html": html, "text": text})
     else:
         print(f"{text}\n{tree.id}" + (f"\n{html}" if html else ""))
-    return 0
+    return OK
 
 
 async def _tree(services: Services, sources: list[str], options: TreeOptions, report: Report) -> Tree:

@@ -31,9 +31,14 @@ class Offered:
     """False for a generator that scores only."""
 
     @property
+    def path(self) -> str:
+        """OWNER/REPO/FILE on the hub."""
+        return f"{self.repository}/{self.file}"
+
+    @property
     def spec(self) -> str:
         """What the setting of the role is set to."""
-        return f"llama:{self.repository}/{self.file}"
+        return f"llama:{self.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +69,7 @@ PROFILES: Final = {
 
 
 def wanted(names: tuple[str, ...]) -> list[Offered]:
-    """Return what names of models or profiles, or OWNER/REPO/FILE.gguf, stand for, each once.
-
-    Raises:
-        UsageError: A name is none of them.
-    """
+    """Return what names of models or profiles, or OWNER/REPO/FILE.gguf, stand for, each once."""
     found: dict[str, Offered] = {}
     for name in names:
         for model in PROFILES[name].models if name in PROFILES else (name,):

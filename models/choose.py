@@ -19,12 +19,12 @@ from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import OnnxEmbedder
 from models.protocols import Backend, CrossEncoder, Embedder, Generator, Reranker
-from models.pull import Hub, find_kept
+from models.pull import Hub, kept_files
 from models.reader import WEIGHTS, OnnxReader
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.session import EMBEDDED
-from models.worker import Limits, MemoryBudget
+from models.worker import MemoryBudget
 
 FORMS: Final = {
     "embedder": "auto, none, onnx:embedded, onnx:FOLDER, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, "
@@ -55,7 +55,6 @@ class Resources:
     key: str = field(default="", repr=False)
     hub: Hub = field(default_factory=Hub)
     budget: MemoryBudget | None = None
-    limits: Limits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +85,7 @@ def choose_embedder(spec: str, resources: Resources) -> Chosen[Embedder]:
     """
     backends: Backends[Embedder] = {
         "onnx": lambda rest: _embedded() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest)),
-        "llama": lambda rest: LlamaEmbedder(
-            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
-        ),
+        "llama": lambda rest: LlamaEmbedder(_gguf(rest, resources.hub), budget=resources.budget),
         "flag": lambda rest: FlagEmbedder(_flag(rest)),
         "openai": lambda rest: OpenAIEmbedder(_endpoint(rest, resources)),
     }
@@ -99,16 +96,9 @@ def choose_embedder(spec: str, resources: Resources) -> Chosen[Embedder]:
 
 
 def choose_reranker(spec: str, resources: Resources) -> Chosen[Reranker]:
-    """Return the reranker that `spec` names; `auto` is one that was pulled, or none, for no small one is carried.
-
-    Raises:
-        UsageError: The spec is not one of the forms, or names a file that is not there.
-        MissingExtra: The package of the backend is not installed.
-    """
+    """Return the reranker that `spec` names; `auto` is one that was pulled, or none, for no small one is carried."""
     backends: Backends[Reranker] = {
-        "llama": lambda rest: LlamaReranker(
-            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
-        ),
+        "llama": lambda rest: LlamaReranker(_gguf(rest, resources.hub), budget=resources.budget),
         "flag": lambda rest: FlagReranker(_flag(rest)),
         "openai": lambda rest: OpenAIReranker(_endpoint(rest, resources)),
     }
@@ -135,16 +125,9 @@ def choose_reader(spec: str) -> Chosen[CrossEncoder]:
 
 
 def choose_generator(spec: str, resources: Resources) -> Chosen[Generator]:
-    """Return the generator that `spec` names; `auto` is one that was pulled, or none: every step has a form without.
-
-    Raises:
-        UsageError: The spec is not one of the forms, or names a file that is not there.
-        MissingExtra: The package of the backend is not installed.
-    """
+    """Return the generator that `spec` names; `auto` is one that was pulled, or none: every step has a form without."""
     backends: Backends[Generator] = {
-        "llama": lambda rest: LlamaGenerator(
-            _gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget
-        ),
+        "llama": lambda rest: LlamaGenerator(_gguf(rest, resources.hub), budget=resources.budget),
         "openai": lambda rest: OpenAIGenerator(_endpoint(rest, resources)),
     }
     return _choose("generator", spec, resources, backends, without="steps work by rules and extracts")
@@ -160,14 +143,10 @@ def _choose(role: Role, spec: str, resources: Resources, backends: Backends[Mode
         if pulled is None:
             return Chosen(None, f"auto: no {role} is carried; {without}")
         reason = f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
-        return Chosen(backends["llama"](f"{pulled.repository}/{pulled.file}"), reason)
+        return Chosen(backends["llama"](pulled.path), reason)
     if backend not in backends or not rest:
         raise UsageError(f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {FORMS[role]}.")
     return Chosen(backends[backend](rest), f"{spec} was set{RUNS.get(backend, '')}")
-
-
-def _llama(kind: Callable[..., Model], resources: Resources, rest: str) -> Model:
-    return kind(_gguf(rest, resources.hub), limits=resources.limits, budget=resources.budget)
 
 
 def _pulled(role: Role, resources: Resources) -> Offered | None:
@@ -177,11 +156,8 @@ def _pulled(role: Role, resources: Resources) -> Offered | None:
     """
     if importlib.util.find_spec("llama_cpp") is None:
         return None
-    fitting = [
-        offered
-        for offered in MODELS.values()
-        if offered.role == role and offered.writes and find_kept(resources.hub, offered.repository, offered.file)
-    ]
+    kept = kept_files(resources.hub)
+    fitting = [one for one in MODELS.values() if one.role == role and one.writes and one.path in kept]
     return max(fitting, key=lambda offered: offered.megabytes, default=None)
 
 
@@ -214,12 +190,9 @@ def _gguf(rest: str, hub: Hub) -> Path:
     path = Path(rest).expanduser()
     if path.is_file():
         return path.resolve()
-    owner, _, tail = rest.partition("/")
-    repository, _, file = tail.partition("/")
-    if owner and repository and file.endswith(".gguf") and not path.is_absolute():
-        kept = find_kept(hub, f"{owner}/{repository}", file)
-        if kept is not None:
-            return kept
+    if (kept := kept_files(hub).get(rest)) is not None:
+        return kept
+    if rest.count("/") > 1 and rest.endswith(".gguf") and not path.is_absolute():
         raise UsageError(
             f"llama:{rest} is neither a file here nor among the downloads; nothing is downloaded unasked.",
             hint=f"Download it with: winnow models pull {rest}",

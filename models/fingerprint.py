@@ -20,11 +20,7 @@ DIGITS: Final = 12
 
 
 def fingerprint(files: Iterable[Path], *settings: object) -> str:
-    """Return twelve hexadecimal digits over files, in the order given, and settings that change a model's answers.
-
-    Raises:
-        ModelError: A file cannot be read.
-    """
+    """Return twelve hexadecimal digits over files, in the order given, and settings that change a model's answers."""
     digest = hashlib.sha256(repr(settings).encode())
     for path in files:
         try:

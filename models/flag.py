@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from errors import MissingExtra, ModelError
 from models.fingerprint import fingerprint
-from models.protocols import Ability, Backend, TextKind, Vectors, unit_rows
+from models.protocols import Backend, TextKind, Vectors, unit_rows
 from models.text import TEXTS_A_REQUEST, printable
 
 PASSAGE_TOKENS: Final = 1_024
@@ -31,7 +31,7 @@ BATCH: Final = TEXTS_A_REQUEST + 1
 """FlagEmbedding draws progress bars on stderr unless the texts are fewer than its batch."""
 
 
-class _Flag(Backend):
+class FlagModel(Backend):
     """What embedder and reranker share: where the model is, loading it once, and asking it in parts."""
 
     def __init__(self, model: str) -> None:
@@ -85,12 +85,7 @@ class _Flag(Backend):
         return self._loaded
 
     async def _in_parts(self, texts: Sequence[str], compute: Callable[[list[str]], Any]) -> NDArray[np.float32]:
-        """Return what `compute` makes of `texts` [n, …], in a thread, a part at a time; a cancelled call ends between.
-
-        Raises:
-            MissingExtra: FlagEmbedding or torch is not installed.
-            ModelError: The model cannot be loaded or failed.
-        """
+        """Return what `compute` makes of `texts` [n, …], in a thread; a cancelled call ends between parts."""
 
         def run(part: list[str]) -> NDArray[np.float32]:
             with self._lock:
@@ -106,10 +101,8 @@ class _Flag(Backend):
         return np.concatenate([await anyio.to_thread.run_sync(run, part) for part in parts])
 
 
-class FlagEmbedder(_Flag):
+class FlagEmbedder(FlagModel):
     """An `Embedder`: the dense vectors of a model in BGE-M3's layout."""
-
-    abilities: frozenset[Ability] = frozenset({"embed"})
 
     @cached_property
     def dimension(self) -> int:
@@ -138,10 +131,8 @@ class FlagEmbedder(_Flag):
         return unit_rows(await self._in_parts(texts, compute))
 
 
-class FlagReranker(_Flag):
+class FlagReranker(FlagModel):
     """A `Reranker`: a cross-encoder of the bge-reranker family."""
-
-    abilities: frozenset[Ability] = frozenset({"rerank"})
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one score a text [n], between 0 and 1; see `Reranker.score`."""

@@ -12,6 +12,7 @@ import queue
 import struct
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Final, Protocol
@@ -25,9 +26,6 @@ EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
 FACTS: Final = -1
 """Call number of the message that says, unasked, what was loaded and where to."""
-OOM_SCORE: Final = 800
-"""Added to the process's badness for Linux's out-of-memory killer (-1000 to 1000), which so takes it before the
-server."""
 
 Fields = Mapping[str, object]
 
@@ -51,11 +49,7 @@ def refusal(error: ModelError) -> Frame:
 
 
 def accepted(frame: Frame) -> Frame:
-    """Return `frame` where it is an answer.
-
-    Raises:
-        ModelError: It is a `refusal`.
-    """
+    """Return `frame` where it is an answer; raise the error that a `refusal` tells."""
     if "error" not in frame.fields:
         return frame
     kind = ContextExceeded if frame.fields["over_context"] else ModelError
@@ -180,7 +174,6 @@ def _listen(requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", 
 
 
 def _offer_to_oom_killer() -> None:
-    try:
-        Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
-    except OSError:
-        return  # not Linux, or not allowed: the kernel decides as it does
+    """Have Linux's out-of-memory killer take this process before the server; its scale ends at 1000."""
+    with suppress(OSError):  # not Linux, or not allowed: the kernel decides as it does
+        Path("/proc/self/oom_score_adj").write_text("800")

@@ -20,8 +20,8 @@ ANSWERS_AT_ONCE: Final = 4
 `python -m bench.costs` prints what that brings."""
 Vectors = NDArray[np.float32]
 TextKind = Literal["query", "passage"]
-Ability: TypeAlias = Literal["embed", "rerank", "generate", "schema", "grammar", "choose", "score_tree"]
-"""One thing a backend can do: `schema` and `grammar` are what `generate` can hold its answer to."""
+Ability: TypeAlias = Literal["generate", "schema", "grammar", "choose", "score_tree"]
+"""One thing a generator can do: `schema` and `grammar` are what `generate` can hold its answer to."""
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
@@ -40,11 +40,7 @@ class Backend:
         """End the process of the model, if it has one; a later call starts it again."""
 
     async def counters(self) -> Mapping[str, object]:
-        """Return what was computed since the model was loaded, such as `tokens`; empty where nothing is counted.
-
-        Raises:
-            ModelError: The backend failed.
-        """
+        """Return what was computed since the model was loaded, such as `tokens`; empty where nothing is counted."""
         return {}
 
 
@@ -158,16 +154,7 @@ class Generator(Named, Protocol):
         ...
 
 
-class Able(Protocol):
-    """Says what it can do."""
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """What this backend can do with this model."""
-        ...
-
-
-class GrammarWriter(Able, Protocol):
+class GrammarWriter(Protocol):
     """A `Generator` whose answer may be held to a grammar too; has `grammar` among its abilities."""
 
     async def generate(
@@ -190,7 +177,7 @@ Prompt: TypeAlias = "str | Sequence[Message]"
 """A text that is continued as it stands, or messages that are answered in the model's chat template."""
 
 
-class Chooser(Able, Named, Protocol):
+class Chooser(Named, Protocol):
     """Weighs given answers; has `choose` among its abilities."""
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
@@ -222,7 +209,7 @@ class PathScores:
     """Tokens of n whole prompts, prefix and path each: what the naive way evaluates."""
 
 
-class TreeScorer(Able, Named, Protocol):
+class TreeScorer(Named, Protocol):
     """Scores many continuations of one prefix; has `score_tree` among its abilities."""
 
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:

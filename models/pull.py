@@ -7,19 +7,14 @@ here. Not for: which files (`models/catalogue.py`).
 import hashlib
 import importlib
 import logging
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from errors import ModelError, UsageError
-
-_REPOSITORY: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-SPARE: Final = 512 << 20
-"""Bytes that stay free on the disk after a download."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +38,7 @@ class Remote:
 
 
 def describe(hub: Hub, repository: str, file: str) -> Remote:
-    """Return size, hash and revision of a file, as the hub says now.
-
-    Raises:
-        ModelError: The hub cannot be reached, has no such file, or does not tell its hash.
-        UsageError: The repository's name cannot be one.
-    """
+    """Return size, hash and revision of a file, as the hub says now."""
     package = _package()
     with _our_errors(repository, file):
         address = package.hf_hub_url(repository, file, endpoint=hub.address)
@@ -60,11 +50,6 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
 
 def pull(hub: Hub, remote: Remote, *, progress: type[Any] | None = None) -> Path:
     """Fetch a file, go on where an earlier try stopped, and return its path once every byte is checked.
-
-    Args:
-        hub: Where from and where to.
-        remote: What `describe` said; the same revision is fetched.
-        progress: A class like `tqdm.tqdm` that shows how far it is.
 
     Raises:
         ModelError: No room on the disk, the transfer failed (what came is kept and the next call goes on), or the
@@ -119,11 +104,7 @@ def kept_files(hub: Hub) -> dict[str, Path]:
 
 
 def remove(hub: Hub, repository: str, file: str) -> int:
-    """Delete every copy of a file from the folder of downloads; return how many bytes that freed.
-
-    Raises:
-        UsageError: It is not there.
-    """
+    """Delete every copy of a file from the folder of downloads; return how many bytes that freed."""
     freed = 0
     copies = [path for name, path in _walk(hub) if name == f"{repository}/{file}"]
     if not copies:
@@ -135,15 +116,6 @@ def remove(hub: Hub, repository: str, file: str) -> int:
             blob.unlink()
         path.unlink(missing_ok=True)
     return freed
-
-
-def find_kept(hub: Hub, repository: str, file: str) -> Path | None:
-    """Return the path of a downloaded file, of the newest revision there is, None when it is not there."""
-    if not _REPOSITORY.fullmatch(repository) or ".." in file:
-        return None
-    owner, _, name = repository.partition("/")
-    copies = [path for path in _folder(hub).glob(f"models--{owner}--{name}/snapshots/*/{file}") if path.is_file()]
-    return max(copies, key=lambda path: path.lstat().st_mtime_ns, default=None)
 
 
 def file_hash(path: Path, *, like: str) -> str:
@@ -171,7 +143,7 @@ def _folder(hub: Hub) -> Path:
 
 def _check_room(folder: Path, remote: Remote, *, came: int) -> None:
     free = shutil.disk_usage(folder).free
-    if free < remote.bytes - came + SPARE:
+    if free < remote.bytes - came + (512 << 20):  # half a gigabyte stays free for others
         raise ModelError(
             f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {folder} has {free / 1e9:.2f} GB free.",
             hint="Free some room, or set another folder (WINNOW_MODELS).",

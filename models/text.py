@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-SAMPLE: Final = 4_000
-"""Characters whose script is looked at: enough to tell a page's, and cheap on a long one."""
 LATIN_SHARE: Final = 0.6
 """Least share of Latin letters in a text that an English model is asked about."""
 MANY_SCRIPTS: Final = 100_000
@@ -34,7 +32,7 @@ _LATIN: Final = re.compile(
 
 def reads_latin(text: str) -> bool:
     """Return whether six in ten letters of the text's beginning are Latin; True where there are no letters."""
-    sample = text[:SAMPLE]
+    sample = text[:4_000]  # enough to tell a page's script, and cheap on a long one
     if sample.isascii():
         return True
     letters = len(_LETTER.findall(sample))

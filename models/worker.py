@@ -88,11 +88,7 @@ class Child:
 
     @classmethod
     async def start(cls, entry: str, arguments: Fields, *, limits: Limits) -> "Child":
-        """Start a fresh interpreter that runs `main(arguments)` of the module `entry`.
-
-        Raises:
-            ModelError: The system has no process to give.
-        """
+        """Start a fresh interpreter that runs `main(arguments)` of the module `entry`."""
         code = (
             f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
             f"import {entry} as entry; entry.main({json.dumps(arguments)!r})"
@@ -395,23 +391,15 @@ class Worker:
 class MemoryBudget:
     """Bytes that the processes of one server share. Belongs to one event loop."""
 
-    def __init__(self, limit: int | None = None, *, share: float = 0.7, look_again: float = 0.05) -> None:
-        """Take `limit` bytes as the bound, or a `share` of what is free now; the rest is the system's and the buffers'.
-
-        `look_again` is the time in seconds after which a process that computes is looked at again.
-        """
-        self.limit = limit if limit is not None else int(_free_memory() * share)
-        self._look_again = look_again
+    def __init__(self, limit: int | None = None) -> None:
+        """Take `limit` bytes as the bound, or 70 % of what is free now: the rest is the system's and the buffers'."""
+        self.limit = limit if limit is not None else int(_free_memory() * 0.7)
         self.held: dict[Worker, int] = {}
         """Bytes of each process that runs, least recently used first."""
         self._entering = anyio.Lock()
 
     async def make_room(self, worker: "Worker", needs: int) -> None:
-        """Let `worker` in with `needs` bytes: end idle processes, least recently used first, wait for busy ones.
-
-        Raises:
-            ModelError: It needs more than the whole budget.
-        """
+        """Let `worker` in with `needs` bytes: end idle processes, least recently used first, wait for busy ones."""
         if needs > self.limit:
             raise ModelError(
                 f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take {self.limit / 1e6:.0f} MB.",
@@ -420,7 +408,7 @@ class MemoryBudget:
         async with self._entering:
             self.held.pop(worker, None)
             while not await self._fits(needs):
-                await anyio.sleep(self._look_again)
+                await anyio.sleep(0.05)
             self.held[worker] = needs
 
     def used(self, worker: "Worker") -> None:

@@ -67,11 +67,7 @@ class Winnow(MCPServer[Opening]):
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Return a filled prompt; a wrong name or a missing argument is the caller's mistake, and said so.
-
-        Raises:
-            MCPError: -32602 for such a mistake.
-        """
+        """Return a filled prompt; a wrong name or a missing argument is the caller's mistake, and said so."""
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:

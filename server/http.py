@@ -1,30 +1,189 @@
-"""The HTTP application: the MCP server behind its gate, with Host and Origin checks on for every address.
+"""The HTTP application: the MCP server behind a gate of bearer tokens or OAuth (RFC 9068, RFC 8707), and a rate.
 
-Not for: opening the port (`server/transports.py`).
+Plain ASGI, because the SDK's own checks know OAuth tokens only. Winnow issues no tokens: it checks signature, issuer,
+audience and expiry of a JWT against the issuer's public keys. Host and Origin are checked for every address by the
+SDK's transport. Not for: opening the port (`server/transports.py`).
 """
 
+import hashlib
+import hmac
+import logging
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import httpx2
+import jwt
+from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import ASGIApp
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from errors import UsageError
 from server.app import build_server
-from server.http_access import Gate, JwtVerifier
 from server.settings import MEGABYTE, Settings
+from server.version import VERSION
+
+HEALTH: Final = "/health"
+CALLERS: Final = 10_000
+"""Callers whose rate is remembered; the one not seen for longest is forgotten first."""
+ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
+ASK_AT_MOST: Final = 30.0
+"""Seconds between two questions for a key that is not among those known, so that forged tokens cause no traffic."""
+KEYS_LAST: Final = ASK_AT_MOST * 20
+"""Seconds after which the issuer's keys are asked for again: one that was withdrawn is trusted no longer."""
+_METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
+_log: Final = logging.getLogger("winnow.http")
+
+
+class Gate:
+    """ASGI middleware around the MCP application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        tokens: Sequence[str],
+        per_minute: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Wrap `app`.
+
+        Args:
+            app: The application behind the gate.
+            tokens: Bearer tokens that are let in; none means that no token is asked for here.
+            per_minute: Requests a caller may send a minute, as many at once; 0 for no limit.
+            clock: Seconds, for the rate.
+        """
+        self._app = app
+        self._tokens = [_digest(token.encode()) for token in tokens]
+        self._rate = per_minute / 60
+        self._burst = per_minute
+        self._clock = clock
+        self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer /health, refuse whom it must, pass the rest on."""
+        app = self._app if scope["type"] != "http" else self._answering(scope)
+        await app(scope, receive, send)
+
+    def _answering(self, scope: Scope) -> ASGIApp:
+        if scope["path"] == HEALTH:
+            return JSONResponse({"status": "ok", "version": VERSION})
+        token = _bearer(Headers(scope=scope).get("authorization", ""))
+        known = token is not None and any(hmac.compare_digest(_digest(token), each) for each in self._tokens)
+        # Whoever guesses tokens is counted by address: each guess would else be a caller of its own.
+        wait = self._wait(_digest(token) if token is not None and (known or not self._tokens) else _address(scope))
+        if wait > 0:
+            seconds = str(math.ceil(wait))
+            said = {"error": f"Too many requests; wait {seconds} s."}
+            return JSONResponse(said, 429, {"Retry-After": seconds})
+        if self._tokens and not known:
+            said = {"error": "A valid bearer token is needed: Authorization: Bearer TOKEN."}
+            return JSONResponse(said, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+        return self._app
+
+    def _wait(self, caller: bytes) -> float:
+        """Take one request from a caller's bucket; return the seconds to wait when it is empty."""
+        if not self._rate:
+            return 0.0
+        now = self._clock()
+        left, seen = self._left.pop(caller, (float(self._burst), now))
+        left = min(float(self._burst), left + (now - seen) * self._rate)
+        wait = max(0.0, (1 - left) / self._rate)
+        self._left[caller] = (left - (wait == 0), now)
+        while len(self._left) > CALLERS:
+            self._left.popitem(last=False)
+        return wait
+
+
+def _digest(token: bytes) -> bytes:
+    """Equal lengths for the comparison in constant time, and no token kept in memory as it came."""
+    return hashlib.blake2b(token, digest_size=32).digest()
+
+
+def _bearer(header: str) -> bytes | None:
+    scheme, _, token = header.partition(" ")
+    return token.strip().encode("latin-1") if scheme.lower() == "bearer" and token.strip() else None
+
+
+def _address(scope: Scope) -> bytes:
+    client = scope.get("client")
+    return f"address {client[0]}".encode() if client else b"address"
+
+
+class JwtVerifier:
+    """Checks access tokens of one issuer for one resource."""
+
+    def __init__(self, issuer: str, resource: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take the issuer's URL and our own, as the tokens name them; `clock` gives seconds."""
+        self._issuer = issuer
+        self._resource = resource
+        self._clock = clock
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._asked = float("-inf")
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return who the token stands for, None for a token that is not valid here and now."""
+        try:
+            key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
+            if key is None:
+                return None
+            claims = jwt.decode(
+                token,
+                key.key,
+                algorithms=list(ALGORITHMS),
+                audience=self._resource,
+                issuer=self._issuer,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except jwt.PyJWTError as error:
+            _log.info("token refused: %s", type(error).__name__)
+            return None
+        scope = claims.get("scope", "")
+        return AccessToken(
+            token=token,
+            client_id=str(claims.get("client_id") or claims.get("azp") or claims.get("sub") or "unknown"),
+            scopes=scope.split() if isinstance(scope, str) else [],
+            expires_at=int(claims["exp"]),
+            resource=self._resource,
+            subject=str(claims["sub"]) if "sub" in claims else None,
+        )
+
+    async def _key(self, kid: str) -> jwt.PyJWK | None:
+        age = self._clock() - self._asked
+        if age > KEYS_LAST or (kid not in self._keys and age > ASK_AT_MOST):
+            self._asked = self._clock()
+            try:
+                self._keys = await _fetch_keys(self._issuer)
+            except (httpx2.HTTPError, ValueError, UsageError, jwt.PyJWTError) as error:
+                _log.warning("the keys of %s cannot be read: %s", self._issuer, error)
+        return self._keys.get(kid)
+
+
+async def _fetch_keys(issuer: str) -> dict[str, jwt.PyJWK]:
+    async with httpx2.AsyncClient() as http:
+        for path in _METADATA:
+            answer = await http.get(issuer.rstrip("/") + path)
+            if answer.status_code != httpx2.codes.OK:
+                continue
+            said = answer.json()
+            if said.get("issuer", "").rstrip("/") != issuer.rstrip("/") or "jwks_uri" not in said:
+                raise UsageError(f"The metadata of {issuer} names another issuer or no keys.")
+            found = await http.get(said["jwks_uri"])
+            found.raise_for_status()
+            keys = jwt.PyJWKSet.from_dict(found.json()).keys
+            return {str(key.key_id): key for key in keys}
+    raise UsageError(f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER.")
 
 
 def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[str]) -> ASGIApp:
-    """Return the ASGI application: `/mcp`, `/health`, and the metadata of RFC 9728 where OAuth is set.
-
-    Args:
-        settings: Checked settings.
-        host: Address that is listened on.
-        port: Its port.
-        allowed_hosts: Further values of the Host header, such as a public name.
-
-    Raises:
-        UsageError: OAuth is set in part only.
-    """
+    """Return the ASGI application: `/mcp`, `/health`, and the metadata of RFC 9728 where OAuth is set."""
     auth, verifier = _oauth(settings)
     server = build_server(settings, own_signals=True, auth=auth, token_verifier=verifier)
     # The SDK checks Host and Origin by itself on loopback addresses only.

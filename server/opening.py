@@ -62,11 +62,7 @@ class Opening:
 
     @asynccontextmanager
     async def at_once(self) -> AsyncIterator[Opening]:
-        """Open the services, and close them at the end.
-
-        Raises:
-            WinnowError: They cannot be opened.
-        """
+        """Open the services, and close them at the end."""
         async with _late()(self._settings) as self._services:
             self.settled.set()
             yield self

@@ -37,7 +37,6 @@ LARGE_BYTES: Final = 1 << 20
 """A block of at least so many bytes is the system's again once it is freed. glibc raises its own bound to the largest
 block freed so far, up to 32 MB, and keeps the room in one heap a thread: the hostile set
 (`tests/test_fetch_hostile_set.py`) then left 60 to 121 MB, and with this bound 25 to 33 (six and three runs)."""
-_M_MMAP_THRESHOLD: Final = -3  # malloc.h
 
 
 def start_log(settings: Settings) -> None:
@@ -105,7 +104,7 @@ def give_back_large_blocks() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES))
+        return bool(ctypes.CDLL(None).mallopt(-3, LARGE_BYTES))  # M_MMAP_THRESHOLD in malloc.h
     except AttributeError:  # a C library without the call, such as musl, which has no such bound to hold
         return False
 
@@ -137,11 +136,7 @@ def _middle_collections() -> int:
 
 
 def start_telemetry(collector: str) -> Callable[[], None]:
-    """Export spans to `collector` (OTLP over HTTP) and return what to call at the end; nothing happens without one.
-
-    Raises:
-        MissingExtra: The OpenTelemetry SDK is not installed.
-    """
+    """Export spans to `collector` (OTLP over HTTP) and return what to call at the end; nothing happens without one."""
     if not collector:
         return lambda: None
     try:

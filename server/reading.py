@@ -23,11 +23,7 @@ OUTLINE_TOKENS: Final = MOST_TOKENS // 5
 
 
 async def read_page(handle: str, services: Services) -> str:
-    """Return the whole cleaned page behind `handle`, or its beginning and how to read on.
-
-    Raises:
-        ResourceNotFoundError: The handle is unknown or has expired.
-    """
+    """Return the whole cleaned page behind `handle`, or its beginning and how to read on."""
     found = await in_thread(find_page, services.stores.pages, handle)
     if found is None:
         raise ResourceNotFoundError(f"{handle} is unknown or has expired; fetch the page again.")
@@ -40,11 +36,7 @@ async def read_page(handle: str, services: Services) -> str:
 
 
 async def read_tree(handle: str, services: Services) -> str:
-    """Return the outline of the tree behind `handle`.
-
-    Raises:
-        ResourceNotFoundError: The handle is unknown or has expired.
-    """
+    """Return the outline of the tree behind `handle`."""
     found = await in_thread(find_tree, services.stores.trees, handle)
     if found is None:
         raise ResourceNotFoundError(f"{handle} is unknown or has expired; call raptor_query with the sources again.")

@@ -16,8 +16,6 @@ from prompts import load
 from server.opening import Opening
 
 LENGTHS: Final = ("300", "600", "1200", "2000")
-MOST: Final = 100
-"""Values in one completion; the protocol's own limit."""
 
 
 def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) -> None:
@@ -108,4 +106,5 @@ def _documents(typed: str, folders: Sequence[Path]) -> Completion:
         for path, _, _ in list_files(folders).files
         if path.lower().startswith(wanted) or Path(path).name.lower().startswith(wanted)
     ]
-    return Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
+    # The protocol has room for a hundred.
+    return Completion(values=found[:100], total=len(found), has_more=len(found) > 100)

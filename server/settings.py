@@ -24,7 +24,7 @@ IDMS: Final = tuple(
     for rule in ("partition", "deviation", "running", "valleys", "fixed")
     for more in ("", "+density", "+density:model")
 )
-NAT64_LENGTHS: Final = (32, 40, 48, 56, 64, 96)
+NAT64_LENGTHS: Final = frozenset((32, 40, 48, 56, 64, 96))
 """Of prefixes that translators have (RFC 6052 §2.2)."""
 _NEEDED: Final = {"searxng": "searxng", "brave": "brave_key", "exa": "exa_key", "serper": "serper_key"}
 """Providers that cannot be asked without another setting."""

@@ -36,9 +36,7 @@ from pipeline.segment.partition import Rule
 from pipeline.services import Services
 from pipeline.work import in_thread
 from server.settings import MEGABYTE, Settings
-
-ASKING_SHARE = 0.4
-"""Part of a call's time that the extractor's model may take."""
+from tools.context import MODEL_SHARE
 
 
 @asynccontextmanager
@@ -106,12 +104,7 @@ class Models(NamedTuple):
 
 @asynccontextmanager
 async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIterator[Models]:
-    """Choose the model of each role, and let them go at the end.
-
-    Raises:
-        UsageError: A model specification cannot be understood.
-        MissingExtra: A model needs a package that is not installed.
-    """
+    """Choose the model of each role, and let them go at the end."""
     resources = Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
     models = Models(
         choose_embedder(settings.embedder, resources),
@@ -134,24 +127,17 @@ def _idms(settings: Settings) -> IdmsOptions:
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:
-    """How the extractor asks the generator; None where it works by rules alone.
-
-    Raises:
-        UsageError: The setting names a way, and there is no generator, or one whose backend does not have it.
-    """
+    """How the extractor asks the generator; None where it works by rules alone."""
     if settings.extractor == "rules":
         return None
     way = way_for(settings.extractor, model)
-    return Asking(model, way, settings.seconds * ASKING_SHARE) if model is not None else None
+    return Asking(model, way, settings.seconds * MODEL_SHARE) if model is not None else None
 
 
 def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chain:
     """Return the web's providers in the order of the settings, and the user's folders beside them, or alone.
 
     `search=auto` asks providers with an address or a key, then the folders; keyless ones are asked only when named.
-
-    Raises:
-        MissingExtra: ddgs is named and not installed.
     """
     keys = {
         "brave": settings.brave_key,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.command import TOOLS, main
 from tests.support import LIBRARY, ROOT
 from tests.support.processes import winnow
 
@@ -34,6 +35,16 @@ def test_no_answer_has_its_own_exit_code(cache_folder: Path) -> None:
     run = winnow(cache_folder, "extract", "Which enzyme unwinds the DNA double helix during replication?", page)
     assert run.returncode == 3, run.stdout
     assert "None" in run.stdout
+
+
+def test_every_argument_of_a_tool_is_one_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    schemas = {tool["name"]: tool["inputSchema"] for tool in json.loads((ROOT / "server/tools_list.json").read_text())}
+    for command, (tool, _) in TOOLS.items():
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])
+        shown = capsys.readouterr().out
+        for name in schemas[tool]["properties"]:
+            assert name in shown.replace("-", "_"), (command, name)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import AddressRefused, SourceUnavailable
-from pipeline.fetch.address import BLOCKED_PORTS, NAT64_LENGTHS, check_url, checked_addresses, refusal, translated
+from pipeline.fetch.address import BLOCKED_PORTS, check_url, checked_addresses, refusal, translated
 from pipeline.fetch.limits import FetchLimits
+from server.settings import NAT64_LENGTHS
 
 LIMITS = FetchLimits()
 PRIVATE = [
@@ -117,7 +118,7 @@ def test_any_text_as_a_host_is_refused_in_words_or_kept_in_ascii(text: str, form
     assert "@" not in target.url.netloc.decode()
 
 
-@given(private_ipv4, st.sampled_from(NAT64_LENGTHS))
+@given(private_ipv4, st.sampled_from(sorted(NAT64_LENGTHS)))
 def test_behind_a_translator_the_address_that_it_reads_decides(address: IPv4Address, length: int) -> None:
     prefix = IPv6Network((int(IPv6Address("2001:db8:122:344::")) >> (128 - length) << (128 - length), length))
     opened = FetchLimits(nat64=(prefix,))

@@ -1,19 +1,15 @@
-"""Open connections by origin: used again for the next page of a site, and closed when they are old or many."""
+"""Open connections: used again for the next page of a site, and closed when they are many."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
-import httpcore2
 import pytest
 
 from pipeline.fetch.client import open_fetcher
-from pipeline.fetch.connect import OriginPools
 from pipeline.fetch.limits import FetchLimits
-from tests.support import Clock
 from tests.support.web_site import PAGE, serving
 
 pytestmark = pytest.mark.anyio
@@ -62,16 +58,6 @@ async def counted() -> AsyncIterator[Counted]:
         yield server
 
 
-@asynccontextmanager
-async def opened(clock: Clock) -> AsyncIterator[OriginPools]:
-    """Open pools that may dial anything; the guard has tests of its own."""
-    context = ssl.create_default_context()
-    async with OriginPools(
-        ssl_context=context, network_backend=httpcore2.AnyIOBackend(), limits=LIMITS, clock=clock
-    ) as pools:
-        yield pools
-
-
 async def closed_down_to(server: Counted, count: int) -> None:
     """Wait until the server has seen the last closed connection go."""
     with anyio.fail_after(5):
@@ -98,41 +84,19 @@ async def test_of_a_hundred_sites_the_connections_of_the_last_64_stay_open() -> 
         assert server.opened == 101
 
 
-async def test_a_connection_that_was_not_used_for_15_seconds_is_closed_when_another_site_is_asked() -> None:
-    clock = Clock()
-    async with counted() as server, opened(clock) as pools:
-        await pools.request("GET", server.url(1))
-        clock.now += 14.0
-        await pools.request("GET", server.url(2))
-        assert len(pools.connections) == 2
-        clock.now += 2.0
-        await pools.request("GET", server.url(3))
-        assert len(pools.connections) == 2
-        await closed_down_to(server, 2)
-
-
 async def test_a_site_that_is_still_answering_keeps_its_connection_however_many_others_are_asked() -> None:
-    clock = Clock()
-    async with counted() as slow, counted() as quick, opened(clock) as pools, anyio.create_task_group() as tasks:
+    async with counted() as slow, counted() as quick, open_fetcher(LIMITS, pages=None) as fetcher:
         slow.hold.clear()
-        answers: list[int] = []
-
-        async def ask() -> None:
-            answers.append((await pools.request("GET", slow.url(1))).status)
-
-        tasks.start_soon(ask)
-        with anyio.fail_after(5):
-            while not slow.open:
-                await anyio.lowlevel.checkpoint()
-        clock.now += 60.0
-        for host in range(70):
-            await pools.request("GET", quick.url(host))
-        assert not answers
-        slow.hold.set()
-        with anyio.fail_after(5):
-            while not answers:
-                await anyio.lowlevel.checkpoint()
-    assert answers == [200]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fetcher.fetch, slow.url(1))
+            with anyio.fail_after(5):
+                while not slow.open:
+                    await anyio.lowlevel.checkpoint()
+            for host in range(70):
+                await fetcher.fetch(quick.url(host))
+            assert slow.open == 1
+            slow.hold.set()
+    assert slow.opened == 1
 
 
 async def test_closing_the_fetcher_closes_every_connection() -> None:

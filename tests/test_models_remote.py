@@ -10,7 +10,7 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
-from models.protocols import abilities_of, chooser
+from models.protocols import chooser
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from pipeline.messages import Said
@@ -117,7 +117,6 @@ async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not
         reranker = OpenAIReranker(Endpoint(http, remote.url, "m"))
         for _ in range(2):
             assert (await reranker.score("q", ["text"])).tolist() == [0.5]
-        assert abilities_of(reranker) == {"rerank"}
     assert [path for path, _, _ in remote.asked] == ["/v1/rerank", "/rerank", "/rerank"]
 
 

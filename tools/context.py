@@ -5,16 +5,17 @@ Not a tool itself. Not for: errors and deadlines, which the server puts around e
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from time import monotonic
-from typing import Final
+from typing import Final, TypeVar
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import BaseModel, Field
 
 from errors import UsageError
-from pipeline.documents import Document, Evidence, Failure, Page
+from pipeline.documents import Document, Evidence, Failure, Page, Reading
+from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.sheet import Sheet
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
@@ -23,16 +24,17 @@ from pipeline.work import Report
 
 PROGRESS_GAP: Final = 0.25
 """Seconds between two progress messages; a client that reads slowly would block the tool otherwise (notes/mcp §4.7)."""
-MOST_LINKS: Final = 5
-"""Pages linked beside the text; hosts that show links to the model pay about 60 tokens for each."""
-LONGEST_NAME: Final = 200
-LONGEST_REASON: Final = 300
-MOST_FAILURES: Final = 20
-TOLD_FAILURES: Final = 5
-"""Failures that the text names; the structured part has up to `MOST_FAILURES`."""
+FIRST: Final = 5
+"""Of pages linked, failures told, and passages and pages in the structured part. Hosts that show links to the model pay
+about 60 tokens for each; the text has all passages."""
+LONGEST: Final = 300
+"""Characters of a name, an address or a reason from outside."""
 MOST_TOKENS: Final = 20_000
 """Largest budget that a call may ask for."""
-
+FETCH_SHARE: Final = 0.6
+"""Part of a call's time that sources may take to arrive."""
+MODEL_SHARE: Final = 1 - FETCH_SHARE
+"""Part that a generator may take; what it has not done by then is done without it."""
 LEAST_TOKENS: Final = 100
 """Tokens below which the frame alone fills an answer."""
 BUDGET: Final = Field(description="Token budget; 0 ends where more does not help.", ge=0, le=MOST_TOKENS)
@@ -47,12 +49,59 @@ class Next(BaseModel):
     arguments: dict[str, object] = Field(description="What changes; the arguments of this call that fit stay")
 
 
-def check_budget(max_tokens: int) -> None:
-    """Refuse a budget that holds no words.
+class Passage(BaseModel):
+    """One verbatim passage; its words, page and headings stand in the text part under `label`."""
 
-    Raises:
-        UsageError: It is above 0 and below `LEAST_TOKENS`.
-    """
+    label: str = Field(description="Where the text part shows it, such as 1a")
+    link: str = Field(description="To be put behind the page's address, so that it opens at these words")
+    also: list[str] = Field(description="Citations of other pages that hold the same words")
+    score: float = Field(description="0..1, the best unit of all at 1")
+
+
+class Found(BaseModel):
+    """What a result has that answers a question by passages, or says that none does."""
+
+    answered: bool = Field(description="Whether the passages surely answer")
+    verdict: str = Field(description="answered; unsure: the nearest passages, which may not answer; none: no passage")
+    reason: str
+    confidence: float = Field(description="0..1")
+    passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
+    pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text part")
+    left_out: int = Field(description="Scored sentences that did not fit")
+    failures: list[str] = Field(description="Sources that could not be read, with the reason")
+    next: list[Next] = Field(description="Calls that go on from here, best first")
+    tokens: int = Field(description="Tokens of the text part")
+
+
+F = TypeVar("F", bound=Found)
+
+
+def found_in(kind: type[F], reading: Reading, assembled: Assembled, failures: Iterable[Failure], **more: object) -> F:
+    """Return what a reading and its passages tell as a result of some kind, with `more` of its fields."""
+    shown = zip(assembled.shown.labels, assembled.evidence, strict=True)
+    fields = {
+        "answered": reading.answered,
+        "verdict": reading.verdict,
+        "reason": reading.reason,
+        "confidence": round(reading.confidence, 4),
+        "passages": [
+            Passage(label=label, link=_link(one), also=list(one.also), score=round(one.score.value, 3))
+            for label, one in islice(shown, FIRST)
+        ],
+        "pages": [url for (url, _), _ in groupby(assembled.evidence, key=lambda one: (one.url, one.title))],
+        "left_out": assembled.left_out,
+        "failures": failures_of(failures),
+    }
+    return kind.model_validate(fields | more)
+
+
+def _link(one: Evidence) -> str:
+    """Return the fragment of a passage's citation, or the whole citation where it is no fragment of the page."""
+    return one.citation.removeprefix(one.url.partition("#")[0])
+
+
+def check_budget(max_tokens: int) -> None:
+    """Refuse a budget that holds no words."""
     if 0 < max_tokens < LEAST_TOKENS:
         raise UsageError(
             f"An answer in max_tokens={max_tokens} has no room for a source and its text.",
@@ -93,11 +142,11 @@ def answer(text: str, data: BaseModel, *, pages: Iterable[Page] = ()) -> CallToo
         ResourceLink(
             type="resource_link",
             uri=page_handle(page),
-            name=one_line(page.title)[:LONGEST_NAME] or page.final_url[:LONGEST_NAME],
-            description=one_line(page.final_url)[:LONGEST_NAME],
+            name=(one_line(page.title) or page.final_url)[:LONGEST],
+            description=one_line(page.final_url)[:LONGEST],
             mime_type="text/html",
         )
-        for page in islice(pages, MOST_LINKS)
+        for page in islice(pages, FIRST)
     ]
     return CallToolResult(
         content=[TextContent(type="text", text=text), *links], structured_content=data.model_dump(mode="json")
@@ -141,13 +190,10 @@ def _told(call: Next, tool: str) -> str:
 
 def failures_of(failures: Iterable[Failure]) -> list[str]:
     """Return what could not be read for the structured part, folded and bounded."""
-    return [
-        f"{one_line(f.source)[:LONGEST_NAME]}: {one_line(f.reason)[:LONGEST_REASON]}"
-        for f in islice(failures, MOST_FAILURES)
-    ]
+    return [f"{one_line(f.source)[:LONGEST]}: {one_line(f.reason)[:LONGEST]}" for f in islice(failures, 4 * FIRST)]
 
 
 def tell_failures(sheet: Sheet, failures: Iterable[Failure]) -> None:
     """Write what could not be read, the first few."""
-    for told in failures_of(islice(failures, TOLD_FAILURES)):
+    for told in failures_of(islice(failures, FIRST)):
         sheet.add_cut(f"Not read: {told}")

@@ -6,7 +6,7 @@ Not for: searching. Sources are named by the caller.
 from typing import Annotated, Final
 
 from mcp_types import CallToolResult
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pipeline.documents import Document, Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
@@ -18,12 +18,14 @@ from pipeline.text.frame import new_mark, one_line
 from pipeline.work import in_thread
 from tools.context import (
     BUDGET,
+    FETCH_SHARE,
+    Found,
     Next,
     ToolContext,
     answer,
     behind,
     check_budget,
-    failures_of,
+    found_in,
     larger,
     repeated,
     reporter,
@@ -31,26 +33,12 @@ from tools.context import (
     tell_failures,
     write_next,
 )
-from tools.passages import Passage, pages_shown, passages
 
 TOOL: Final = "extract_relevant"
-FETCH_SHARE = 0.6
-"""Part of the call's time that sources may take to arrive."""
 
 
-class ExtractRelevantResult(BaseModel):
+class ExtractRelevantResult(Found):
     """Structured part of the answer."""
-
-    answered: bool = Field(description="Whether the passages surely answer")
-    verdict: str = Field(description="answered; unsure: the nearest passages, which may not answer; none: no passage")
-    reason: str
-    confidence: float = Field(description="0..1")
-    passages: list[Passage]
-    pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text part")
-    left_out: int = Field(description="Scored sentences that did not fit")
-    failures: list[str] = Field(description="Sources that could not be read, with the reason")
-    next: list[Next] = Field(description="Calls that go on from here, best first")
-    tokens: int = Field(description="Tokens of the text part")
 
 
 async def extract_relevant(
@@ -84,7 +72,8 @@ async def extract_relevant(
         write_next(sheet, following, TOOL)
     tell_failures(sheet, loaded.failures)
     pages = behind(assembled.evidence, loaded.documents)
-    return answer(sheet.text, _data(reading, assembled, loaded, following, sheet.tokens), pages=pages)
+    data = found_in(ExtractRelevantResult, reading, assembled, loaded.failures, next=following, tokens=sheet.tokens)
+    return answer(sheet.text, data, pages=pages)
 
 
 def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:
@@ -106,20 +95,3 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
 
 def _name(document: Document) -> str:
     return one_line(document.page.title) or document.page.final_url
-
-
-def _data(
-    reading: Reading, assembled: Assembled, loaded: Loaded, following: list[Next], tokens: int
-) -> ExtractRelevantResult:
-    return ExtractRelevantResult(
-        answered=reading.answered,
-        verdict=reading.verdict,
-        reason=reading.reason,
-        confidence=round(reading.confidence, 4),
-        passages=passages(assembled),
-        pages=pages_shown(assembled.evidence),
-        left_out=assembled.left_out,
-        failures=failures_of(loaded.failures),
-        next=following,
-        tokens=tokens,
-    )

@@ -23,7 +23,9 @@ from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.text.tokens import count_tokens
 from tools.context import (
     BUDGET,
-    MOST_LINKS,
+    FETCH_SHARE,
+    FIRST,
+    MODEL_SHARE,
     Next,
     ToolContext,
     answer,
@@ -37,10 +39,6 @@ from tools.context import (
 )
 
 TOOL: Final = "fetch_and_prune_html"
-FETCH_SHARE = 0.6
-"""Part of the call's time that pages may take to arrive."""
-SCORE_SHARE = 0.3
-"""The same for a generator's scores; without them the others decide."""
 
 
 class PrunedPageInfo(BaseModel):
@@ -116,7 +114,7 @@ async def fetch_and_prune_html(
         options=PruneOptions(room, format=format, links=references, method=services.pruning, part=part),
         reader=services.reader,
         embedder=services.embedder,
-        finer=path_scorer(scoring, loaded.documents, seconds=services.seconds * SCORE_SHARE),
+        finer=path_scorer(scoring, loaded.documents, seconds=services.seconds * MODEL_SHARE),
     )
     # 4. Write it out, and how to go on
     next_cursor = f"{part + 1}.{key}" if pruned.parts_left else ""
@@ -160,7 +158,7 @@ def _cut_pages(loaded: Loaded, pruned: Pruned) -> list[Page]:
     """Pages of which something was left out, the first few."""
     kept = {page.document: len(page.kept) for page in pruned.pages}
     cut = [d.page for place, d in enumerate(loaded.documents) if kept.get(place, 0) < len(d.blocks)]
-    return cut[:MOST_LINKS] if pruned.parts_left else []
+    return cut[:FIRST] if pruned.parts_left else []
 
 
 def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_tokens: int) -> Sheet:
@@ -191,10 +189,6 @@ def _why_nothing(document: Document, pruned: Pruned) -> str:
     return "no part of this page fitted" if pruned.parts_left else "nothing is left of this page"
 
 
-def _citations(document: Document, kept: Sequence[int]) -> list[str]:
-    return [cite(document, document.blocks[number].start, document.blocks[number].end) for number in kept]
-
-
 def _data(
     loaded: Loaded, pruned: Pruned, next_cursor: str, following: list[Next], tokens: int, *, citations: bool
 ) -> FetchAndPruneResult:
@@ -202,6 +196,7 @@ def _data(
     pages = []
     for place, document in enumerate(loaded.documents):
         page = document.page
+        blocks = [document.blocks[number] for number in kept[place].kept] if place in kept else []
         pages.append(
             PrunedPageInfo(
                 number=place + 1,
@@ -213,9 +208,9 @@ def _data(
                 language=page.language,
                 raw_tokens=page.raw_tokens,
                 kept_tokens=kept[place].tokens if place in kept else 0,
-                kept_blocks=len(kept[place].kept) if place in kept else 0,
+                kept_blocks=len(blocks),
                 blocks=len(document.blocks),
-                citations=_citations(document, kept[place].kept) if citations and place in kept else [],
+                citations=[cite(document, block.start, block.end) for block in blocks] if citations else [],
                 notes=list(page.notes),
             )
         )

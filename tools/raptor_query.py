@@ -38,6 +38,7 @@ from pipeline.sources import load_sources
 from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.work import Report, in_thread
 from tools.context import (
+    FIRST,
     Next,
     ToolContext,
     answer,
@@ -50,7 +51,6 @@ from tools.context import (
     tell_failures,
     write_next,
 )
-from tools.passages import MOST
 
 TOOL: Final = "raptor_query"
 FETCH_SHARE = 0.5
@@ -265,7 +265,7 @@ def _data(
                 score=round(one.score.value, 4),
                 sources=list(one.sources),
             )
-            for label, one in islice(zip(assembled.shown.labels, assembled.evidence, strict=True), MOST)
+            for label, one in islice(zip(assembled.shown.labels, assembled.evidence, strict=True), FIRST)
         ],
         failures=failures_of(failures),
         next=following,

@@ -18,11 +18,12 @@ from pipeline.research import research as run
 from pipeline.text.frame import one_line
 from tools.context import (
     BUDGET,
+    Found,
     Next,
     ToolContext,
     behind,
     check_budget,
-    failures_of,
+    found_in,
     larger,
     repeated,
     reporter,
@@ -30,7 +31,6 @@ from tools.context import (
     write_next,
 )
 from tools.context import answer as reply
-from tools.passages import Passage, pages_shown, passages
 
 TOOL: Final = "research"
 MOST_PAGES: Final = 20
@@ -46,24 +46,14 @@ class Statement(BaseModel):
     reason: str
 
 
-class ResearchResult(BaseModel):
+class ResearchResult(Found):
     """Structured part of the answer."""
 
-    answered: bool = Field(description="Whether the passages surely answer")
-    verdict: str = Field(description="answered; unsure: the nearest passages, which may not answer; none: no passage")
-    reason: str
-    confidence: float = Field(description="0..1")
-    passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
     queries: list[str] = Field(description="Queries that were sent besides the question")
-    pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text part")
     read: list[str] = Field(description="Further pages that were looked at, best first")
     providers: list[str] = Field(description="Each provider with its status and reason")
-    failures: list[str] = Field(description="Pages that could not be read, with the reason")
-    left_out: int = Field(description="Scored sentences that did not fit")
     answer: list[Statement] = Field(default=[], description="Check of each sentence of a written answer")
     parsed_by: str = "rules"
-    next: list[Next] = Field(description="Calls that go on from here, best first")
-    tokens: int = Field(description="Tokens of the text part")
 
 
 async def research(
@@ -72,7 +62,7 @@ async def research(
     ],
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
-    max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=20)] = 8,
+    max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)] = 8,
     freshness: Annotated[
         Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
     ] = "any",
@@ -105,19 +95,15 @@ def _status(outcome: SearchOutcome) -> str:
 
 def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResult:
     gathered = found.gathered
-    shown = pages_shown(found.assembled.evidence)
-    return ResearchResult(
-        answered=found.reading.answered,
-        verdict=found.reading.verdict,
-        reason=found.reading.reason,
-        confidence=round(found.reading.confidence, 4),
-        passages=passages(found.assembled),
+    shown = {one.url for one in found.assembled.evidence}
+    return found_in(
+        ResearchResult,
+        found.reading,
+        found.assembled,
+        gathered.failures,
         queries=[query.text for query in gathered.parsed.queries[1:]],
-        pages=shown,
         read=[ranked.result.url for ranked in gathered.ranked if ranked.result.url not in shown][:MOST_LISTED],
         providers=list(dict.fromkeys(map(_status, gathered.outcomes))),
-        failures=failures_of(gathered.failures),
-        left_out=found.assembled.left_out,
         answer=[
             Statement(labels=list(one.labels), supported=one.supported, reason=one.reason)
             for one in (found.written.statements if found.written else ())

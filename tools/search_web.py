@@ -88,7 +88,7 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     before: Annotated[str, Field(description="Last ISO day.", pattern=DAY)] = "",
     region: Annotated[str, Field(description="Country code, e.g. 'at'.", pattern=REGION)] = "",
     safe_search: Annotated[Literal["", "off", "moderate", "strict"], Field(description="Filter for adult pages.")] = "",
-    page: Annotated[int, Field(description="Page of results.", ge=1, le=10)] = 1,
+    page: Annotated[int, Field(description="Page of results.", ge=1, le=MOST_PAGES)] = 1,
     rank: Annotated[
         Literal["mixed", "snippet", "engine", "paper"],
         Field(description="mixed reads the pages: best; snippet: faster; paper: as zero-index prints it."),

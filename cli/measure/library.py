@@ -26,10 +26,6 @@ from pipeline.work import Report, check_cancelled
 
 QUESTIONS: Final = "questions.jsonl"
 LIBRARY: Final = "library"
-SECTION: Final = (3, 9)
-"""Sentences of a paragraph that is strung together with others."""
-STRUNG: Final = 10
-"""Paragraphs of one strung document."""
 T = TypeVar("T")
 
 
@@ -117,12 +113,7 @@ class Row:
 
 
 def read_library(folder: Path) -> Library:
-    """Return the questions and documents of `folder`.
-
-    Raises:
-        UsageError: A part is missing, or a line of the questions is out of form.
-        WinnowError: A document cannot be read.
-    """
+    """Return the questions and documents of `folder`."""
     questions, documents = folder / QUESTIONS, folder / LIBRARY
     if not questions.is_file() or not documents.is_dir():
         raise UsageError(
@@ -166,7 +157,7 @@ def _asked(line: str, number: int, names: Sequence[str]) -> Asked:
 
 
 def strung(documents: Sequence[Document], count: int) -> list[list[list[str]]]:
-    """Return at most `count` documents of paragraphs from different pages, each a list of sentences.
+    """Return at most `count` documents of 3 to 10 paragraphs from different pages, each a list of sentences.
 
     Paragraphs are those of 3 to 9 sentences in the library's commonest language; where one ends, the subject changes.
     Equal documents give equal paragraphs in equal order.
@@ -180,8 +171,8 @@ def strung(documents: Sequence[Document], count: int) -> list[list[list[str]]]:
     made: list[list[list[str]]] = []
     while len(made) < count:
         # The fullest piles first, so that the pages last as long as they can; one page gives one paragraph.
-        full = sorted((pile for pile in piles if pile), key=len, reverse=True)[:STRUNG]
-        if len(full) < min(STRUNG, 3):
+        full = sorted((pile for pile in piles if pile), key=len, reverse=True)[:10]
+        if len(full) < 3:
             break
         parts = [pile.pop() for pile in full]
         draw.shuffle(parts)
@@ -195,7 +186,7 @@ def _paragraphs(document: Document) -> list[list[str]]:
         block = document.blocks[sentence.block]
         if block.main and block.kind == "paragraph":
             found.setdefault(sentence.block, []).append(sentence.text)
-    return [texts for texts in found.values() if SECTION[0] <= len(texts) <= SECTION[1]]
+    return [texts for texts in found.values() if 3 <= len(texts) <= 9]
 
 
 def some(items: Sequence[T], limit: int) -> list[T]:

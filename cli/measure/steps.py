@@ -44,8 +44,6 @@ BUDGET: Final = 256
 """Tokens of pruned pages and of extracted sentences: few, so that choosing well shows."""
 EVIDENCE: Final = BUDGET * 3
 """Tokens of evidence that an answer is written from."""
-FIRST: Final = 5
-"""Pages that queries are expected to find."""
 RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys", "partition")
 METHODS: Final[dict[Literal["winnow", "paper"], str]] = {
     "winnow": f"answers kept at {BUDGET} tokens",
@@ -147,7 +145,7 @@ async def parse_requests(setup: Setup) -> list[Row]:
             narrowed[modelled].append(float(any(query.freshness != "any" for query in parsed.queries)))
             found[modelled].append(await in_thread(_found, setup, parsed, asked[number].pages))
         await setup.report(number + 1, len(texts), "parse")
-    what = f"pages that answer among the first {FIRST}"
+    what = "pages that answer among the first 5"
     return [
         figure("parse", what, found[False], found[True]).spending(await watched.spent()),
         figure("parse", "requests with a query for recent pages only", narrowed[False], narrowed[True]),
@@ -163,8 +161,8 @@ def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float
         scores = setup.library.index.scores(query.text)
         orders.append([i for i in sorted(range(count), key=lambda i: -float(scores[i])) if scores[i] > 0])
     fused = reciprocal_rank_fusion(orders, count)
-    best = sorted(range(count), key=lambda i: -float(fused[i]))[:FIRST]
-    return sum(setup.library.names[i] in pages for i in best) / max(1, min(FIRST, len(pages)))
+    best = sorted(range(count), key=lambda i: -float(fused[i]))[:5]
+    return sum(setup.library.names[i] in pages for i in best) / max(1, min(5, len(pages)))
 
 
 async def answer_questions(setup: Setup) -> list[Row]:

@@ -16,14 +16,14 @@ from errors import ModelError
 from models.protocols import (
     Ability,
     Backend,
+    Chooser,
     Generator,
     GrammarWriter,
     Message,
     PathScores,
     Prompt,
+    TreeScorer,
     abilities_of,
-    chooser,
-    tree_scorer,
 )
 
 
@@ -89,20 +89,14 @@ class Watched:
             return text
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
-        """Ask the generator behind; raises what it raises, and ModelError where it cannot choose any more."""
+        """Ask the generator behind, whose `abilities` have it; raises what it raises."""
         async with self._call():
-            model = chooser(self._generator)
-            if model is None:
-                raise ModelError(f"{self.name} lists no probabilities any more.", hint="Ask again.")
-            return await model.choose(prompt, options)
+            return await cast(Chooser, self._generator).choose(prompt, options)
 
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
         """Ask the generator behind; raises what it raises."""
         async with self._call():
-            model = tree_scorer(self._generator)
-            if model is None:
-                raise ModelError(f"{self.name} scores no paths.", hint="Set a GGUF generator (llama:FILE.gguf).")
-            return await model.score_tree(prefix, paths, among_siblings=among_siblings)
+            return await cast(TreeScorer, self._generator).score_tree(prefix, paths, among_siblings=among_siblings)
 
     async def spent(self) -> Spent:
         """Return what was spent so far."""

@@ -39,9 +39,6 @@ class ChatTemplate:
             begins: Spelling of the token at a text's beginning.
             ends: Spelling of the one at its end.
             control: Spellings of all control tokens.
-
-        Raises:
-            ModelError: It is no Jinja template.
         """
         self.begins = begins
         self._ends = ends
@@ -60,11 +57,7 @@ class ChatTemplate:
                 raise ModelError(f"The model's chat template is broken: {error}.", hint="Get the file anew.") from error
 
     def render(self, messages: Sequence[dict[str, str]]) -> str:
-        """Return the text up to where the answer begins; a model that can think aloud is asked not to.
-
-        Raises:
-            ModelError: The template refuses the messages.
-        """
+        """Return the text up to where the answer begins; a model that can think aloud is asked not to."""
         said = [{"role": message["role"], "content": self.defused(message["content"])} for message in messages]
         if self._template is None:
             return "\n\n".join(message["content"] for message in said)

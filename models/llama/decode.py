@@ -93,12 +93,7 @@ class Decoder:
         return bool(self._queue or self._writing or self._scoring or self._ready)
 
     def accept(self, call: int, frame: Frame) -> None:
-        """Take in `generate`, `choose` or `score_tree`.
-
-        Raises:
-            ContextExceeded: The prompt is longer than the context.
-            ModelError: A grammar or an option is bad.
-        """
+        """Take in `generate`, `choose` or `score_tree`."""
         doing = frame.fields["do"]
         request = json.loads(frame.blob)
         tokens = self._prompt(request["prompt"])

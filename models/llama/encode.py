@@ -54,11 +54,7 @@ class Encoder:
         return bool(self._waiting or self._ready)
 
     def accept(self, call: int, frame: Frame) -> None:
-        """Take in `embed` (texts) or `score` (query and texts).
-
-        Raises:
-            ModelError: The model has no vector for a text.
-        """
+        """Take in `embed` (texts) or `score` (query and texts)."""
         if self._native.pooling == 0:
             raise ModelError(
                 f"{self._native.path} gives a vector a token, not a text.",

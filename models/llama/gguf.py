@@ -1,4 +1,4 @@
-"""The facts in a GGUF file's header: architecture, sizes, whether a chat template is there. Reads no weights.
+"""The facts in a GGUF file's header, such as its sizes. Reads no weights.
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Not for: loading models (`models/llama/process.py`).
 """
@@ -26,11 +26,9 @@ list that may hold a number for each layer."""
 class Header:
     """What must be known of a model before it is loaded."""
 
-    architecture: str
     embedding_length: int
     context_length: int
     vocabulary: int
-    chat_template: bool
     digest: str
     """Fingerprint of the file's bytes (`models/fingerprint.py`)."""
     name: str = ""
@@ -60,11 +58,9 @@ def read_header(path: Path) -> Header:
             file_bytes = len(data)
         architecture = str(values["general.architecture"])
         return Header(
-            architecture=architecture,
             embedding_length=_whole(values[f"{architecture}.embedding_length"]),
             context_length=_whole(values.get(f"{architecture}.context_length", 512)),
             vocabulary=_whole(values.get("tokenizer.ggml.tokens", 0)),
-            chat_template=bool(values.get("tokenizer.chat_template")),
             digest=fingerprint([path]),
             name=str(values.get("general.name", "")),
             layers=max(1, _whole(values.get(f"{architecture}.block_count", 1))),

@@ -46,7 +46,7 @@ WIDE_CACHE: Final = 1_000_000_000
 by 2e-5 nats instead of 1e-3."""
 
 
-class _Gguf(Backend):
+class GgufModel(Backend):
     """What the three share: file, header, process."""
 
     def __init__(self, path: Path, *, limits: Limits | None = None, budget: MemoryBudget | None = None) -> None:
@@ -136,10 +136,8 @@ class _Gguf(Backend):
         return np.concatenate(found)
 
 
-class LlamaEmbedder(_Gguf):
+class LlamaEmbedder(GgufModel):
     """An `Embedder` from a GGUF file with a pooling type."""
-
-    abilities: frozenset[Ability] = frozenset({"embed"})
 
     @property
     def dimension(self) -> int:
@@ -164,14 +162,12 @@ class LlamaEmbedder(_Gguf):
         return Plan("embedder", longest, longest, SEQUENCES // 4, width=self.dimension)
 
 
-class LlamaReranker(_Gguf):
+class LlamaReranker(GgufModel):
     """A `Reranker` from a GGUF file with a classification head: bge-reranker, jina-reranker, Qwen3-Reranker.
 
     Scores are as the head gives them: logits for most, a probability for Qwen3-Reranker. A BERT reranker loses a layer
     in the conversion to GGUF and ranks worse than its ONNX form.
     """
-
-    abilities: frozenset[Ability] = frozenset({"rerank"})
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one score a text [n]; query and text are cut to 1 024 tokens together; see `Reranker.score`."""
@@ -190,7 +186,7 @@ class LlamaReranker(_Gguf):
         return Plan("reranker", longest, longest, SEQUENCES // 4, width=1)
 
 
-class LlamaGenerator(_Gguf):
+class LlamaGenerator(GgufModel):
     """A `Generator` from a GGUF file, with the file's own chat template; a file without one continues text."""
 
     abilities: frozenset[Ability] = frozenset({"generate", "schema", "grammar", "choose", "score_tree"})

@@ -27,8 +27,6 @@ from models.llama.chat_template import ChatTemplate
 from models.llama.placement import Device, Placement, Plan, Weights, chosen_device, fallen_back, place
 from models.pipe import Counters
 
-WARNING: Final = 3
-"""llama.cpp's log level from which lines are kept."""
 LONGEST_GRAMMAR: Final = 100_000
 """Characters of a grammar; parsing is recursive, and real ones have a few thousand."""
 DEEPEST_GRAMMAR: Final = 200
@@ -185,9 +183,6 @@ class Native:
         """Return the tokens of `messages` in the file's chat template, up to where the answer begins.
 
         A file without a template continues the messages' text.
-
-        Raises:
-            ModelError: The template refuses the messages.
         """
         return self.text(self.template.render(messages), special=True)
 
@@ -423,11 +418,7 @@ def flat_lengths(grammar: str) -> str:
 
 
 def schema_grammar(schema_json: str) -> str:
-    """Return the grammar of a JSON schema.
-
-    Raises:
-        ModelError: It has a part that llama.cpp's converter does not know.
-    """
+    """Return the grammar of a JSON schema."""
     try:
         return flat_lengths(str(json_schema_to_gbnf(schema_json)))
     except (AssertionError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -455,7 +446,7 @@ def _batch(rows: Sequence[Row]) -> Any:
 
 
 def _written(level: int, text: bytes, _data: object) -> None:
-    if level >= WARNING:
+    if level >= 3:  # a warning
         sys.stderr.write(text.decode("utf-8", "replace"))
         sys.stderr.flush()
 

@@ -80,14 +80,7 @@ def chosen_device(devices: Sequence[Device]) -> Device:
 
 
 def place(weights: Weights, devices: Sequence[Device], *, backends: Sequence[str], cores: int) -> Placement:
-    """Return where the model goes: as many layers as fit in the free memory of the chosen device.
-
-    Args:
-        weights: What the model takes.
-        devices: What the build finds on this machine.
-        backends: The build's backends beside the processor's, by name.
-        cores: Cores of the processor.
-    """
+    """Return where the model goes: as many layers as fit in the free memory of the chosen device."""
     threads = max(1, min(MOST_THREADS, cores if cores <= FEW_CORES else cores // 2))
     cpu = f"{threads} of {cores} cores"
     if not devices:

@@ -19,11 +19,7 @@ LISTED: Final = 20
 
 
 def check_options(options: Sequence[str]) -> None:
-    """Refuse options that cannot be weighed.
-
-    Raises:
-        ModelError: None given, an empty or a double one.
-    """
+    """Refuse options that cannot be weighed."""
     if not options or not all(options) or len(set(options)) < len(options):
         raise ModelError(f"The options {list(options)!r} cannot be weighed.", hint="Give different, non-empty texts.")
 
@@ -56,11 +52,7 @@ def weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.flo
 
 
 def listed_tokens(choice: Mapping[str, object]) -> dict[str, float]:
-    """Return token to log-probability for the first position of an answer, in the form of chats or of completions.
-
-    Raises:
-        ModelError: The server lists none.
-    """
+    """Return token to log-probability for the first position of an answer, in the form of chats or of completions."""
     found_in = choice.get("logprobs")
     found_in = found_in if isinstance(found_in, Mapping) else {}
     content, older = found_in.get("content"), found_in.get("top_logprobs")

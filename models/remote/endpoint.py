@@ -31,7 +31,7 @@ class Waits(NamedTuple):
 
 
 WAITS: Final = Waits()
-RETRIED: Final = (429, 502, 503, 504)
+RETRIED: Final = frozenset((429, 502, 503, 504))
 """Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of ours may be repeated."""
 QUOTED: Final = 300
 """Characters of a server's or a model's own words in an error message."""
@@ -72,11 +72,7 @@ class Endpoint:
     """Time for an answer."""
 
     def __post_init__(self) -> None:
-        """Refuse a key that is no header value, without showing it.
-
-        Raises:
-            UsageError: The key has blanks, line ends or letters outside ASCII.
-        """
+        """Refuse a key that is no header value, without showing it."""
         if self.key and not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
             raise UsageError(
                 f"The API key for {self.url} has characters that no key has (not shown).", hint="Copy it again."
@@ -88,13 +84,7 @@ class Endpoint:
         return self.url.removesuffix("/v1")
 
     async def post(self, path: str, body: Mapping[str, object]) -> object:
-        """Return the JSON value that `path` below the base URL answers to `body` with the model's name in it.
-
-        Raises:
-            ContextExceeded: The server says that the input is over the model's window.
-            RefusedCall: The server answered with another error status, after retries where one may pass.
-            ModelError: No answer, or an answer that is no JSON; says which and what to do.
-        """
+        """Return the JSON value that `path` below the base URL answers to `body` with the model's name in it."""
         return await self.ask("POST", self.url + path, {"model": self.model, **body})
 
     async def ask(

@@ -27,7 +27,6 @@ _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", r
 class OpenAIEmbedder(RemoteModel):
     """An `Embedder` behind `/embeddings`."""
 
-    abilities: frozenset[Ability] = frozenset({"embed"})
     _dimension = 0
 
     @property
@@ -76,14 +75,8 @@ class OpenAIEmbedder(RemoteModel):
 class OpenAIReranker(RemoteModel):
     """A `Reranker` behind `/rerank`."""
 
-    abilities: frozenset[Ability] = frozenset({"rerank"})
-
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one float32 score a text [n], as the server gives them: higher is better, the scale is the model's.
-
-        Raises:
-            ModelError: The server refused, was silent, or left texts without a score.
-        """
+        """Return one float32 score a text [n], as the server gives them: higher is better, the scale is the model's."""
         await self.prepare()
         size = self.texts_a_request()
         found = [np.zeros(0, dtype=np.float32)]
@@ -137,9 +130,6 @@ class OpenAIGenerator(RemoteModel):
 
         Servers differ in whether they hold a model to a schema or only mention it; an answer that is not valid is
         shown to the model once, with what is wrong.
-
-        Raises:
-            ModelError: The server refused, was silent, or its answer is not valid under `schema`.
         """
         await self.prepare()
         said = _sendable(messages)

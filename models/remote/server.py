@@ -27,7 +27,7 @@ CHARACTERS: Final = 8_000
 """A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole page costs a server minutes."""
 FEWEST: Final = CHARACTERS // 16
 """Characters below which a text that is still refused as too long is an error: 512 tokens hold them in any script."""
-OTHER_FORM: Final = (400, 404, 405, 422, 500)
+OTHER_FORM: Final = frozenset((400, 404, 405, 422, 500))
 """What servers say to a form or a path that they do not know; llama-cpp-python's own says 500."""
 OLLAMA_CONTEXT: Final = 4_096
 """Ollama's window where neither the model nor its owner sets `num_ctx`; it cuts longer prompts without saying so."""
@@ -91,11 +91,7 @@ class RemoteModel(Backend):
         return min(self._facts.batch or TEXTS_A_REQUEST, TEXTS_A_REQUEST)
 
     async def in_known_form(self, ask: Callable[[bool], Awaitable[T]], *, other_first: bool = False) -> T:
-        """Return the answer of `ask(other)`, in the form of a call that the server takes; found out once and kept.
-
-        Raises:
-            ModelError: The server takes neither form, or failed.
-        """
+        """Return the answer of `ask(other)`, in the form of a call that the server takes; found out once and kept."""
         if self._other_form is not None:
             return await ask(self._other_form)
         form = other_first
@@ -117,9 +113,6 @@ class RemoteModel(Backend):
 
         Servers say neither their window for a text nor how many tokens a text has; TEI and Ollama cut by themselves,
         llama-server and vLLM refuse.
-
-        Raises:
-            ModelError: Another refusal, or texts of `FEWEST` characters are still too long.
         """
         while True:
             try:
@@ -137,11 +130,7 @@ def shortened(texts: Sequence[str], characters: int) -> list[str]:
 
 
 def by_index(items: object, value: str, count: int) -> list[object]:
-    """Return `value` of each item, in the order of the items' own `index`.
-
-    Raises:
-        KeyError, TypeError, ValueError: The items are not one for each of `count` texts.
-    """
+    """Return `value` of each of `count` items, in the order of their own `index`; raises where one is missing."""
     if not isinstance(items, list) or len(items) != count:
         raise ValueError(f"not a list of {count}")
     found = {int(item["index"]): item[value] for item in items}

@@ -65,8 +65,6 @@ BLOCKED_PORTS: Final = frozenset(
         *(2375, 2376, 2379, 3306, 5432, 6379, 9042, 11211, 27017),
     )
 )
-_LONGEST_URL: Final = 8192
-NAT64_LENGTHS: Final = (32, 40, 48, 56, 64, 96)
 _RESOLVERS: Final = 32
 """Threads that may wait for the system's resolver; a hanging name server holds one each until the system gives up."""
 _INNER_NAMES: Final = (
@@ -120,8 +118,8 @@ def check_url(url: str, limits: FetchLimits) -> Target:
 
 
 def _parse(url: str) -> httpx2.URL:
-    if len(url) > _LONGEST_URL:
-        raise _refused(f"{url[:80]}…", f"it is longer than {_LONGEST_URL} characters", "Shorten it.")
+    if len(url) > 8192:
+        raise _refused(f"{url[:80]}…", "it is longer than 8192 characters", "Shorten it.")
     if _BAD_CHARACTERS.search(url.strip()):
         raise _refused(url, "it holds blanks, control characters or backslashes", "Percent-encode them.")
     try:
@@ -186,13 +184,10 @@ def refusal(address: Address, limits: FetchLimits) -> str:
 
 
 def translated(address: IPv6Address, prefix: IPv6Network) -> IPv4Address:
-    """Return the IPv4 address that a translator with `prefix` reads in `address` (RFC 6052 §2.2).
+    """Return the IPv4 address that a translator with `prefix`, of a length that has one, reads in `address`.
 
-    Raises:
-        ValueError: The prefix is of a length that translators do not have.
+    RFC 6052 §2.2.
     """
-    if prefix.prefixlen not in NAT64_LENGTHS:
-        raise ValueError(f"{prefix} is no prefix of a translator; its length must be one of {NAT64_LENGTHS}")
     # Octet 8 is left out: it is no part of the address that is carried.
     octets = [place for place in range(prefix.prefixlen // 8, 16) if place != 8][:4]
     return IPv4Address(bytes(address.packed[place] for place in octets))

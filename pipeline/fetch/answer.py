@@ -5,6 +5,7 @@ Not for: answers that never came (`pipeline/fetch/exchange.py`), nor where pages
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
@@ -12,7 +13,7 @@ from typing import Final
 from errors import SourceBlocked, SourceError, SourceNotFound, SourceUnavailable
 from pipeline.fetch.address import Target
 
-DAY: Final = 86_400.0
+DAY: Final = timedelta(days=1).total_seconds()
 """A page is asked for again after a day, whatever its server promises: an `immutable` year is meant for assets."""
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")

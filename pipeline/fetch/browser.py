@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
 import httpx2
@@ -146,15 +146,6 @@ async def _visit(context: BrowserContext, desk: "_Desk", ends: float) -> tuple[R
     return shown, desk.left_for
 
 
-class _Given(NamedTuple):
-    """The answer to one request of the page."""
-
-    status: int
-    headers: Mapping[str, str]
-    """By lower-case names."""
-    body: bytes
-
-
 class _Desk:
     """Where the page's requests arrive, each answered by a task of the page's group, until its caps are used up."""
 
@@ -164,7 +155,7 @@ class _Desk:
         self.caps = renderer.browser.caps
         self._renderer = renderer
         self._limits = renderer.limits
-        self._origin = check_url(self.url, self._limits).origin
+        self._target = check_url(self.url, self._limits)
         self._group = group
         self._gate = anyio.Semaphore(self._limits.per_host)
         self.under_way = 0
@@ -197,14 +188,15 @@ class _Desk:
         finally:
             self.under_way -= 1
 
-    async def _given(self, request: Request) -> _Given | None:
+    async def _given(self, request: Request) -> Answer | None:
         """Return the answer to one request, None where it is refused or cannot be had."""
         if request.is_navigation_request():
             if request.frame.parent_frame is not None:
                 return None  # what stands in a frame is not part of the page's own HTML
             if request.url.split("#")[0] == self.url and request.method == "GET":
                 self._served += 1
-                first = _Given(200, {"content-type": self.raw.content_type or "text/html"}, self.raw.body)
+                headers = {"content-type": self.raw.content_type or "text/html"}
+                first = Answer(self._target, 200, headers, self.raw.body)
                 return first if self._served <= 3 else None  # a page that reloads itself for ever
             self.left_for = request.url[:300]
         self._asked += 1
@@ -223,7 +215,7 @@ class _Desk:
         except (SourceError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError, ValueError):
             return None
 
-    async def _follow(self, request: Request, content: bytes) -> _Given:
+    async def _follow(self, request: Request, content: bytes) -> Answer:
         """Ask hop by hop; raises `SourceError` for what is refused or over a cap."""
         url, method = request.url, request.method
         headers = {
@@ -236,7 +228,7 @@ class _Desk:
             async with client.stream(method, target.url, headers=headers, content=content or None) as response:
                 answer = Answer(target, response.status_code, response.headers, b"")
                 if not answer.location:
-                    return _Given(answer.status, _returned(answer.headers), await self._read(response, url))
+                    return replace(answer, headers=_returned(answer.headers), body=await self._read(response, url))
             if answer.status in _AS_GET:
                 method, content = "GET" if method == "POST" else method, b""
             url = str(target.url.join(answer.location))
@@ -244,7 +236,7 @@ class _Desk:
 
     def _checked(self, url: str, method: str, kind: str) -> tuple[Target, httpx2.AsyncClient]:
         target = check_url(url, self._limits)
-        if target.origin == self._origin:
+        if target.origin == self._target.origin:
             return target, self._renderer.own
         # What another site shows must not be cited as this page; nor is anything sent to another site.
         if method == "POST" or kind == "document":

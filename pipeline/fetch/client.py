@@ -79,8 +79,7 @@ class Fetcher:
         if self._pages is None:
             return await self._asked(source, target, None, 0.0)
         # 3. known and fresh, from this process or another
-        url, store = str(target.url), self._pages
-        patience = self._limits.total_seconds / 2
+        url, store, patience = str(target.url), self._pages, self._limits.step_seconds
         async with alone(
             store, f"fetch:{url}", lambda: find_answer(store, url), enough=self._is_fresh, patience=patience
         ) as (known, waited):

@@ -6,8 +6,7 @@ in names, so that `Host`, TLS names and the pools of open connections stay right
 """
 
 import ssl
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import ip_address
 from typing import Final
@@ -129,84 +128,29 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         raise failures[0] if failures else httpcore2.ConnectError("no address was tried")
 
 
-class OriginPools(httpcore2.AsyncConnectionPool):
-    """Open connections kept by origin, so that the next page of a site needs no new one.
+def open_pool(
+    limits: FetchLimits, tls: ssl.SSLContext, backend: httpcore2.AsyncNetworkBackend
+) -> httpcore2.AsyncConnectionPool:
+    """Return a pool that dials through `backend` and keeps connections, so that a site's next page needs no new one.
 
-    One pool for all sites looks at every connection it holds, twice a request; a crawl over many sites then spends more
-    on looking than on asking. Here each origin has a pool; the one that was not used for longest is closed first.
+    Far more are kept than may be in use: a crawl over more sites than requests at once would else open one for each
+    page. The pool looks at each twice a request, so not at any number of them.
     """
-
-    def __init__(
-        self,
-        *,
-        ssl_context: ssl.SSLContext,
-        network_backend: httpcore2.AsyncNetworkBackend,
-        limits: FetchLimits,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Open nothing yet; `clock` counts seconds and only moves forward."""
-        super().__init__(ssl_context=ssl_context, network_backend=network_backend)
-        self._limits = limits
-        self._clock = clock
-        self._pools: dict[str, tuple[httpcore2.AsyncConnectionPool, float]] = {}
-        """With the time of the last use; the one used last at the end."""
-
-    @property
-    def connections(self) -> list[httpcore2.AsyncConnectionInterface]:
-        """All connections that are open or being opened."""
-        return [connection for pool, _ in self._pools.values() for connection in pool.connections]
-
-    async def handle_async_request(self, request: httpcore2.Request) -> httpcore2.Response:
-        """Send a request over a connection to its origin.
-
-        Raises:
-            httpcore2.ConnectError: No connection could be opened; and what else a pool raises.
-        """
-        await self._close_old()
-        origin = str(request.url.origin)
-        known = self._pools.pop(origin, None)
-        pool = self._new() if known is None else known[0]
-        # No await between here and the pool's own bookkeeping: it counts the request before it waits for anything.
-        self._pools[origin] = pool, self._clock()
-        return await pool.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        while self._pools:
-            pool, _ = self._pools.popitem()[1]
-            await pool.aclose()
-
-    def _new(self) -> httpcore2.AsyncConnectionPool:
-        return httpcore2.AsyncConnectionPool(
-            ssl_context=self._ssl_context,
-            max_connections=self._limits.overall,
-            max_keepalive_connections=self._limits.per_host,
-            keepalive_expiry=_IDLE_SECONDS,
-            http2=True,
-            network_backend=self._network_backend,
-        )
-
-    async def _close_old(self) -> None:
-        """Close what was not used for a while, and the oldest where there are far more than may be in use."""
-        stale = self._clock() - _IDLE_SECONDS
-        closing: list[httpcore2.AsyncConnectionPool] = []
-        for origin, (pool, used) in list(self._pools.items()):
-            if used > stale and len(self._pools) < 4 * self._limits.overall:
-                break
-            if all(connection.is_idle() for connection in pool.connections):
-                del self._pools[origin]
-                closing.append(pool)
-        for pool in closing:
-            await pool.aclose()
+    return httpcore2.AsyncConnectionPool(
+        ssl_context=tls,
+        max_connections=4 * limits.overall,
+        keepalive_expiry=_IDLE_SECONDS,
+        http2=True,
+        network_backend=backend,
+    )
 
 
 def open_client(limits: FetchLimits, resolve: Resolver, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
     """Return a client that follows no redirect, keeps no cookie, reads no proxy or password from the environment."""
     context = httpx2.create_ssl_context() if tls is None else tls
     transport = httpx2.AsyncHTTPTransport(verify=context)
-    # It has no argument for who opens its connections, nor for pools of our own.
-    backend = GuardedBackend(limits, resolve)
-    transport._pool = OriginPools(ssl_context=context, network_backend=backend, limits=limits)
+    # It has no argument for who opens its connections.
+    transport._pool = open_pool(limits, context, GuardedBackend(limits, resolve))
     return httpx2.AsyncClient(
         transport=transport,
         headers={"User-Agent": USER_AGENT, "Accept": _ACCEPT, "Accept-Language": "en;q=0.9, *;q=0.5"},

@@ -34,14 +34,10 @@ from pipeline.read.charset import decode
 _TRANSIENT: Final = frozenset((502, 503, 504))
 _BUSY: Final = frozenset((429, 503))
 """Answers whose `Retry-After` speaks for the whole site."""
-_RETRY_SECONDS: Final = (0.1, 0.5)
-"""A wait before the one retry is drawn from this range, so that many clients do not come back at once."""
 _RETRYABLE: Final = (httpx2.ConnectError, httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
 _BREATH: Final = 0.005
 """Seconds of reading and unpacking between two looks at the event loop: what has arrived already is read without one,
 and 64 kB in chunks of one byte take 0.3 s."""
-_DRAIN_SECONDS: Final = 0.3
-"""For a body that nobody needs, read so that its connection can serve the next request."""
 
 
 class Exchange:
@@ -127,7 +123,7 @@ class Exchange:
                 helps = answer.status in _TRANSIENT or (answer.status == 429 and asked is not None)
                 if not helps or wait > self._limits.step_seconds:
                     return answer
-            await anyio.sleep(wait + random.uniform(*_RETRY_SECONDS))
+            await anyio.sleep(wait + random.uniform(0.1, 0.5))  # many clients must not come back at once
         return await self._once(url, target, headers)
 
     async def _once(self, url: str, target: Target, headers: Mapping[str, str], max_bytes: int = 0) -> Answer:
@@ -142,8 +138,8 @@ class Exchange:
                 if response.is_success:
                     caps = max_bytes or limits.max_bytes, max_bytes or limits.max_unpacked
                     body = await read_body(response, url=url, max_bytes=caps[0], max_unpacked=caps[1])
-                else:
-                    with anyio.move_on_after(_DRAIN_SECONDS), suppress(httpx2.HTTPError):
+                else:  # a body that nobody needs, read so that its connection can serve the next request
+                    with anyio.move_on_after(0.3), suppress(httpx2.HTTPError):
                         async for _ in response.aiter_raw():
                             pass
                 return Answer(target, response.status_code, response.headers, body)
@@ -202,10 +198,6 @@ async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_
         url: For messages.
         max_bytes: Cap on the wire; a `Content-Length` above it is refused unread.
         max_unpacked: Cap after decompression.
-
-    Raises:
-        SourceTooLarge: Over a cap.
-        SourceUnreadable: Its compression is damaged.
     """
 
     def too_large(what: str) -> SourceTooLarge:

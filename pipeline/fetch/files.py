@@ -16,8 +16,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from cache.memory import Memory
-from cache.store import HELD_BYTES
+from cache.store import HELD_BYTES, Memory
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnavailable
 from pipeline.documents import Page
 from pipeline.fetch.handles import page_from_bytes, page_to_bytes
@@ -116,11 +115,7 @@ def _resolve(path: Path) -> Path:
 
 
 def path_of_url(url: str) -> Path:
-    """Return the path of a `file:` URL.
-
-    Raises:
-        AddressRefused: It names another machine.
-    """
+    """Return the path of a `file:` URL."""
     parts = urlsplit(url)
     if parts.netloc not in {"", "localhost"}:
         raise AddressRefused(
@@ -133,10 +128,6 @@ def file_key(path: Path, *, named: str = "") -> str:
     """Return a key that changes when the file is written again: path, time of change (ns) and size.
 
     `named` is how the caller knows the file, for messages.
-
-    Raises:
-        SourceNotFound: No such file.
-        SourceUnavailable: It may not be looked at.
     """
     try:
         found = path.stat()

@@ -5,21 +5,15 @@ Not for: how many requests may go at once (`pipeline/fetch/sites.py`).
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 
-from cache.claims import Claim
-from cache.store import Store
+from cache.store import Claim, Store
 from errors import SourceError
 from pipeline.work import in_thread
 
 T = TypeVar("T")
-
-_CLAIM_SECONDS: Final = 3.0
-"""A process that was killed in a flight holds others up for at most this long; a living one renews its claim."""
-_LOOKS: Final = (0.01, 0.02, 0.04, 0.08, 0.1)
-"""Seconds between looks at what another process does; the last one repeats."""
 
 
 class _Flight(Generic[T]):
@@ -42,9 +36,6 @@ class Flights(Generic[T]):
         """Return what `work` returns, or what an equal flight under way returns; a failure is shared alike.
 
         When the call that flies is cancelled, one of those who wait flies anew.
-
-        Raises:
-            SourceError: `work` failed so, here or in the call that was waited for.
         """
         while (other := self._flights.get(key)) is not None:
             await other.done.wait()
@@ -80,35 +71,27 @@ async def alone(
         key: What is worked on.
         look: Finds what this or another process has left; runs in a thread.
         enough: Whether nothing needs to be done about what was found.
-        patience: Seconds to wait for another process before going on beside it.
+        patience: Seconds to wait for another process, which may have been killed, before going on beside it.
 
     Yields:
         What was found, and the seconds that were waited for another process.
     """
 
-    looks = 0
-
-    def look_or_claim() -> tuple[T, Claim | None]:
+    def look_or_claim(again: bool) -> tuple[T, Claim | None]:
         found = look()
-        claim = None if enough(found) else store.claim(key, seconds=_CLAIM_SECONDS)
+        claim = None if enough(found) else store.claim(key, seconds=patience)
         # The process that was waited for may have left its result between the look and the claim.
-        return (look() if claim is not None and looks else found), claim
-
-    async def visit() -> tuple[T, Claim | None]:
-        # One visit to a thread for both. Not cancelled: a claim whose caller has gone would be renewed for as long as
-        # the process lives.
-        visits: list[tuple[T, Claim | None]] = []
-        with anyio.CancelScope(shield=True):
-            visits.append(await in_thread(look_or_claim))
-        return visits[0]
+        return (look() if claim is not None and again else found), claim
 
     started = anyio.current_time()
-    waited = 0.0
-    found, claim = await visit()
-    while claim is None and not enough(found) and waited < patience:
-        await anyio.sleep(_LOOKS[min(looks, len(_LOOKS) - 1)])
-        looks += 1
-        found, claim = await visit()
+    pause = waited = 0.0
+    while True:
+        with anyio.CancelScope(shield=True):  # nobody would give back the claim of a caller that has gone
+            found, claim = await in_thread(look_or_claim, bool(waited))
+        if claim is not None or enough(found) or waited >= patience:
+            break
+        pause = min(pause + 0.01, 0.1)
+        await anyio.sleep(pause)
         waited = anyio.current_time() - started
     try:
         yield found, waited

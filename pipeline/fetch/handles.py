@@ -47,17 +47,20 @@ def page_handle(page: Page) -> str:
 def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str:
     """Keep a page so that later calls can name it; return its handle.
 
-    A page that is there and has nine tenths of its time left is not written again: two calls on one page within hours
-    cost one write. What differs then is how and when it was asked for, which `keep_answer` keeps beside the URL.
+    A page that is there and was written in the last tenth of its time is not written again: two calls on one page
+    within hours cost one write. What differs then is how and when it was asked for, which `keep_answer` keeps beside
+    the URL.
     """
     handle = page_handle(page)
     key, facts = f"page:{handle.removeprefix(PREFIX)}", _facts(page)
     # A person's own file is not for a cache that others read.
     if NO_COPY in page.notes or (store.shared and page.final_url.startswith("file:")):
         store.hold(key, page_to_bytes(page))
-    elif store.begins(key, len(facts), lasting=0.9 * seconds) != facts:
+    elif store.get_json(f"young:{key}") is None or not (store.get_bytes(key) or b"").startswith(facts):
         kept = page_to_bytes(page)
-        if not store.set_bytes(key, kept, expire=seconds):
+        if store.set_bytes(key, kept, expire=seconds):
+            store.set_json(f"young:{key}", True, expire=seconds / 10)
+        else:
             store.hold(key, kept)  # its handle works in this process at least
     return handle
 

@@ -20,7 +20,8 @@ class FetchLimits:
     total_seconds: float = 12.0
     """From the call to the last byte received: waiting for a place, redirects, robots.txt and the retry included."""
     step_seconds: float = 4.0
-    """For one connection, for robots.txt, and for a wait that a busy server asks for."""
+    """For one connection, for robots.txt, for a wait that a busy server asks for, and for another process of ours that
+    fetches the same page."""
     max_redirects: int = 5
     per_host: int = 6
     """Requests to one host at a time, and idle connections kept to one site; browsers use six."""

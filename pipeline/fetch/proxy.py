@@ -19,8 +19,6 @@ import httpcore2
 from errors import SourceUnavailable, UsageError
 
 _PORTS: Final = {"http": 3128, "https": 443, "socks5": 1080, "socks5h": 1080}
-_LONGEST_ANSWER: Final = 16_384
-"""Bytes of the answer to CONNECT; a proxy that says more is no proxy."""
 _PASSING: Final = frozenset((500, 502, 503, 504))
 """What proxies say when the site behind them is away; worth a second try, as a refused connection is."""
 _SOCKS_REPLIES: Final = (
@@ -92,13 +90,6 @@ async def open_tunnel(
 ) -> None:
     """Have `proxy`, to which `stream` is open, connect it to `host`; what is written after that goes to the host.
 
-    Args:
-        stream: A fresh connection to the proxy.
-        proxy: Whose language is spoken.
-        host: An address in digits, or a name where the proxy resolves.
-        port: Of `host`.
-        seconds: For each read and write.
-
     Raises:
         SourceUnavailable: The proxy refuses the tunnel, or us; asking again would not help.
         httpcore2.ConnectError: The target is away, by the proxy's word, or the proxy broke off.
@@ -124,7 +115,7 @@ async def _connect(stream: httpcore2.AsyncNetworkStream, proxy: Proxy, host: str
     while b"\r\n\r\n" not in head:
         piece = await stream.read(4096, seconds)
         head += piece
-        if not piece or len(head) > _LONGEST_ANSWER:
+        if not piece or len(head) > 16_384:  # a proxy that says more is no proxy
             raise httpcore2.ConnectError(f"the proxy {proxy} gave no answer to CONNECT")
     version, _, rest = bytes(head).partition(b" ")
     status = int(rest[:3]) if version.startswith(b"HTTP/1.") and rest[:3].isdigit() else 0

@@ -67,12 +67,7 @@ class Browser:
 
 
 def find_browser(setting: str) -> Path | None:
-    """Return the Chromium that `setting` means: a path, `auto` to look for one, or `none`.
-
-    Raises:
-        MissingExtra: Playwright is not installed.
-        UsageError: There is no such file, or none was found.
-    """
+    """Return the Chromium that `setting` means: a path, `auto` to look for one, or `none`."""
     wanted = setting.strip()
     if wanted.lower() in {"", "none"}:
         return None
@@ -110,11 +105,7 @@ class Renderer:
     """As many as browsers may run."""
 
     async def page(self, raw: Raw) -> Page:
-        """Return `raw` as it shows itself once its scripts have run.
-
-        Raises:
-            SourceError: The browser failed, or the page shows nothing even then.
-        """
+        """Return `raw` as it shows itself once its scripts have run."""
         show = await in_thread(_import_browser)
         async with self.places:
             shown, left_for = await show(raw, self)

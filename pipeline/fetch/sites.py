@@ -8,6 +8,7 @@ time, since a server that wants fewer requests says so with 429 and `Retry-After
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -18,9 +19,8 @@ MAX_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; more is not read."""
 MAX_RULES: Final = 5_000
 _SAFE: Final = "/*$?=&:@!'(),;+~[]-._"
-HOUR: Final = 3600.0
+HOUR: Final = timedelta(hours=1).total_seconds()
 """For how long rules are believed, and silence is kept at most; RFC 9309 allows a day for rules."""
-_MOST_SITES: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Sites:
         """Return what is known of a site such as `https://example.org:443`."""
         site = self._sites.pop(origin, None) or Site()
         self._sites[origin] = site
-        if len(self._sites) > _MOST_SITES:
+        if len(self._sites) > 512:
             oldest = (name for name, other in self._sites.items() if not other.asking.locked())
             self._sites.pop(next(oldest, ""), None)
         return site

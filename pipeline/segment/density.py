@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import anyio
 import numpy as np
 from numpy.typing import NDArray
 
 from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, Generator, chooser
-from pipeline.messages import KEPT_SECONDS, Asking, Said, ask, side_by_side
+from pipeline.messages import KEPT_SECONDS, Asking, Said, ask, side_by_side, within
 from pipeline.text.frame import one_line
 from pipeline.text.names import find_entities
 from pipeline.text.tokens import count_tokens
@@ -50,16 +49,7 @@ class Reading:
 
 
 async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, language: str) -> NDArray[np.float64]:
-    """Return the density of each chunk of one document, [n].
-
-    Args:
-        chunks: Sentences of each chunk, none of them empty.
-        reading: Models.
-        language: ISO 639-1 code, empty where unknown.
-
-    Raises:
-        ModelError: The embedder or the generator failed.
-    """
+    """Return the density of each chunk of one document [n], none of them without sentences."""
     texts = [" ".join(chunk) for chunk in chunks]
     if not texts:
         return np.zeros(0)
@@ -124,14 +114,11 @@ async def _rating(text: str, reading: Reading) -> float | None:
     kept = await in_thread(reading.store.get_json, key) if reading.store is not None else None
     if isinstance(kept, float):
         return kept
-    rating: float | None = None
+    call = model.choose([Said("user", prompt.fill(text=one_line(text)))], ["Yes", "No"])
     try:
-        with anyio.move_on_after(reading.seconds):
-            rating = float((await model.choose([Said("user", prompt.fill(text=one_line(text)))], ["Yes", "No"]))[0])
+        rating = float((await within(reading.seconds, call, model=model.name))[0])
     except ModelError as error:
         raise ModelError(f"The density of a chunk has no rating: {error}", hint="Leave the generator out.") from error
-    if rating is None:
-        raise ModelError(f"{model.name} rated no chunk in {reading.seconds:.0f} s.", hint="Set a smaller generator.")
     if reading.store is not None:
         await in_thread(reading.store.set_json, key, rating, expire=KEPT_SECONDS)
     return rating

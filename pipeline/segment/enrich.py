@@ -44,18 +44,7 @@ async def enrich(
     *,
     language: str,
 ) -> list[Form]:
-    """Return the written form of each chunk; those between the quartiles of density have none.
-
-    Args:
-        chunks: Sentences of each chunk of one document.
-        densities: Their densities, [n].
-        generator: Writes.
-        reading: Embedder, store and time.
-        language: ISO 639-1 code, empty where unknown.
-
-    Raises:
-        ModelError: A model failed.
-    """
+    """Return the written form of each chunk of a document; those between the quartiles of `densities` [n] have none."""
     if not chunks:
         return []
     # The paper gives no threshold, so a chunk is of low or high density by its document's quartiles.

@@ -60,11 +60,7 @@ class Judge:
         return f"{self.name}:{load(PROMPT).version}"
 
     async def margins(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return how much the sentences `texts` i and i+1 belong together, from -1 to 1 less the lean, [n - 1].
-
-        Raises:
-            ModelError: The model failed, or was not done in time.
-        """
+        """Return how much the sentences `texts` i and i+1 belong together, from -1 to 1 less the lean, [n - 1]."""
         if len(texts) < 2:
             return np.zeros(0)
         found: NDArray[np.float64] | None = None
