@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pipeline.documents import BlockKind
-from pipeline.html.tree import Node, count_words, tags
+from pipeline.html.tree import LABEL_WORDS, Node, count_words, tags
 
 _BOILERPLATE: Final = tags(
     "ad ads advert adverts breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr jump login menu modal "
@@ -26,8 +26,6 @@ _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 _CUT_NAMES: Final = str.maketrans("-_", "  ")
 LINKED: Final = 0.6
 """Share of linked characters from which a short unit counts as a link."""
-SHORT: Final = 12
-"""Words up to which a linked unit is a link rather than a sentence with links."""
 NEIGHBOURS: Final = 3
 """Links in a row that make a menu."""
 WHOLE: Final = 0.75
@@ -154,7 +152,7 @@ def _is_link(unit: Unit, words: int) -> bool:
     """Whether a unit is a link and nothing else; what ends in a colon leads in what follows."""
     return (
         unit.kind in {"item", "block", "paragraph"}
-        and words <= SHORT
+        and words <= LABEL_WORDS
         and unit.linked >= LINKED * len(unit.shown)
         and not unit.text.endswith(":")
     )

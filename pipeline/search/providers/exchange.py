@@ -18,12 +18,12 @@ from urllib.parse import quote, urlsplit
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.html.tree import LONGEST_LABEL
 
 TIMEOUT: Final = 6.0
 """Seconds; APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of its engines; the chain has 7 s for all of them."""
 MAX_BYTES: Final = 4_000_000
 """A page of results has about 50 kB, with long passages 300 kB."""
-LONGEST_TITLE: Final = 300
 LONGEST_SNIPPET: Final = 2_000
 """Characters kept; real snippets have a median of 1,509 in the CRAG sample and a long tail."""
 _TAG: Final = re.compile(r"<(?:!--[^<>]*|/?[a-zA-Z][^<>]*)>")
@@ -180,7 +180,7 @@ def hit(provider: str, row: Mapping[str, object], *, url: str, snippet: object) 
     address = web_address(row.get(url))
     if not address:
         return None
-    title = plain_text(row.get("title"), longest=LONGEST_TITLE) or address
+    title = plain_text(row.get("title"), longest=LONGEST_LABEL) or address
     return SearchResult(title=title, url=address, snippet=plain_text(snippet), engine=provider)
 
 
