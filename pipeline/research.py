@@ -27,7 +27,9 @@ from pipeline.work import Report, in_thread
 from prompts import load
 
 FOOT_SHARE: Final = 0.05
-"""Most of the budget kept for what failed and how to go on."""
+"""Part of the budget kept for what failed and how to go on."""
+FOOT_MOST: Final = 150
+"""The same in tokens, for large budgets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +133,14 @@ def _enriched(
     # The instructions of the enriched prompt stand there where they leave the words their share.
     instructed = count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
     head = prompt.fill(**values, evidence="").strip() if instructed else notice(mark) if max_tokens >= ROOMY else ""
-    foot = _foot(gathered, reading)
-    sheet = Sheet(max_tokens, reserve=min(int(max_tokens * FOOT_SHARE), count_tokens("\n".join(foot)) + 1))
+    sheet = Sheet(max_tokens, reserve=min(int(max_tokens * FOOT_SHARE), FOOT_MOST))
     sheet.add(head)
     if reading.verdict == "unsure":
         sheet.add(UNSURE)
     assembled = assemble(documents, reading, max_tokens=sheet.room, mark=mark, open_end=open_end)
     sheet.add_cut(assembled.shown.text or f"No answer found. {reading.reason}")
     sheet.release()
-    for line in foot:
+    for line in _foot(gathered, reading):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
     return sheet.text, assembled, mark
 

@@ -17,6 +17,7 @@ from typing import Final, Literal
 from selectolax.lexbor import LexborNode
 
 from pipeline.html.tree import LABEL_WORDS, tags
+from pipeline.read.converted import MAX_ITEMS
 
 READER_CLASSES: Final = tags(
     "sr-only visually-hidden visuallyhidden screen-reader-text screenreader a-offscreen show-for-sr u-hidden-visually "
@@ -67,8 +68,6 @@ _BRACE: Final = re.compile(r"[{};]")
 _WIDTH: Final = re.compile(r"(min|max)-width\s*:\s*([\d.]+)(px|em|rem)?")
 SCREEN: Final = 1280
 """Width in pixels of the screen that media queries are asked about."""
-MAX_RULES: Final = 20_000
-"""Style rules that are read; a page with more is read without the rest."""
 
 
 def declarations(style: str) -> dict[str, str]:
@@ -245,7 +244,7 @@ class StyleJudge:
             if not selectors:
                 continue
             self._read += 1
-            if self._read > MAX_RULES:
+            if self._read > MAX_ITEMS:
                 return
             names = [name for part in selectors.split(",") if _SIMPLE.fullmatch(name := part.strip())]
             if not names or not _TELLING.search(body := body.lower()):
@@ -256,7 +255,7 @@ class StyleJudge:
                 continue
             for name in names:
                 # An id outweighs any number of classes.
-                self._rules[name] = self._read + (MAX_RULES if name[0] == "#" else 0), hiding
+                self._rules[name] = self._read + (MAX_ITEMS if name[0] == "#" else 0), hiding
 
 
 def _applied(sheet: str) -> str:

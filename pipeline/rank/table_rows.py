@@ -40,8 +40,8 @@ _NOTE: Final = re.compile(r"\[[^\[\]]{0,9}\]")
 _CLOCK: Final = re.compile(r"\D{0,2}(\d{1,4}):([0-5]\d)(?::([0-5]\d))?(\.\d{1,6})?")
 _NUMBER: Final = re.compile(r"[^\w+−.-]{0,3}(?:[A-Z]{0,3}[$€£¥#] ?)?([+−-]?(?:\d[\d.,\u00a0\u202f ]{0,20}\d|\.?\d+))")
 _YEAR: Final = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
-_MONTH: Final = re.compile(r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE)
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTH: Final = re.compile(rf"\b({_MONTHS.replace(' ', '|')})", re.IGNORECASE)
 _DAY: Final = re.compile(r"(?<!\d)([0-3]?\d)(?!\d)")
 _DATE: Final = 30
 """Characters of a cell in which a year stands for a date."""
