@@ -109,7 +109,7 @@ async def reading_costs(table: Table, model: LlamaGenerator, one: Asked, pages: 
     scorer = path_scorer(watched, pages[:1], seconds=PATIENCE)
     assert scorer is not None
     found = paper_blocks(pages[:1], max_words=128)
-    await scorer.score(one.question, {0: ""}, found)
+    await scorer.score(one.question, found)
     _add(table, "prune: block paths", await watched.tokens(), watched.naive)
     reader = Blend(OnnxEmbedder())
     voting = Recorded(model)

@@ -36,7 +36,7 @@ from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import blend, reciprocal_rank_fusion
 from pipeline.rank.mixed import RankForm, mixed_rank
-from pipeline.rank.passages import best_passages, cut_passages
+from pipeline.rank.passages import best_passages
 from pipeline.search.chain import Chain
 from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.parse import parse_request
@@ -196,7 +196,7 @@ async def _by_passage(case: _Case, embedder: Embedder | None) -> list[str]:
     """Pages by their best passage alone."""
     texts, owners = [], []
     for url, document in case.documents.items():
-        for passage, _ in best_passages(cut_passages(document), case.question, limit=4):
+        for passage in best_passages(document, case.question, limit=4):
             texts.append(f"{document.page.title}\n{passage.headed}")
             owners.append(url)
     scores = BM25(texts).scores(case.question)

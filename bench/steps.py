@@ -145,7 +145,7 @@ async def path_cost(model: LlamaGenerator) -> dict[str, float]:
     found = paper_blocks([document], max_words=10)
     scorer = path_scorer(model, [document], seconds=PATIENCE)
     assert scorer is not None
-    await scorer.score("When does boat 7 leave?", {0: ""}, found)
+    await scorer.score("When does boat 7 leave?", found)
     ours, naive = _cost(scorer)
     return {"path_tokens": ours, "path_naive": naive}
 

@@ -14,7 +14,7 @@ from cache.store import Store
 from errors import ContextExceeded, ModelError
 from models.protocols import Generator
 from pipeline.documents import Evidence
-from pipeline.messages import Asking, Said, ask, shrinking
+from pipeline.messages import ANSWER_TOKENS, Asking, Said, ask, shrinking
 from pipeline.text.frame import one_line
 from pipeline.text.language import guess_language
 from pipeline.text.names import find_entities
@@ -24,8 +24,6 @@ from prompts import load
 
 PROMPT: Final = "answer"
 NOTHING: Final = "The evidence does not answer this."
-ANSWER_TOKENS: Final = 300
-"""Room for five sentences."""
 MARKED: Final = "[no support]"
 """Stands behind a sentence that its citation does not bear out."""
 SHARED_WORDS: Final = 0.6

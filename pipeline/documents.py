@@ -162,7 +162,7 @@ class Block:
     def header(self) -> str:
         """The header row that a row is read with, its cells parted by ` | `; empty where there is none."""
         last = self.lead.rpartition("\n")[2]
-        return last.strip("| ") if self.kind == "row" and last.startswith("| ") else ""
+        return last[2:-2] if self.kind == "row" and last.startswith("| ") else ""
 
 
 @dataclass(frozen=True, slots=True)

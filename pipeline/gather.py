@@ -3,18 +3,14 @@
 `search_web` shows what comes out; `research` goes on with it. Not for: reading named sources (`pipeline/sources.py`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-import anyio
-
-from errors import SourceError
-from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
+from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse_model import Parser, parse
 from pipeline.services import Services
-from pipeline.sources import failure_of, open_source
+from pipeline.sources import failure_of, open_all
 from pipeline.work import Report
 
 FETCH_SHARE: Final = 0.4
@@ -68,7 +64,9 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     documents: dict[str, Document] = {}
     failures: tuple[Failure, ...] = ()
     if wanted.form not in ("snippet", "engine"):
-        documents, failures = await _fetch_all(found.results, services)
+        urls = [result.url for result in found.results]
+        documents, errors = await open_all(urls, services, seconds=services.seconds * FETCH_SHARE)
+        failures = tuple(map(failure_of, errors))
         await report(6, 10, f"{len(documents)} pages read, {len(failures)} not")
     # 4. Mixed ranking: snippets, passages and the engines' order
     ranked = await mixed_rank(
@@ -90,28 +88,3 @@ def _narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:
         freshness=wanted.freshness if wanted.freshness != "any" else query.freshness,
         language=wanted.language or query.language,
     )
-
-
-async def _fetch_all(
-    results: Sequence[SearchResult], services: Services
-) -> tuple[dict[str, Document], tuple[Failure, ...]]:
-    documents: dict[str, Document] = {}
-    failures: dict[str, Failure] = {}
-
-    async def fetch(url: str) -> None:
-        try:
-            documents[url] = await open_source(url, services)
-        except SourceError as error:
-            failures[url] = failure_of(url, error)
-
-    seconds = services.seconds * FETCH_SHARE
-    with anyio.move_on_after(seconds):
-        async with anyio.create_task_group() as group:
-            for result in results:
-                group.start_soon(fetch, result.url)
-    for result in results:
-        if result.url not in documents and result.url not in failures:
-            failures[result.url] = Failure(
-                result.url, f"Not ready after {seconds:.0f} s; ranked by its snippet.", late=True
-            )
-    return documents, tuple(failures.values())

@@ -18,6 +18,8 @@ from pipeline.work import in_thread
 
 KEPT_SECONDS: Final = 30 * 86_400.0
 """What a model answered is kept a month: asking costs seconds, and the key holds all that the answer depends on."""
+ANSWER_TOKENS: Final = 350
+"""Room for a short answer: five sentences with their labels, or three queries and six names."""
 SHRINK: Final = 0.6
 """Part of an input that is shown next where a model says that it is over its context."""
 

@@ -18,6 +18,7 @@ from pipeline.evidence.sheet import Sheet, shortened
 from pipeline.evidence.show import FRAME_SHARE, UNSURE, notice_within
 from pipeline.extract.extract import extract
 from pipeline.gather import Gathered, Wanted, gather_pages
+from pipeline.messages import ANSWER_TOKENS
 from pipeline.rank.mixed import RankedPage
 from pipeline.services import Services
 from pipeline.text.frame import framed, new_mark, notice, one_line
@@ -27,12 +28,6 @@ from prompts import load
 
 FOOT_SHARE: Final = 0.05
 """Part of the budget kept for what failed and how to go on."""
-ANSWER_ROOM: Final = 350
-"""Tokens kept for a written answer, a third of the budget at most: five sentences with their labels."""
-FRAME_ROOM: Final = 40
-"""Tokens of the marks and the line around it."""
-LEAST_SECONDS: Final = 1.0
-"""Time for writing where the steps before have taken all: an answer that is kept from before needs none."""
 FOOT_MOST: Final = 150
 """The same in tokens, for large budgets."""
 
@@ -69,7 +64,7 @@ async def research(
     await report(9, 10, reading.reason)
     # 7. Assemble the enriched prompt within the budget
     most = max_tokens or UNASKED
-    room = most - (min(ANSWER_ROOM, most // 3) if write else 0)
+    room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
     text, assembled, mark = await in_thread(
         _enriched, gathered, documents, reading, services, room, open_end=not max_tokens
     )
@@ -85,19 +80,20 @@ async def research(
 async def _written(question: str, assembled: Assembled, services: Services, *, seconds: float) -> Answer:
     if services.generator is None:
         return Answer((), "", 0, "No answer was written: no generator is set (WINNOW_GENERATOR).")
-    writing = Writing(services.generator, services.stores.scores, max(seconds, LEAST_SECONDS), services.today())
+    writing = Writing(services.generator, services.stores.scores, max(seconds, 0.0), services.today())
     return await write_answer(question, assembled.evidence, assembled.shown.labels, writing)
 
 
 def _above(written: Answer, text: str, mark: str, max_tokens: int) -> str:
     """Return `text` with the written answer above it; what a model wrote from strangers' pages is framed as theirs."""
     sheet = Sheet(max_tokens)
-    room = max(0, max_tokens - count_tokens(text) - FRAME_ROOM)
+    room = max_tokens - count_tokens(text) - 1
     if written.failure:
-        sheet.add_cut(shortened(one_line(written.failure), room))
+        sheet.add(shortened(one_line(written.failure), room))
     else:
         head = f"Answer by {one_line(written.model)} from {written.shown} passages, checked word by word:"
-        sheet.add(f"{head}\n{framed(shortened(written.text, max(0, room - count_tokens(head))), mark)}")
+        around = count_tokens(f"{head}\n{framed('-', mark)}")
+        sheet.add(f"{head}\n{framed(shortened(written.text, max(0, room - around)), mark)}")
     sheet.add_cut(text)
     return sheet.text
 

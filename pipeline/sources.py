@@ -16,7 +16,7 @@ from pipeline.fetch.files import is_hidden, path_of_url
 from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
 from pipeline.trace import traced
-from pipeline.work import Report, in_thread
+from pipeline.work import Report, in_thread, no_report
 
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its time."""
@@ -50,41 +50,52 @@ async def load_sources(sources: Sequence[str], services: Services, *, seconds: f
             "No source was given.", hint="Pass URLs, file or folder paths, or handles from earlier answers."
         )
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
-    documents: dict[int, Document] = {}
-    errors: dict[int, SourceError] = {}
+    documents, errors = await open_all(expanded, services, seconds=seconds, report=report)
+    failures = [*failed, *map(failure_of, errors)]
+    if not documents:
+        _raise_failures(errors, failures)
+    return Loaded(tuple(documents.values()), tuple(failures))
 
-    async def load(place: int, name: str) -> None:
+
+async def open_all(
+    names: Sequence[str], services: Services, *, seconds: float, report: Report = no_report
+) -> tuple[dict[str, Document], list[SourceError]]:
+    """Read distinct sources side by side; return documents by name, in order, and why there is none of the others."""
+    found: dict[str, Document | SourceError] = {
+        name: SourceTimeout(
+            f"{name} was not ready after {seconds:.0f} s.",
+            source=name,
+            hint="Repeat the call; it goes on from the cache.",
+        )
+        for name in names
+    }
+    done = 0
+
+    async def load(name: str) -> None:
+        nonlocal done
         try:
-            documents[place] = await open_source(name, services)
+            found[name] = await open_source(name, services)
         except SourceError as error:
-            errors[place] = error
-        await report(len(documents) + len(errors), len(expanded), f"read {name}")
+            found[name] = error
+        done += 1
+        await report(done, len(names), f"read {name}")
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as group:
-            for place, name in enumerate(expanded):
-                group.start_soon(load, place, name)
-    for place, name in enumerate(expanded):
-        if place not in documents and place not in errors:
-            errors[place] = SourceTimeout(
-                f"{name} was not ready after {seconds:.0f} s.",
-                source=name,
-                hint="Repeat the call; it goes on from the cache.",
-            )
-    failures = [*failed, *(failure_of(errors[i].source, errors[i]) for i in sorted(errors))]
-    if not documents:
-        _raise_failures(errors, failures)
-    return Loaded(tuple(documents[i] for i in sorted(documents)), tuple(failures))
+            for name in names:
+                group.start_soon(load, name)
+    documents = {name: one for name, one in found.items() if isinstance(one, Document)}
+    return documents, [one for one in found.values() if isinstance(one, SourceError)]
 
 
-def failure_of(source: str, error: SourceError) -> Failure:
+def failure_of(error: SourceError) -> Failure:
     """Return what an answer says of a source that could not be had, and whether it was only late."""
-    return Failure(source, str(error), late=isinstance(error, SourceTimeout))
+    return Failure(error.source, str(error), late=isinstance(error, SourceTimeout))
 
 
-def _raise_failures(errors: dict[int, SourceError], failures: Sequence[Failure]) -> None:
+def _raise_failures(errors: Sequence[SourceError], failures: Sequence[Failure]) -> None:
     if len(failures) == 1 and errors:
-        raise next(iter(errors.values()))
+        raise errors[0]
     listed = "\n".join(f"- {failure.source}: {failure.reason}" for failure in failures[:20])
     raise SourceNotFound(f"None of the {len(failures)} sources could be read:\n{listed}", source=failures[0].source)
 

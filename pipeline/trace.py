@@ -4,36 +4,15 @@ The SDK opens a span for every MCP message; these hang below it. Spans carry nam
 address is the user's. Not for: logs, progress.
 """
 
-import functools
-import inspect
 from collections.abc import Callable
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from typing import Final, TypeVar
 
 from opentelemetry import trace
 
-P = ParamSpec("P")
-R = TypeVar("R")
+T = TypeVar("T")
 TRACER: Final = trace.get_tracer("winnow")
 
 
-def traced(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def traced(name: str) -> Callable[[T], T]:
     """Return a decorator that runs a function or coroutine function within the span `winnow.{name}`."""
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def later(*args: P.args, **kwargs: P.kwargs) -> Any:
-                with TRACER.start_as_current_span(f"winnow.{name}"):
-                    return await function(*args, **kwargs)
-
-            return cast("Callable[P, R]", later)
-
-        @functools.wraps(function)
-        def now(*args: P.args, **kwargs: P.kwargs) -> R:
-            with TRACER.start_as_current_span(f"winnow.{name}"):
-                return function(*args, **kwargs)
-
-        return now
-
-    return decorate
+    return TRACER.start_as_current_span(f"winnow.{name}")

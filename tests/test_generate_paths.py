@@ -69,7 +69,7 @@ class Figure3:
 async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:
     page, model = document(FIGURE_3), Figure3()
     found = paper_blocks([page], max_words=14)
-    scores = await PathScorer(model, [page], context_tokens=2_000, seconds=10).score("OpenAI tests", {0: ""}, found)
+    scores = await PathScorer(model, [page], context_tokens=2_000, seconds=10).score("OpenAI tests", found)
     by_path = dict(zip(model.seen, np.exp(scores).tolist(), strict=True))
     expected = {
         "<html><body><nav><h1>": 0.1 * 0.8,
@@ -95,7 +95,7 @@ async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> Non
 def test_tags_are_numbered_in_the_html_as_in_the_paths() -> None:
     page = document("<section>own words <p>one</p><p>two <b>bold</b></p></section><section>x<h2>y</h2></section>")
     found = paper_blocks([page], max_words=1)
-    html = numbered_html([page], found, [0], first=1)
+    html = numbered_html([page], found, first=1)
     assert "<p1>one</p1>" in html
     assert "own words" in html
     for path in block_paths(found, first=1):
@@ -108,7 +108,7 @@ def test_the_authors_pruners_get_their_numbers_from_zero_and_pages_are_siblings(
     found = paper_blocks(pages, max_words=1)
     assert block_paths(found, first=0)[:2] == ["<html0><body><p0>", "<html0><body><p1>"]
     assert block_paths(found, first=1)[2] == "<html2><body><p>"
-    assert numbered_html(pages, found, [0, 1], first=0).startswith("<html0><body><p0>one</p0>")
+    assert numbered_html(pages, found, first=0).startswith("<html0><body><p0>one</p0>")
 
 
 def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.float64], int]:
@@ -146,8 +146,8 @@ async def test_real_weights_score_as_brute_force_does_with_far_fewer_tokens(
     found = paper_blocks([page], max_words=1)
     scorer = path_scorer(stories, [page], seconds=60)
     assert scorer is not None
-    scores = await scorer.score("Who?", {0: ""}, found)
-    prompt = load("prune_html").fill(html=numbered_html([page], found, [0], first=1), question="Who?")
+    scores = await scorer.score("Who?", found)
+    prompt = load("prune_html").fill(html=numbered_html([page], found, first=1), question="Who?")
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
     plain, evaluated = brute_force(weights, prompt, block_paths(found, first=1))
     assert np.abs(scores - plain).max() < 1e-3

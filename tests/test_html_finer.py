@@ -1,17 +1,16 @@
-"""The second step of the paper's pruning: a scorer of finer blocks plugs in, whatever stands behind it."""
-
-from collections.abc import Mapping
+"""The second step of the paper's pruning: a scorer of finer blocks decides."""
 
 import numpy as np
 import pytest
 
+from pipeline.documents import Block
 from pipeline.html.blocks import resolve
 from pipeline.html.tree import text_of
+from pipeline.prune.generate import PathScorer
 from pipeline.prune.paper import PaperBlocks, finer_blocks, paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.fuse import Floats
 from pipeline.rank.relevance import Blend
-from pipeline.text.tokens import count_tokens
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
@@ -22,22 +21,17 @@ SECTIONS = "".join(
 )
 
 
-class Wanting:
+class Wanting(PathScorer):
     """A scorer that wants one phrase, and remembers what it was shown."""
 
-    max_tokens = 900
-    name = "wanting"
-    weight = 1.0
-
     def __init__(self, phrase: str) -> None:
+        self.name, self.weight, self.max_tokens = "wanting", 1.0, 900
         self.phrase = phrase
-        self.pages: dict[int, str] = {}
-        self.sizes: list[int] = []
+        self.shown: list[Block] = []
 
-    async def score(self, query: str, pages: Mapping[int, str], found: PaperBlocks) -> Floats:
+    async def score(self, query: str, found: PaperBlocks) -> Floats:
         """Return 1 for blocks that hold the phrase."""
-        self.pages = dict(pages)
-        self.sizes = [len(block.text.split()) for block in found.blocks]
+        self.shown = found.blocks
         return np.array([self.phrase in block.text for block in found.blocks], dtype=np.float32)
 
 
@@ -45,8 +39,8 @@ async def test_the_second_step_scores_finer_blocks_of_the_survivors_only() -> No
     one, scorer = document(SECTIONS), Wanting("3.4")
     options = PruneOptions(150, "html", method="paper")
     result = await prune([one], "Part 3 Sentence", options=options, reader=Blend(None), finer=scorer)
-    assert count_tokens(scorer.pages[0]) <= scorer.max_tokens
-    assert scorer.sizes and max(scorer.sizes) < 128
+    assert 0 < sum(block.tokens for block in scorer.shown) <= scorer.max_tokens
+    assert max(len(block.text.split()) for block in scorer.shown) < 128
     assert "Sentence 3.4" in result.pages[0].text
     assert result.tokens <= 150
 

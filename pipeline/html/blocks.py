@@ -17,7 +17,7 @@ from pipeline.html.units import read_units
 from pipeline.text.tokens import count_each
 
 PAPER_WORDS: Final = 256
-"""Words in a block for pruning by embedding (HtmlRAG §4.3; 128 for the generative step)."""
+"""Words in a block for pruning by embedding (HtmlRAG §4.3); the generative step has half as many."""
 _RUN: Final = re.compile(r"text\d+")
 """Last step of the path of a run of text, which has no element of its own."""
 

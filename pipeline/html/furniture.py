@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pipeline.documents import BlockKind
-from pipeline.html.tree import Node, count_words, tags
+from pipeline.html.tree import LABEL_WORDS, Node, count_words, tags
 
 _BOILERPLATE: Final = tags(
     "ad ads advert adverts breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr jump login menu modal "
@@ -24,10 +24,6 @@ _STYLE_SIGNS: Final = "[(:"
 """A name with one of them is a style in short (`top-[var(--nav-height)]`) and says nothing about its element."""
 _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 _CUT_NAMES: Final = str.maketrans("-_", "  ")
-LINKED: Final = 0.6
-"""Share of linked characters from which a short unit counts as a link."""
-SHORT: Final = 12
-"""Words up to which a linked unit is a link rather than a sentence with links."""
 NEIGHBOURS: Final = 3
 """Links in a row that make a menu."""
 WHOLE: Final = 0.75
@@ -151,11 +147,11 @@ def judge(units: Sequence[Unit]) -> list[bool]:
 
 
 def _is_link(unit: Unit, words: int) -> bool:
-    """Whether a unit is a link and nothing else; what ends in a colon leads in what follows."""
+    """Whether a unit is a link and little else; what ends in a colon leads in what follows."""
     return (
         unit.kind in {"item", "block", "paragraph"}
-        and words <= SHORT
-        and unit.linked >= LINKED * len(unit.shown)
+        and words <= LABEL_WORDS
+        and 2 * unit.linked > len(unit.shown)
         and not unit.text.endswith(":")
     )
 

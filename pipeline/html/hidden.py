@@ -6,7 +6,7 @@ hide at once and for certain; what a script would show later (menus) stays hidde
 sheets, selectors other than a single class or id, media queries other than on a desktop screen's width.
 
 Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is meant to be read,
-and often carry what is drawn otherwise (prices, labels of icons). Text of at most `READER_WORDS` words in them stays,
+and often carry what is drawn otherwise (prices, labels of icons). Text of at most `LABEL_WORDS` words in them stays,
 whatever the page's rules say; longer text goes.
 """
 
@@ -16,10 +16,9 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.tree import tags
+from pipeline.html.tree import LABEL_WORDS, tags
+from pipeline.read.converted import MAX_ITEMS
 
-READER_WORDS: Final = 12
-"""Longer text in an element for screen readers is left out."""
 READER_CLASSES: Final = tags(
     "sr-only visually-hidden visuallyhidden screen-reader-text screenreader a-offscreen show-for-sr u-hidden-visually "
     "element-invisible assistive-text cdk-visually-hidden"
@@ -69,8 +68,6 @@ _BRACE: Final = re.compile(r"[{};]")
 _WIDTH: Final = re.compile(r"(min|max)-width\s*:\s*([\d.]+)(px|em|rem)?")
 SCREEN: Final = 1280
 """Width in pixels of the screen that media queries are asked about."""
-MAX_RULES: Final = 20_000
-"""Style rules that are read; a page with more is read without the rest."""
 
 
 def declarations(style: str) -> dict[str, str]:
@@ -192,7 +189,7 @@ def can_be_opened(attributes: Mapping[str, str | None]) -> bool:
 
 
 def is_long(current: LexborNode) -> bool:
-    """Whether an element holds more than `READER_WORDS` words, or more than can be looked at in passing.
+    """Whether an element holds more than `LABEL_WORDS` words, or more than can be looked at in passing.
 
     Elements of this kind may stand within each other, so that counting all of their words would be quadratic.
     """
@@ -203,9 +200,9 @@ def is_long(current: LexborNode) -> bool:
             text = node.text_content or ""
             texts.append(text)
             size += len(text)
-        if seen > READER_WORDS**2 or size > READER_WORDS**4:
+        if seen > LABEL_WORDS**2 or size > LABEL_WORDS**4:
             return True
-    return len("".join(texts).split()) > READER_WORDS
+    return len("".join(texts).split()) > LABEL_WORDS
 
 
 class StyleJudge:
@@ -247,7 +244,7 @@ class StyleJudge:
             if not selectors:
                 continue
             self._read += 1
-            if self._read > MAX_RULES:
+            if self._read > MAX_ITEMS:
                 return
             names = [name for part in selectors.split(",") if _SIMPLE.fullmatch(name := part.strip())]
             if not names or not _TELLING.search(body := body.lower()):
@@ -258,7 +255,7 @@ class StyleJudge:
                 continue
             for name in names:
                 # An id outweighs any number of classes.
-                self._rules[name] = self._read + (MAX_RULES if name[0] == "#" else 0), hiding
+                self._rules[name] = self._read + (MAX_ITEMS if name[0] == "#" else 0), hiding
 
 
 def _applied(sheet: str) -> str:

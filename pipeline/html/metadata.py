@@ -7,7 +7,7 @@ finds no date; the figures of both are in docs/log.md. Not for: the text of the 
 import logging
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -17,37 +17,15 @@ from selectolax.lexbor import LexborNode
 from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.script_data import Json, linked_data
 
-_TITLES: Final = ("og:title", "twitter:title", "dc.title", "parsely-title", "sailthru.title")
+_TITLES: Final = "og:title twitter:title dc.title parsely-title sailthru.title"
 _AUTHORS: Final = (
-    "author",
-    "article:author",
-    "parsely-author",
-    "dc.creator",
-    "dcterms.creator",
-    "sailthru.author",
-    "byl",
-    "citation_author",
-    "twitter:creator:name",
-    "article:author_name",
+    "author article:author parsely-author dc.creator dcterms.creator sailthru.author byl citation_author "
+    "twitter:creator:name article:author_name"
 )
 _DATES: Final = (
-    "article:published_time",
-    "datepublished",
-    "og:published_time",
-    "date",
-    "pubdate",
-    "publishdate",
-    "dc.date",
-    "dcterms.created",
-    "dc.date.issued",
-    "parsely-pub-date",
-    "sailthru.date",
-    "citation_publication_date",
-    "article:published",
-    "publish-date",
-    "og:article:published_time",
-    "dcterms.date",
-    "article:modified_time",
+    "article:published_time datepublished og:published_time date pubdate publishdate dc.date dcterms.created "
+    "dc.date.issued parsely-pub-date sailthru.date citation_publication_date article:published publish-date "
+    "og:article:published_time dcterms.date article:modified_time"
 )
 _BYLINES: Final = (
     '[itemprop="author"] [itemprop="name"], [rel="author"], [itemprop="author"], a[href*="/author/"], '
@@ -113,10 +91,6 @@ def _meta(top: LexborNode) -> dict[str, str]:
     return said
 
 
-def _first(said: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((said[name] for name in names if name in said), "")
-
-
 def _title(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
     heads = [text for node in top.css("h1")[:10] if (text := " ".join(node.text(deep=True).split()))]
     element = top.css_first("head title")
@@ -125,8 +99,9 @@ def _title(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json
     for head in heads:
         if len(head) > 3 and head.lower() in named.lower():
             return head[:LONGEST_LABEL]
+    said_title = next((said[name] for name in _TITLES.split() if name in said), "")
     headline = next((value for item in linked if isinstance(value := item.get("headline"), str) and value), "")
-    return (_first(said, _TITLES) or headline or named or (heads[0] if heads else ""))[:LONGEST_LABEL]
+    return (said_title or headline or named or (heads[0] if heads else ""))[:LONGEST_LABEL]
 
 
 def _author(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
@@ -134,7 +109,7 @@ def _author(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Jso
         names = [name for name in _names(item.get("author")) if _is_name(name)]
         if names:
             return ", ".join(dict.fromkeys(names))[: 2 * _LONGEST_NAME]
-    for key in _AUTHORS:
+    for key in _AUTHORS.split():
         if key in said and _is_name(said[key]):
             return said[key]
     for node in top.css(_BYLINES)[:20]:
@@ -160,7 +135,7 @@ def _is_name(text: str) -> bool:
 
 def _published(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
     candidates = [value for item in linked if isinstance(value := item.get("datePublished"), str)]
-    candidates += [said[name] for name in _DATES if name in said]
+    candidates += [said[name] for name in _DATES.split() if name in said]
     candidates += [
         node.attributes.get("datetime") or node.attributes.get("content") or "" for node in top.css(_TIMES)[:5]
     ]

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.html.tree import Node, count_words, label_children, text_of, walk
+from pipeline.html.tree import LABEL_WORDS, Node, count_words, label_children, text_of, walk
 
 MAX_SPAN: Final = 64
 """Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more than 40."""
 MAX_CARRIED: Final = 20
 """Cells carried down by row spans, for each real cell; beyond, spans are ignored, so that a grid stays linear."""
 _PARTS: Final = frozenset({"article", "form", "h1", "h2", "h3", "nav", "pre", "table"})
-LABEL_WORDS: Final = 12
-"""Most words of a row across the table that is repeated with the rows below it, and of a header not marked as one."""
 
 
 @dataclass(frozen=True, slots=True)

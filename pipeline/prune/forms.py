@@ -52,7 +52,9 @@ def write(lines: Sequence[Line], form: Form, *, wide: bool) -> str:
     """Return the lines in a form; `wide` writes HTML tables cell by cell, else as pipe rows."""
     if form == "html":
         return _html(lines, wide=wide)
-    return _markdown(lines) if form == "markdown" else _text(lines)
+    if form == "markdown":
+        return _indented(lines, _markdown_line, apart="\n\n")
+    return _indented(lines, _text_line, apart="\n")
 
 
 # HTML
@@ -133,14 +135,6 @@ def _pipes(rows: Sequence[Sequence[str]]) -> str:
 
 
 # Markdown and text
-
-
-def _markdown(lines: Sequence[Line]) -> str:
-    return _indented(lines, _markdown_line, apart="\n\n")
-
-
-def _text(lines: Sequence[Line]) -> str:
-    return _indented(lines, _text_line, apart="\n")
 
 
 def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) -> str:

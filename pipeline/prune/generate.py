@@ -7,7 +7,7 @@ from 0 where the paper prints 1, so the model's name decides. Not for: choosing 
 (`models/llama/token_tree.py`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
@@ -19,7 +19,7 @@ from models.protocols import Generator, PathScores, TreeScorer, tree_scorer
 from pipeline.documents import Document
 from pipeline.html.tree import Node, label_children, to_html
 from pipeline.messages import SHRINK, Said, shrinking, within
-from pipeline.prune.paper import BlockScorer, PaperBlocks, finer_blocks, keep_within
+from pipeline.prune.paper import PaperBlocks, finer_blocks, keep_within
 from pipeline.rank.fuse import Floats, standardise
 from pipeline.work import in_thread
 from prompts import load
@@ -57,7 +57,7 @@ def is_pruner(name: str) -> bool:
 
 
 class PathScorer:
-    """A `BlockScorer` by a generator's probabilities of block paths."""
+    """Scores the finer blocks of the second step by a generator's probabilities of their paths."""
 
     def __init__(
         self, model: TreeScorer, documents: Sequence[Document], *, context_tokens: int, seconds: float
@@ -76,20 +76,19 @@ class PathScorer:
         self.cost: PathScores | None = None
         """What the last call evaluated."""
 
-    async def score(self, query: str, pages: Mapping[int, str], found: PaperBlocks) -> Floats:
+    async def score(self, query: str, found: PaperBlocks) -> Floats:
         """Return log P(path) of each block among the paths of all [n].
 
         Args:
             query: What is looked for.
-            pages: By document; only its keys are read, for the model is shown HTML with numbered tags.
-            found: The blocks.
+            found: The blocks below the first step's survivors; the model is shown them with numbered tags.
 
         Raises:
             ContextExceeded: The HTML is longer than the model's context.
             ModelError: The model failed, or gave no scores in time.
         """
         paths = block_paths(found, first=self._first)
-        html = await in_thread(numbered_html, self._documents, found, sorted(pages), first=self._first)
+        html = await in_thread(numbered_html, self._documents, found, first=self._first)
         text = load(PROMPT).fill(html=html, question=" ".join(query.split()))
         call = self._model.score_tree([Said("user", text)], paths, among_siblings=True)
         self.cost = await within(self._seconds, call, model=self.name)
@@ -105,7 +104,7 @@ def path_scorer(generator: Generator | None, documents: Sequence[Document], *, s
 
 
 async def rank_finer(
-    documents: Sequence[Document], query: str, found: PaperBlocks, order: Sequence[int], scorer: BlockScorer
+    documents: Sequence[Document], query: str, found: PaperBlocks, order: Sequence[int], scorer: PathScorer
 ) -> PathRanking:
     """Return the finer blocks of what `scorer` can be shown of the first step's survivors, with their scores.
 
@@ -122,12 +121,12 @@ async def rank_finer(
     """
     failure = "its context has no room for a block of these pages"
     for limit in shrinking(scorer.max_tokens):
-        kept, shown = await in_thread(keep_within, documents, found, order, limit)
+        kept, _ = await in_thread(keep_within, documents, found, order, limit)
         if not kept:
             break
         finer = await in_thread(finer_blocks, documents, found, kept)
         try:
-            scores = await scorer.score(query, shown, finer)
+            scores = await scorer.score(query, finer)
         except ContextExceeded:
             continue
         except ModelError as error:
@@ -181,7 +180,7 @@ def block_paths(found: PaperBlocks, *, first: int) -> list[str]:
     return paths
 
 
-def numbered_html(documents: Sequence[Document], found: PaperBlocks, pages: Sequence[int], *, first: int) -> str:
+def numbered_html(documents: Sequence[Document], found: PaperBlocks, *, first: int) -> str:
     """Return the blocks of `found` as HTML whose tags are numbered down to the blocks, as in their paths; pages one
     after another."""
     roots = _roots(found, first=first)
@@ -190,8 +189,7 @@ def numbered_html(documents: Sequence[Document], found: PaperBlocks, pages: Sequ
         wanted.setdefault(document, set()).add(block.path)
     return "\n".join(
         _numbered(documents[page].root, roots[page], wanted[page], found.split.get(page, set()), first)
-        for page in pages
-        if page in wanted
+        for page in sorted(wanted)
     )
 
 

@@ -1,19 +1,16 @@
 """Links of kept units as numbered references: a mark after the linked words, the addresses listed below.
 
-Only links to other pages over http(s) are listed, each address once. Not for: following links, or links within a page.
+Only links to other pages over http(s) are listed, each address once; longer ones than `LONGEST_LABEL` carry tracking
+data and cost more than they tell. Not for: following links, or links within a page.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from pipeline.documents import Document
 from pipeline.html.blocks import resolve
-from pipeline.html.tree import Node, text_of
+from pipeline.html.tree import LONGEST_LABEL, Node, text_of
 from pipeline.prune.forms import Form, Line
-
-LONGEST: Final = 300
-"""Characters of an address; longer ones carry tracking data and cost more than they tell."""
 
 
 class References:
@@ -76,6 +73,6 @@ def _absolute(href: str, base: str) -> str:
         parts = urlsplit(address)
     except ValueError:
         return ""
-    if parts.scheme not in {"http", "https"} or not parts.netloc or len(address) > LONGEST:
+    if parts.scheme not in {"http", "https"} or not parts.netloc or len(address) > LONGEST_LABEL:
         return ""
     return "" if urldefrag(address).url == base else address

@@ -1,22 +1,19 @@
 """Pruning as the paper prints it: delete the lowest blocks of the block tree until the budget holds (Algorithm 2).
 
-Kept for comparison and for readers who want whole HTML subtrees; `prune.py` says why it is not the default. The
-generative step (§3.4.2) plugs in as a `BlockScorer` of the finer blocks. Not for: how a generator scores them.
+Kept for comparison and for readers who want whole HTML subtrees; `prune.py` says why it is not the default. Not for:
+the generative step (§3.4.2), which scores the finer blocks (`generate.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from pipeline.documents import Block, Document
 from pipeline.html.blocks import PAPER_WORDS, block_tree
 from pipeline.html.tree import Node, label_children, to_html
-from pipeline.rank.fuse import Floats
 from pipeline.text.tokens import count_tokens
 from pipeline.work import check_cancelled
 
-FINE_WORDS: Final = 128
-"""Words in a block of the second step (HtmlRAG §4.3)."""
 _MERGED: Final = frozenset({"article", "body", "div", "main", "section"})
 """Wrappers that vanish when one child is left in them."""
 
@@ -32,38 +29,6 @@ class PaperBlocks:
     """By document, the paths of nodes that were opened: a block there is the node's own text only."""
 
 
-class BlockScorer(Protocol):
-    """What scores the finer blocks of the second step, such as a generator's probabilities of block paths."""
-
-    @property
-    def name(self) -> str:
-        """What makes the scores, for whoever reads the answer."""
-        ...
-
-    @property
-    def weight(self) -> float:
-        """How much its scores count against those of words and embeddings, all standardised, where both are used."""
-        ...
-
-    @property
-    def max_tokens(self) -> int:
-        """Tokens of HTML that it can be shown, by `count_tokens`."""
-        ...
-
-    async def score(self, query: str, pages: Mapping[int, str], found: PaperBlocks) -> Floats:
-        """Return one score a block of `found` [n], higher is better.
-
-        Args:
-            query: What is looked for.
-            pages: By document, the HTML that the first step left.
-            found: The finer blocks below the survivors; `Block.path` numbers equal siblings on the whole page.
-
-        Raises:
-            ModelError: The model behind it failed.
-        """
-        ...
-
-
 def paper_blocks(documents: Sequence[Document], *, max_words: int = PAPER_WORDS) -> PaperBlocks:
     """Return the blocks of each document's block tree."""
     found = PaperBlocks()
@@ -76,7 +41,7 @@ def paper_blocks(documents: Sequence[Document], *, max_words: int = PAPER_WORDS)
 
 
 def finer_blocks(
-    documents: Sequence[Document], found: PaperBlocks, kept: Sequence[int], *, max_words: int = FINE_WORDS
+    documents: Sequence[Document], found: PaperBlocks, kept: Sequence[int], *, max_words: int = PAPER_WORDS // 2
 ) -> PaperBlocks:
     """Return the blocks of at most `max_words` words that the `kept` blocks of `found` are made of.
 

@@ -20,8 +20,8 @@ from pipeline.evidence.assemble import LISTED, SMALLEST, UNASKED, WORTH, fill, w
 from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
 from pipeline.prune.forms import Form
-from pipeline.prune.generate import PathRanking, rank_finer, spread_scores
-from pipeline.prune.paper import BlockScorer, PaperBlocks, keep_within, kept_units, paper_blocks
+from pipeline.prune.generate import PathRanking, PathScorer, rank_finer, spread_scores
+from pipeline.prune.paper import PaperBlocks, keep_within, kept_units, paper_blocks
 from pipeline.prune.render import Kept, Style, is_header_row, render
 from pipeline.rank.fuse import Floats, standardise, unit_range
 from pipeline.rank.relevance import Reader, score_texts
@@ -96,7 +96,7 @@ async def prune(
     options: PruneOptions,
     reader: Reader,
     embedder: Embedder | None = None,
-    finer: BlockScorer | None = None,
+    finer: PathScorer | None = None,
 ) -> Pruned:
     """Return the parts of `documents` that bear on `question`, within `options.max_tokens`.
 
@@ -258,7 +258,7 @@ async def _first_step(
 
 
 async def _with_paths(
-    documents: Sequence[Document], question: str, reading: Reading, embedder: Embedder | None, finer: BlockScorer
+    documents: Sequence[Document], question: str, reading: Reading, embedder: Embedder | None, finer: PathScorer
 ) -> tuple[str, Reading]:
     """Return who scored the paths, and the reading with the score of the finer block around each unit."""
     found, order = await _first_step(documents, question, embedder)
@@ -269,7 +269,7 @@ async def _with_paths(
     return _made_by(finer, ranking), replace(reading, values=mixed)
 
 
-def _made_by(finer: BlockScorer, ranking: PathRanking) -> str:
+def _made_by(finer: PathScorer, ranking: PathRanking) -> str:
     if not ranking.shown:
         return f"no block paths by {finer.name}: {ranking.failure}"
     return f"block paths by {finer.name}, which was shown {ranking.shown} of {ranking.total} blocks"
@@ -280,7 +280,7 @@ async def _prune_as_printed(
     question: str,
     options: PruneOptions,
     embedder: Embedder | None,
-    finer: BlockScorer | None,
+    finer: PathScorer | None,
 ) -> Pruned:
     """Prune by HtmlRAG Algorithm 2; the text is HTML whatever the format asked for."""
     if not question:

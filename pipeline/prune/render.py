@@ -72,22 +72,11 @@ def table_of(block: Block) -> str:
     return block.path.rpartition("/")[0].removesuffix("/thead")
 
 
-def header_of(block: Block) -> str:
-    """Return the header row above a row as `a | b | c`, empty where there is none."""
-    last = block.lead.rpartition("\n")[2]
-    return last[2:-2] if block.kind == "row" and last.startswith("| ") else ""
-
-
 def is_header_row(block: Block, following: Block | None) -> bool:
     """Whether a row is the header row that the next row names in its lead."""
-    return (
-        block.kind == "row"
-        and following is not None
-        and following.kind == "row"
-        and bool(header := header_of(following))
-        and not header_of(block)
-        and header == " | ".join(block.cells)
-    )
+    if block.kind != "row" or block.header or following is None or not following.header:
+        return False
+    return following.header == " | ".join(block.cells)
 
 
 @dataclass(slots=True)
@@ -192,7 +181,7 @@ class _Writer:
             if blocks[number].kind != "row" or table_of(blocks[number]) != table:
                 break
             rows.append(number)
-        header = next((found for number in rows if (found := header_of(blocks[number]))), "")
+        header = next((found for number in rows if (found := blocks[number].header)), "")
         body = [
             n for n in rows if not (header and is_header_row(blocks[n], blocks[n + 1] if n + 1 < len(blocks) else None))
         ]

@@ -17,48 +17,9 @@ from pipeline.work import check_cancelled
 GROUP: Final = 4
 """Letters of a group; 3 and 5 find as much."""
 _WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP},}}|\d{{2,}}")
+_LATIN: Final = "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e yu ya"
 _CYRILLIC: Final = str.maketrans(
-    dict(
-        zip(
-            "абвгдеёжзийклмнопрстуфхцчшщъыьэюя",
-            [
-                "a",
-                "b",
-                "v",
-                "g",
-                "d",
-                "e",
-                "e",
-                "zh",
-                "z",
-                "i",
-                "i",
-                "k",
-                "l",
-                "m",
-                "n",
-                "o",
-                "p",
-                "r",
-                "s",
-                "t",
-                "u",
-                "f",
-                "h",
-                "ts",
-                "ch",
-                "sh",
-                "sch",
-                "",
-                "y",
-                "",
-                "e",
-                "yu",
-                "ya",
-            ],
-            strict=True,
-        )
-    )
+    dict(zip("абвгдеёжзийклмнопрстуфхцчшщыэюя", _LATIN.split(), strict=True)) | {"ъ": "", "ь": ""}
 )
 
 

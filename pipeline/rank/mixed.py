@@ -17,7 +17,7 @@ from models.protocols import Embedder, Reranker
 from pipeline.documents import Document, Score, ScoreMaker, SearchResult
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import RRF_K, Floats, blend
-from pipeline.rank.passages import best_passages, cut_passages
+from pipeline.rank.passages import best_passages
 from pipeline.text.language import guess_language
 from pipeline.text.tokens import cut_to_tokens
 from pipeline.trace import traced
@@ -136,13 +136,13 @@ def _items(
         document = documents.get(result.url)
         if document is None or form == "snippet":
             continue
-        passages = best_passages(cut_passages(document), question, limit=each, language=language)
+        passages = best_passages(document, question, limit=each, language=language)
         if form == "paper":
-            shown = passages[0][0].text if passages else result.snippet
+            shown = passages[0].text if passages else result.snippet
             items.append(_Item(page, "content", cut_to_tokens(document.text, PAPER_TOKENS), shown))
             continue
         title = document.page.title or result.title
-        items.extend(_Item(page, "content", f"{title}\n{one.headed}", one.text) for one, _ in passages)
+        items.extend(_Item(page, "content", f"{title}\n{one.headed}", one.text) for one in passages)
     return items
 
 

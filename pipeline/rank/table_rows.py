@@ -14,7 +14,8 @@ import numpy as np
 
 from pipeline.documents import Block, Document, Sentence
 from pipeline.rank.fuse import Floats
-from pipeline.text.words import index_terms
+from pipeline.text.lexicon import whole_words, words
+from pipeline.text.words import index_terms, raw_words
 from pipeline.work import check_cancelled
 
 NAMED: Final = 0.9
@@ -25,88 +26,22 @@ UNNAMED: Final = 0.6
 means one headed Length). At .9 timetables crowd out what "the last boat" is asked of (library at 1,000 tokens .833 to
 .783), at .4 table questions lose .04."""
 FEWEST: Final = 3
-"""Rows of a table in which something can be chosen."""
-MOST_ALIKE: Final = 2
-"""Rows that may share an extreme; more of them are no choice."""
-MOST_COLUMNS: Final = 64
-"""Columns of a table that are looked at."""
-NUMBERS_SHARE: Final = 0.6
-"""Part of a column's cells that must be numbers."""
+"""Rows of a table in which something can be chosen, and numbers of a column; as many that share an extreme are no
+choice."""
 
-_ENDS: Final = {
-    "en": "first last final earliest latest newest oldest recent recently top bottom beginning initial initially",
-    "de": "erste ersten erster erstes letzte letzten letzter letztes früheste frühesten späteste spätesten neueste "
-    "neuesten älteste ältesten",
-    "fr": "premier première premiers premières dernier dernière derniers dernières récent récente",
-    "es": "primer primero primera último última reciente",
-    "ru": "первый первая первое первого последний последняя последнее последнего",
-}
-_LEAST: Final = {
-    "en": "least fewest lowest shortest smallest fastest slowest earliest oldest youngest cheapest lightest minimum "
-    "closest nearest worst",
-    "de": "wenigsten niedrigste niedrigsten kürzeste kürzesten kleinste kleinsten schnellste schnellsten früheste "
-    "frühesten älteste ältesten jüngste jüngsten billigste billigsten geringste geringsten "
-    "leichteste leichtesten",
-    "fr": "moins plus minimum",
-    "es": "menos más menor mínimo",
-    "ru": "меньше наименьший самый самая самое самую самого самой",
-}
-_MOST: Final = {
-    "en": "most highest longest largest biggest greatest latest newest oldest tallest heaviest maximum best richest "
-    "deepest fastest farthest furthest recent strongest",
-    "de": "meisten höchste höchsten längste längsten größte größten schwerste schwersten neueste neuesten späteste "
-    "spätesten beste besten weiteste weitesten",
-    "fr": "plus maximum",
-    "es": "más mayor máximo",
-    "ru": "больше наибольший самый самая самое самую самого самой",
-}
+_ENDS: Final = whole_words(words("choosing.ends"))
+_LEAST: Final = whole_words(words("choosing.least"))
+_MOST: Final = whole_words(words("choosing.most"))
 """Words that say no side by themselves (`le plus petit`, `самый`) stand on both."""
-CHOOSING: Final = {language: " ".join(side[language] for side in (_ENDS, _LEAST, _MOST)) for language in _ENDS}
-"""All words that choose by place or number, by language."""
-_MEASURES: Final = {
-    "lightest": "weight mass",
-    "heaviest": "weight mass",
-    "cheapest": "price cost fee",
-    "tallest": "height",
-    "shortest": "length height duration time runtime",
-    "longest": "length duration time runtime",
-    "deepest": "depth",
-    "fastest": "speed time",
-    "slowest": "speed time",
-    "nearest": "distance",
-    "closest": "distance",
-    "farthest": "distance",
-    "furthest": "distance",
-    "largest": "size area population capacity",
-    "biggest": "size area population capacity",
-    "smallest": "size area population capacity",
-    "oldest": "age year date born founded built",
-    "youngest": "age year date born",
-    "newest": "year date founded built released",
-    "earliest": "year date time",
-    "latest": "year date time",
-    "leichteste": "gewicht masse",
-    "schwerste": "gewicht masse",
-    "billigste": "preis kosten",
-    "kürzeste": "länge dauer höhe",
-    "längste": "länge dauer",
-    "größte": "größe fläche einwohner höhe",
-    "kleinste": "größe fläche einwohner höhe",
-    "älteste": "alter jahr baujahr",
-    "jüngste": "alter jahr baujahr",
-    "schnellste": "geschwindigkeit zeit",
-}
+_MEASURES: Final = dict(entry.split(": ") for entry in words("choosing.measures"))
 """What the column is called whose extreme a word means."""
-_ENDS_SIGNS: Final = ("最初", "最后", "最後", "第一", "最新", "最早")
-_EXTREME_SIGN: Final = "最"
 
-_WORD: Final = re.compile(r"[^\W\d_]+")
 _NOTE: Final = re.compile(r"\[[^\[\]]{0,9}\]")
 _CLOCK: Final = re.compile(r"\D{0,2}(\d{1,4}):([0-5]\d)(?::([0-5]\d))?(\.\d{1,6})?")
 _NUMBER: Final = re.compile(r"[^\w+−.-]{0,3}(?:[A-Z]{0,3}[$€£¥#] ?)?([+−-]?(?:\d[\d.,\u00a0\u202f ]{0,20}\d|\.?\d+))")
 _YEAR: Final = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
-_MONTH: Final = re.compile(r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE)
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTH: Final = re.compile(rf"\b({_MONTHS.replace(' ', '|')})", re.IGNORECASE)
 _DAY: Final = re.compile(r"(?<!\d)([0-3]?\d)(?!\d)")
 _DATE: Final = 30
 """Characters of a cell in which a year stands for a date."""
@@ -154,13 +89,10 @@ def lift_rows(
 
 def read_choice(request: str) -> Choice:
     """Return what the words of `request` choose by."""
-    words = set(_WORD.findall(request.casefold()))
-    ends, least, most = (
-        any(not words.isdisjoint(known.split()) for known in side.values()) for side in (_ENDS, _LEAST, _MOST)
-    )
-    extreme = _EXTREME_SIGN in request
-    measures = " ".join(named for word, named in _MEASURES.items() if not words.isdisjoint({word, f"{word}n"}))
-    return Choice(ends or any(sign in request for sign in _ENDS_SIGNS), least or extreme, most or extreme, measures)
+    text = request.lower()
+    ends, least, most = (side.search(text) is not None for side in (_ENDS, _LEAST, _MOST))
+    spoken = {form for word in raw_words(text) for form in (word, word.removesuffix("n"))}  # German words end in n, too
+    return Choice(ends, least, most, " ".join(_MEASURES[word] for word in spoken & _MEASURES.keys()))
 
 
 def number_of(cell: str) -> float | None:
@@ -220,26 +152,29 @@ def _chosen(
         return
     named: dict[int, list[int]] = {}
     language = document.page.language
-    words = [set(index_terms(text, language=language)) for text in (request, choice.measures)]
-    for name, cells in _columns([document.blocks[sentences[place].block] for place in table]):
+    asked = [set(index_terms(text, language=language)) for text in (request, choice.measures)]
+    for name, numbers in _columns([document.blocks[sentences[place].block] for place in table]):
         terms = index_terms(name, language=language)
-        rank = next((rank for rank, known in enumerate(words) if not known.isdisjoint(terms)), len(words))
-        numbers = [cell for cell in cells if cell is not None]
-        for extreme in [min(numbers)] * choice.least + [max(numbers)] * choice.most:
-            places = [place for place, cell in zip(table, cells, strict=True) if cell == extreme]
-            if len(places) <= MOST_ALIKE:
+        rank = next((rank for rank, known in enumerate(asked) if not known.isdisjoint(terms)), len(asked))
+        for extreme in [min(numbers.values())] * choice.least + [max(numbers.values())] * choice.most:
+            places = [table[row] for row, number in numbers.items() if number == extreme]
+            if len(places) < FEWEST:
                 named.setdefault(rank, []).extend(places)
     if named:
         # The columns that the request names, or else those that its words mean, or else all.
         best = min(named)
-        yield from ((place, NAMED if best < len(words) else UNNAMED) for place in named[best])
+        yield from ((place, NAMED if best < len(asked) else UNNAMED) for place in named[best])
 
 
-def _columns(rows: Sequence[Block]) -> Iterator[tuple[str, list[float | None]]]:
-    """Yield header and cells of the columns of numbers."""
+def _columns(rows: Sequence[Block]) -> Iterator[tuple[str, dict[int, float]]]:
+    """Yield header and cells of the columns most of whose cells are numbers."""
     header = rows[0].header.split(" | ")
-    for column in range(min(MOST_COLUMNS, max(len(row.cells) for row in rows))):
+    columns: dict[int, dict[int, float]] = {}
+    for place, row in enumerate(rows):
         check_cancelled()
-        cells = [number_of(row.cells[column]) if column < len(row.cells) else None for row in rows]
-        if sum(cell is not None for cell in cells) >= max(FEWEST, NUMBERS_SHARE * len(rows)):
-            yield header[column] if column < len(header) else "", cells
+        for column, cell in enumerate(row.cells):
+            if (number := number_of(cell)) is not None:
+                columns.setdefault(column, {})[place] = number
+    for column, numbers in sorted(columns.items()):
+        if len(numbers) >= max(FEWEST, len(rows) / 2):
+            yield header[column] if column < len(header) else "", numbers

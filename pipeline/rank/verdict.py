@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pipeline.documents import Verdict as Word
 from pipeline.rank.fuse import Floats
 from pipeline.rank.relevance import Relevance
-from pipeline.rank.table_rows import CHOOSING
 from pipeline.rank.terms import TermIndex, Windows, window_sums
+from pipeline.text.lexicon import languages, words
 from pipeline.text.words import index_terms, raw_words
 
 # Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned` and the sample
@@ -38,27 +38,16 @@ NEAR: Final = 0.26
 """Cosine from which a window is near enough in meaning that the answer is never None. Of 256 asked questions .04 are
 None on their own page, .78 of them on another (the tenth in other languages never are); at .34 .07 and .86."""
 
-_ASKING_WORDS: Final = (
-    "year date day time number name many much kind type sort jahr datum tag zahl name viel année date nombre nom año "
-    "fecha número nombre год дата число имя сколько"
-)
-_ASKING: Final = frozenset(_ASKING_WORDS.split())
+_ASKING: Final = words("verdict.asking")
 """Words that say what kind of answer is wanted; a page that answers seldom repeats them."""
-_LISTING: Final = {
-    "en": "second third only total list listed chart table according next previous before after above below more less "
-    "than same both consecutive ranked rank place placed amount average difference between other another besides "
-    "either",
-    "de": "zweite dritte schlechteste einzige liste tabelle nächste mehr weniger durchschnitt",
-    "fr": "grand petit meilleur pire seul total liste tableau moyenne",
-    "es": "mejor peor único única total lista tabla promedio",
-    "ru": "лучший худший единственный список таблица",
-}
-_CHOOSING_WORDS: Final = frozenset(
+_CHOOSING: Final = frozenset(
     term
-    for language in _LISTING
-    for term in index_terms(f"{_LISTING[language]} {CHOOSING[language]}", language=language)
+    for language in languages()
+    for side in ("ends", "least", "most", "listing")
+    for word in words(f"choosing.{side}", language)
+    for term in index_terms(word, language=language)
 )
-"""Words that choose among a table's rows, which rows do not repeat; left out where pages hold tables."""
+"""Terms of words that choose among a table's rows, which rows do not repeat; left out where pages hold tables."""
 _FLOOR: Final = 0.3
 """Least weight of a word, as a share of the heaviest: common words count little, but they count."""
 _LONG: Final = 10
@@ -137,7 +126,7 @@ def read_features(question: str, relevance: Relevance, *, tabular: bool = False)
     """Return what the verdict sees of each page that holds units."""
     index = relevance.index
     terms = index.terms(question)
-    usual = _ASKING | _CHOOSING_WORDS if tabular else _ASKING
+    usual = _ASKING | _CHOOSING if tabular else _ASKING
     asked = [term for term in terms if not usual.intersection(term.values())] or terms
     own, above = index.counts(asked)
     held = (own + above) > 0

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_ITEMS: Final = 20_000
-"""Rows, values, entries or parts of one document that are read; a note tells of the rest."""
+"""Rows, values, entries, style rules or parts of one document that are read; where they are content, a note tells of
+the rest."""
 DEEPEST: Final = 200
 """Elements inside one another: libxml2 leaves out what lies below a depth of 256."""
 

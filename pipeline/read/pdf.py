@@ -22,6 +22,7 @@ from typing import Final
 from pypdf import Configuration, PageObject, PdfReader, apply_configuration
 from pypdf.errors import DependencyError, PyPdfError
 
+from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.converted import Converted, Unreadable, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
@@ -84,7 +85,6 @@ _TYPE: Final = _Type()
 _TABLE: Final = _TableLimits()
 _NEAR: Final = 6
 """Characters by which the start of a piece may be misjudged: one byte need not be one letter."""
-_HEADING_CHARS: Final = 200
 _SHOW: Final = frozenset((b"Tj", b"TJ", b"'", b'"'))
 """Operators that set text."""
 _FIXED_WIDTH: Final = re.compile(r"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
@@ -420,7 +420,7 @@ def _block(lines: list[_Line], levels: dict[float, int]) -> str:
     if (
         level is not None
         and not _LEADERS.search(text)
-        and len(text) <= _HEADING_CHARS
+        and len(text) <= LONGEST_LABEL
         and any(letter.isalpha() for letter in text)
     ):
         return f"<h{level}>{escape(text)}</h{level}>"

@@ -10,14 +10,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
+from pipeline.read.converted import MAX_ITEMS
 from pipeline.work import check_cancelled
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-MAX_SCRIPT: Final = 4_000_000
-"""Characters of a script that are read; JSON of this size takes 50 ms."""
-MAX_VALUES: Final = 20_000
-"""Values of a page's data that are looked at; a shop's state of 2 MB holds about so many."""
 SENTENCE_WORDS: Final = 6
 """A string of a framework's state with fewer words is a label, a path or a class name."""
 EMPTY_LETTERS: Final = 60
@@ -25,18 +22,8 @@ EMPTY_LETTERS: Final = 60
 many says what a page is about, not what it says."""
 
 _LINKED_TEXTS: Final = (
-    "articleBody",
-    "text",
-    "description",
-    "abstract",
-    "reviewBody",
-    "recipeIngredient",
-    "recipeInstructions",
-    "step",
-    "mainEntity",
-    "acceptedAnswer",
-    "itemListElement",
-    "review",
+    "articleBody text description abstract reviewBody recipeIngredient recipeInstructions step mainEntity "
+    "acceptedAnswer itemListElement review"
 )
 _NAMES: Final = ("headline", "name", "title")
 _ABOUT_THE_SITE: Final = frozenset(
@@ -54,7 +41,7 @@ def linked_data(html: str) -> list[dict[str, Json]]:
     found: list[dict[str, Json]] = []
     for tag, script in _elements(html, "script"):
         waiting = deque([_value(script)] if "application/ld+json" in tag else [])
-        while waiting and len(found) < MAX_VALUES:
+        while waiting and len(found) < MAX_ITEMS:
             item = waiting.popleft()
             if isinstance(item, list):
                 waiting.extend(item)
@@ -72,7 +59,7 @@ def script_texts(html: str) -> list[tuple[str, str]]:
     """
     state: list[Json] = [_value(script) for tag, script in _elements(html, "script") if "ld+json" not in tag]
     for texts in (
-        _texts([*linked_data(html)], _LINKED_TEXTS),
+        _texts([*linked_data(html)], _LINKED_TEXTS.split()),
         _texts(state),
         (("noscript", inner) for _, inner in _elements(html, "noscript")),
     ):
@@ -96,8 +83,7 @@ def _elements(html: str, name: str) -> Iterator[tuple[str, str]]:
         end = html.find(f"</{name}", begin)
         if not begin or end < 0:
             return
-        if end - begin <= MAX_SCRIPT:
-            yield html[start:begin], html[begin:end]
+        yield html[start:begin], html[begin:end]
         position = end
 
 
@@ -128,7 +114,7 @@ def _texts(data: list[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str, st
     With `keys`, of the values below them; without, of all strings that read like sentences.
     """
     waiting: list[Json] = data[::-1]
-    for _ in range(MAX_VALUES):
+    for _ in range(MAX_ITEMS):
         if not waiting:
             return
         item = waiting.pop()

@@ -5,14 +5,16 @@ parser (`pipeline/html`), nor following the links of a feed.
 """
 
 import html
+import re
 from typing import Final
 
+import lxml.html
 from lxml import etree
 
-from pipeline.read.converted import MAX_ITEMS, Converted, escape, whole_page
-from pipeline.read.fragment import fragment_to_html, plain_text
+from pipeline.read.converted import DEEPEST, MAX_ITEMS, Converted, escape, whole_page
 from pipeline.work import check_cancelled
 
+_TAG: Final = re.compile(r"<[^<>]{0,2000}>")
 _LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -76,7 +78,7 @@ def _feed(root: etree._Element) -> Converted:
     parts = [f"<h1>{escape(title)}</h1>"]
     about = child_text(channel, "description", "subtitle")
     if about:
-        parts.append(f"<p>{escape(plain_text(about))}</p>")
+        parts.append(f"<p>{escape(_plain_text(about))}</p>")
     for entry in entries[:MAX_ITEMS]:
         check_cancelled()
         parts.append(_article(entry))
@@ -86,7 +88,7 @@ def _feed(root: etree._Element) -> Converted:
 
 
 def _article(entry: etree._Element) -> str:
-    title = escape(plain_text(child_text(entry, "title")) or "(without title)")
+    title = escape(_plain_text(child_text(entry, "title")) or "(without title)")
     links = (child.get("href") or "" for child in entry if _local_name(child) == "link")
     link = child_text(entry, "link") or next(links, "")
     if link.startswith(("http://", "https://")):
@@ -97,10 +99,39 @@ def _article(entry: etree._Element) -> str:
         parts.append(f"<p><time>{escape(when)}</time></p>")
     text = child_text(entry, "encoded", "content", "description", "summary")
     if text:
-        parts.append(fragment_to_html(text))
+        parts.append(_fragment_to_html(text))
     return "\n".join([*parts, "</article>"])
 
 
 def _local_name(element: etree._Element) -> str:
     """Return an element's name without its namespace, in lower case; empty for comments."""
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+
+
+def _fragment_to_html(text: str) -> str:
+    """Return a text that may be HTML as HTML whose tags are all closed: such texts are often cut anywhere."""
+    if "<" not in text or _is_deep(text):
+        return f"<p>{escape(_plain_text(text))}</p>"
+    try:
+        div = lxml.html.fragment_fromstring(text.replace("\x00", ""), create_parent="div")
+        return str(lxml.html.tostring(div, encoding="unicode"))
+    except (etree.LxmlError, ValueError, AssertionError):
+        return f"<p>{escape(_plain_text(text))}</p>"
+
+
+def _plain_text(text: str) -> str:
+    """Return a text that may be HTML as plain text on one line."""
+    return " ".join(html.unescape(_TAG.sub(" ", text)).split())
+
+
+def _is_deep(text: str) -> bool:
+    """Return whether elements may nest deeper than libxml2 reads.
+
+    `<p>` and `<br>` count though they close by themselves, so that long texts may be taken for deep: those lose their
+    markup, not their words.
+    """
+    depth = deepest = 0
+    for match in _TAG.finditer(text):
+        depth += -1 if match.group().startswith("</") else 1
+        deepest = max(deepest, depth)
+    return deepest > DEEPEST

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 import anyio
+from pydantic import TypeAdapter, ValidationError
 
 from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
@@ -32,6 +33,7 @@ REST: Final = {"rate_limited": 60.0, "quota": 3600.0, "unauthorized": 300.0, "bl
 """Seconds a provider is left alone when it did not say for how long."""
 _LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
 """Failures that are remembered on disk: another process would only meet them again."""
+_RESULTS: Final = TypeAdapter(tuple[SearchResult, ...])
 _NEXT_STEP: Final = {
     "blocked": "try again later or add another provider",
     "rate_limited": "wait, or add another provider",
@@ -156,7 +158,7 @@ class Chain:
     async def _answer(self, provider: Provider, query: SearchQuery, limit: int, seconds: float) -> SearchOutcome:
         """One provider's answer to one query: remembered, or asked for within `seconds`."""
         key = cache_key(provider.name, query, limit)
-        if self._store is not None and (known := _from_json(await in_thread(self._store.get_json, key))):
+        if self._store is not None and (known := _known(await in_thread(self._store.get_json, key))):
             return SearchOutcome(known, provider.name, "ok")
         outcome = SearchOutcome((), provider.name, "timeout", f"No answer within {seconds:.1f} s.")
         with anyio.move_on_after(seconds):
@@ -166,7 +168,7 @@ class Chain:
                 outcome = SearchOutcome((), provider.name, "bad_response", str(error))
         await self._remember_rest(outcome)
         if outcome.status == "ok" and self._store is not None and _may_keep(outcome):
-            await in_thread(self._store.set_json, key, _to_json(outcome.results), expire=KEPT)
+            await in_thread(self._store.set_json, key, _RESULTS.dump_python(outcome.results, mode="json"), expire=KEPT)
         return outcome
 
     async def _rest_of(self, provider: Provider) -> SearchOutcome | None:
@@ -250,25 +252,9 @@ def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
     return "search:" + hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _to_json(results: Sequence[SearchResult]) -> JsonValue:
-    return [dict(asdict(result)) for result in results]
-
-
-def _from_json(value: JsonValue) -> tuple[SearchResult, ...]:
+def _known(value: JsonValue) -> tuple[SearchResult, ...]:
     """Results as they were kept; nothing where the entry has another form (another version wrote it)."""
-    results = []
-    for row in value if isinstance(value, list) else []:
-        match row:
-            case {
-                "title": str(title),
-                "url": str(url),
-                "snippet": str(snippet),
-                "published": str(published),
-                "engine": str(engine),
-                "rank": int(rank),
-                "language": str(language),
-            }:
-                results.append(SearchResult(title, url, snippet, published, engine, rank, language))
-            case _:
-                return ()
-    return tuple(results)
+    try:
+        return _RESULTS.validate_python(value)
+    except ValidationError:
+        return ()

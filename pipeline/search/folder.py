@@ -9,43 +9,39 @@ relevance across providers (`pipeline/rank/mixed.py`).
 import hashlib
 import json
 import os
-import re
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import anyio
+import numpy as np
 
-from cache.store import JsonValue, Store
+from cache.store import Store
 from errors import SourceError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult
-from pipeline.fetch.files import read_file
+from pipeline.fetch.files import Files
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
-from pipeline.rank.passages import Passage, cut_passages
+from pipeline.rank.passages import best_passages
 from pipeline.read.charset import decode
 from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, title_and_text
+from pipeline.text.frame import one_line
 from pipeline.text.language import guess_language
-from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, in_thread
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
 READ_MORE: Final = 4
 """Files read properly beyond those wanted: the best passage turns the order of the first few."""
-SNIPPET: Final = 400
-"""Characters of a snippet: about what web engines show, and enough for a sentence with its neighbours."""
 _PLAIN: Final = ".html .htm .xhtml .md .markdown .txt .text .rst .adoc .org .csv .tsv .json .jsonl .ndjson .ipynb .xml"
 _PARSED: Final = frozenset({".pdf", ".docx"})
 """Files that must be parsed to be counted, 1 ms to seconds each."""
 _SUFFIXES: Final = _PARSED | frozenset(_PLAIN.split())
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
-_PIECE: Final = re.compile(r"[^\n.!?。！？]*(?:[.!?。！？](?=\S)[^\n.!?。！？]*)*[.!?。！？\n]*\s*")
-"""Sentences, roughly: a stop inside a number or a name (`2.4`, `node.js`) does not end one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +52,8 @@ class FolderLimits:
     file_bytes: int = 20_000_000
     """Larger files are left out: no document that a person wrote is larger, save scans without text."""
     seconds: float = 4.0
-    """Time for files not seen before; what is left is done by the next call, and this one says so."""
-    kept_files: int = 512
-    """Files whose passages stay in memory: about 20 kB each."""
+    """Time for files not seen before; what is left is done by the next call, and this one says so. Half as much for
+    reading the best ones."""
     kept_bytes: int = 64_000_000
     """Bytes of word counts that are kept on disk; beyond, they live as long as the process."""
 
@@ -75,15 +70,6 @@ class Listing:
     """Roots that cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A file read properly."""
-
-    title: str
-    published: str
-    passages: tuple[Passage, ...]
-
-
 class FolderProvider:
     """A provider over local documents."""
 
@@ -98,28 +84,28 @@ class FolderProvider:
         self._lock = threading.Lock()
         self._started = 0.0
         self._state = _State()
-        self._read: OrderedDict[FileStamp, _Read] = OrderedDict()
+        self._files = Files(self._roots, max_bytes=limits.file_bytes)
         places = json.dumps([str(root) for root in self._roots]).encode()
         self.key = f"folder:{VERSION}:{hashlib.blake2b(places, digest_size=12).hexdigest()}"
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return at most `limit` files with a term of `query`, best first, each with the passage around the hit."""
+        """Return at most `limit` files with a term of `query`, best first, each with its best passage."""
         language = query.language or guess_language(query.text) or "en"
         # 1. Bring the word counts up to date and find the files
         best, state = await in_thread(self._find, query.text, language, limit, time.monotonic())
-        # 2. Read the best ones properly, in parallel
-        read: dict[str, _Read] = {}
+        # 2. Read them properly, in parallel; one that takes too long comes by its title alone
+        read = [self._unread(file) for file, _ in best]
 
-        async def read_one(file: IndexedFile) -> None:
-            document = await in_thread(self._passages, file)
-            if document is not None:
-                read[file.stamp.path] = document
+        async def read_one(place: int) -> None:
+            read[place] = await in_thread(self._read, read[place][0], best[place][0], query.text, language)
 
-        async with anyio.create_task_group() as group:
-            for file, _ in best:
-                group.start_soon(read_one, file)
+        with anyio.move_on_after(self._limits.seconds / 2):
+            async with anyio.create_task_group() as group:
+                for place in range(len(best)):
+                    group.start_soon(read_one, place)
         # 3. Order by file and best passage together
-        results = await in_thread(self._ranked, query.text, language, best, read, limit)
+        scores = [score for _, score in best]
+        results = (await in_thread(_ordered, query.text, language, scores, read))[:limit]
         reason = " ".join(filter(None, (_not_honoured(query), state.described())))
         if results:
             return SearchOutcome(results, self.name, "ok", reason)
@@ -175,8 +161,7 @@ class FolderProvider:
             if index.unchanged(stamp, mark):
                 return
             if suffix in _PARSED:
-                page = read_file(Path(stamp.path), roots=self._roots, max_bytes=self._limits.file_bytes)
-                data = page.html.encode("utf-8", "surrogatepass")
+                data = self._files.read(Path(stamp.path)).html.encode("utf-8", "surrogatepass")
         except (SourceError, OSError) as error:
             index.add(IndexedFile(stamp, failure=str(error)))
             return
@@ -184,64 +169,32 @@ class FolderProvider:
         named = f"{title} {_name_of(stamp.path)} ".encode("utf-8", "surrogatepass")
         index.add(IndexedFile(stamp, title, mark), text + b" " + TITLE_WEIGHT * named)
 
-    def _passages(self, file: IndexedFile) -> _Read | None:
-        """The passages of a file, from memory, from the store, or by reading it; None where it cannot be read."""
-        stamp = file.stamp
-        if (known := self._read.get(stamp)) is not None:
-            return known
-        key = f"passages:{VERSION}:{file.mark}:{_name_of(stamp.path)}"  # the name may stand for a title
-        store = self._store if _suffix(stamp.path) in _PARSED else None  # others are read as fast as a store is
-        read = _from_json(store.get_json(key)) if store is not None else None
-        if read is None:
-            try:
-                page = read_file(Path(stamp.path), roots=self._roots, max_bytes=self._limits.file_bytes)
-                document = read_document(page)
-            except SourceError:
-                return None
-            read = _Read(document.page.title, document.page.published, tuple(cut_passages(document)))
-            if store is not None and _still(stamp):
-                store.set_json(key, _to_json(read))
-        self._read[stamp] = read
-        while len(self._read) > self._limits.kept_files:
-            self._read.popitem(last=False)
-        return read
+    def _unread(self, file: IndexedFile) -> tuple[SearchResult, str]:
+        path = Path(file.stamp.path)
+        return SearchResult(file.title or path.stem, path.as_uri(), "", engine=self.name), ""
 
-    def _ranked(
-        self,
-        text: str,
-        language: str,
-        best: Sequence[tuple[IndexedFile, float]],
-        read: dict[str, _Read],
-        limit: int,
-    ) -> tuple[SearchResult, ...]:
-        """File score and best passage's score, each over its maximum, added."""
-        files = [(file, score, read[file.stamp.path]) for file, score in best if file.stamp.path in read]
-        if not files:
-            return ()
-        owners = [i for i, (_, _, one) in enumerate(files) for _ in one.passages]
-        passages = [passage for _, _, one in files for passage in one.passages]
-        titled = [f"{files[i][2].title}\n{p.headed}" for i, p in zip(owners, passages, strict=True)]
-        scores = BM25(titled, language=language).scores(text)
-        shown: dict[int, tuple[float, Passage]] = {}
-        for owner, passage, score in zip(owners, passages, scores, strict=True):
-            if owner not in shown or score > shown[owner][0]:
-                shown[owner] = (float(score), passage)
-        top_file = max(score for _, score, _ in files)
-        top_passage = max((score for score, _ in shown.values()), default=0.0) or 1.0
-        order = sorted(
-            range(len(files)), key=lambda i: -(files[i][1] / top_file + shown.get(i, (0.0, None))[0] / top_passage)
-        )
-        return tuple(
-            SearchResult(
-                title=files[i][2].title or files[i][0].title or Path(files[i][0].stamp.path).stem,
-                url=Path(files[i][0].stamp.path).as_uri(),
-                snippet=snippet_around(shown[i][1].text, text, language=language) if i in shown else "",
-                published=files[i][2].published,
-                engine=self.name,
-                rank=rank,
-            )
-            for rank, i in enumerate(order[:limit], start=1)
-        )
+    def _read(self, unread: SearchResult, file: IndexedFile, question: str, language: str) -> tuple[SearchResult, str]:
+        """Return a result with what its page says, and its best passage; as it was where the file cannot be read."""
+        try:
+            document = read_document(self._files.read(Path(file.stamp.path)))
+        except SourceError:
+            return unread, ""
+        best = next(iter(best_passages(document, question, limit=1, language=language)), None)
+        title, published = document.page.title or unread.title, document.page.published
+        if best is None:
+            return replace(unread, title=title, published=published), ""
+        return replace(unread, title=title, published=published, snippet=one_line(best.text)), best.headed
+
+
+def _ordered(
+    question: str, language: str, files: Sequence[float], read: Sequence[tuple[SearchResult, str]]
+) -> tuple[SearchResult, ...]:
+    """Return the results of `read` by the scores of file and best passage, each over the best of all, added."""
+    texts = [f"{result.title}\n{headed}" for result, headed in read]
+    passages = BM25(texts, language=language).scores(question)
+    both = np.asarray(files) / max(files, default=1.0) + passages / (passages.max(initial=0.0) or 1.0)
+    order = np.argsort(-both, kind="stable").tolist()
+    return tuple(replace(read[place][0], rank=rank) for rank, place in enumerate(order, start=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +220,6 @@ class _State:
             parts.append(f"{len(self.failures)} files could not be read ({Path(path).name}: {why}).")
         parts.extend(f"The folder {folder} cannot be read." for folder in self.listing.missing)
         return " ".join(parts)
-
-
-def _still(stamp: FileStamp) -> bool:
-    """Whether a file is as it was listed: else what was read is not what was counted."""
-    try:
-        now = os.stat(stamp.path, follow_symlinks=False)
-    except OSError:
-        return False
-    return (now.st_mtime_ns, now.st_size) == (stamp.mtime_ns, stamp.size)
 
 
 def _open(path: str, flags: int) -> int:
@@ -308,27 +252,6 @@ def _not_honoured(query: SearchQuery) -> str:
     if query.language and query.language != guess_language(query.text):  # else nobody asked for a filter
         parts.append("The language was used for word forms, not as a filter.")
     return " ".join(parts)
-
-
-def _to_json(read: _Read) -> JsonValue:
-    passages: list[JsonValue] = [[p.text, list(p.heading_path), p.start, p.end] for p in read.passages]
-    return [read.title, read.published, passages]
-
-
-def _from_json(value: JsonValue) -> _Read | None:
-    """What `_to_json` wrote; None where the entry has another form."""
-    match value:
-        case [str(title), str(published), list(rows)]:
-            passages = []
-        case _:
-            return None
-    for row in rows:
-        match row:
-            case [str(text), list(path), int(start), int(end)]:
-                passages.append(Passage(text, tuple(map(str, path)), start, end))
-            case _:
-                return None
-    return _Read(title, published, tuple(passages))
 
 
 def list_files(roots: Sequence[Path], limits: FolderLimits = FolderLimits()) -> Listing:
@@ -376,37 +299,3 @@ def _stamp(entry: "os.DirEntry[str]") -> FileStamp | None:
     except OSError:
         return None
     return FileStamp(entry.path, stat.st_mtime_ns, stat.st_size)
-
-
-def snippet_around(text: str, question: str, *, language: str = "en", length: int = SNIPPET) -> str:
-    """Return at most about `length` characters of `text` around the densest place of the terms of `question`.
-
-    Left-out text is marked `…`; line breaks become spaces.
-    """
-    if len(text) <= length:
-        return " ".join(text.split())
-    terms = set(index_terms(question, language=language))
-    spans = [match.span() for match in _PIECE.finditer(text) if match.end() > match.start()]
-    spans = [piece for span in spans for piece in _bounded(span, length)]
-    found = [terms & set(index_terms(text[start:end], language=language)) for start, end in spans]
-    best, best_first, best_last = -1.0, 0, 0
-    for first in range(len(spans)):
-        seen: set[str] = set()
-        for last in range(first, len(spans)):
-            if last > first and spans[last][1] - spans[first][0] > length:
-                break
-            seen |= found[last]
-            worth = len(seen) + 0.1 * len(found[first]) - 0.001 * first
-            if worth > best:
-                best, best_first, best_last = worth, first, last
-    # Fill up with what follows, so that the hit keeps its context
-    while best_last + 1 < len(spans) and spans[best_last + 1][1] - spans[best_first][0] <= length:
-        best_last += 1
-    start, end = spans[best_first][0], spans[best_last][1]
-    cut = " ".join(text[start:end].split())
-    return ("… " if start > 0 else "") + cut + (" …" if end < len(text) else "")
-
-
-def _bounded(span: tuple[int, int], length: int) -> list[tuple[int, int]]:
-    start, end = span
-    return [(at, min(at + length, end)) for at in range(start, end, length)]

@@ -15,7 +15,7 @@ from cache.store import Store
 from errors import ModelError
 from models.protocols import Generator
 from pipeline.documents import Freshness, ParsedRequest, SearchQuery
-from pipeline.messages import Asking, Said, ask
+from pipeline.messages import ANSWER_TOKENS, Asking, Said, ask
 from pipeline.search.parse import LONGEST_QUERY, first_distinct, parse_request
 from pipeline.text.frame import one_line
 from pipeline.text.language import LOOKED_AT
@@ -23,8 +23,6 @@ from pipeline.text.names import MAX_ENTITIES
 from prompts import load
 
 PROMPT: Final = "parse_request"
-ANSWER_TOKENS: Final = 300
-"""Room for three queries and six names."""
 _LANGUAGES: Final = (
     "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk sl sr sv th tr uk "
     "vi zh"

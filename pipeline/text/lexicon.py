@@ -18,7 +18,7 @@ index terms, recognition by `guess_language` and names at the beginning of sente
 period that ends no sentence) and `[freshness.*]` help most. `en.txt` shows nearly all sections. Abbreviations,
 sentence starters, freshness and question words of all languages are used together, because texts mix languages and are
 too short to tell which: keep out of them what is a common word elsewhere. To add a section, name it by its user
-(`gate.asking`), write it into the files, and ask for it here.
+(`verdict.asking`), write it into the files, and ask for it here.
 
 Not for: patterns of characters, which are code, or the terms that an index counts (`pipeline/text/words.py`).
 """

@@ -8,9 +8,10 @@ for: the parameters and fields of one API (`services.py`), waiting and repeating
 import html
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -18,18 +19,17 @@ from urllib.parse import quote, urlsplit
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.fetch.answer import retry_after as seconds_asked
+from pipeline.html.tree import LONGEST_LABEL
+from pipeline.text.frame import one_line
 
 TIMEOUT: Final = 6.0
 """Seconds; APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of its engines; the chain has 7 s for all of them."""
 MAX_BYTES: Final = 4_000_000
 """A page of results has about 50 kB, with long passages 300 kB."""
-LONGEST_TITLE: Final = 300
 LONGEST_SNIPPET: Final = 2_000
 """Characters kept; real snippets have a median of 1,509 in the CRAG sample and a long tail."""
 _TAG: Final = re.compile(r"<(?:!--[^<>]*|/?[a-zA-Z][^<>]*)>")
-_HIDDEN: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\U000e0000-\U000e007f]"
-)
 _LOGIN: Final = re.compile(r"(?<=//)[^/@]*@")
 """Name and password in an address, which no reason may show."""
 _STATUS: Final[Mapping[int, SearchStatus]] = {
@@ -144,12 +144,12 @@ def plain_text(value: object, *, longest: int = LONGEST_SNIPPET) -> str:
     if not isinstance(value, str):
         return ""
     bare = html.unescape(_TAG.sub("", value[: 4 * longest]))
-    return " ".join(_HIDDEN.sub("", bare).split())[:longest]
+    return one_line(bare)[:longest]
 
 
 def web_address(value: object) -> str:
     """Return `value` if it is an http(s) address with a host, else the empty string."""
-    if not isinstance(value, str) or _HIDDEN.search(value):
+    if not isinstance(value, str) or not value.strip().isprintable():
         return ""
     try:
         parts = urlsplit(value.strip())
@@ -180,7 +180,7 @@ def hit(provider: str, row: Mapping[str, object], *, url: str, snippet: object) 
     address = web_address(row.get(url))
     if not address:
         return None
-    title = plain_text(row.get("title"), longest=LONGEST_TITLE) or address
+    title = plain_text(row.get("title"), longest=LONGEST_LABEL) or address
     return SearchResult(title=title, url=address, snippet=plain_text(snippet), engine=provider)
 
 
@@ -263,14 +263,9 @@ def error_code(answer: object) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of `Retry-After` (seconds or a date), else of the used-up window of `X-RateLimit-Reset`."""
-    value = headers.get("retry-after", "").strip()
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError, IndexError):
-        pass
+    """Return the seconds of `Retry-After`, else of the used-up window of `X-RateLimit-Reset`."""
+    if (wait := seconds_asked(headers, now=time.time())) is not None:
+        return wait
     # Several windows in one header ("0, 14523" left; "1, 1419704" seconds): the longest that is used up counts.
     left = headers.get("x-ratelimit-remaining", "").split(",")
     ends = headers.get("x-ratelimit-reset", "").split(",")
