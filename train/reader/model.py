@@ -22,6 +22,8 @@ Tensors: TypeAlias = dict[str, Tensor]
 LAYERS, HEADS, WIDTH = 6, 12, 384
 FROZEN_LAYERS: Final = 2
 """The lowest ones stay MiniLM's, as do the embedding tables: 1.3 times the speed, and nothing was lost by it."""
+WIDTHS: Final = 16
+"""A batch's width is a multiple of this: with more different sizes the allocator's heap fell to pieces (7 GB)."""
 NEAR: Final = 6.0
 """Weight of a channel's product of question and sentence at the beginning: the embedder's cosine, from which the heads
 learn on; its bias of -4.5 makes few sentences likely."""
@@ -50,7 +52,9 @@ class Batch:
 
 def make_batch(windows: Sequence[Encoded]) -> Batch:
     """Return windows as one padded batch."""
-    ids, mask = padded([window.ids for window in windows])
+    ids, mask = (
+        np.pad(table, ((0, 0), (0, -table.shape[1] % WIDTHS))) for table in padded([one.ids for one in windows])
+    )
     types, owner = mask.copy(), np.full_like(ids, -1)
     of: list[int] = []
     for row, window in enumerate(windows):
