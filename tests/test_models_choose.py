@@ -13,9 +13,10 @@ from errors import MissingExtra, UsageError
 from models.catalogue import MODELS
 from models.choose import FORMS, Resources, choose_embedder, choose_generator, choose_reranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.onnx import EMBEDDED, OnnxEmbedder
+from models.onnx import OnnxEmbedder
 from models.pull import Hub
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from models.session import EMBEDDED
 from train.embedder.texts import varied_texts
 
 ROLES: list[tuple[str, Callable[..., object]]] = [

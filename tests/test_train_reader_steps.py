@@ -17,9 +17,10 @@ PLAN = training.Plan(batch=2, fall=4, warm=1, threads=1, rate=1e-3)
 
 
 def _weights() -> Any:
+    width: int = model.WIDTH
     draw = torch.Generator().manual_seed(1)
-    width, inner = model.WIDTH, 4 * model.WIDTH
-    shapes = {f"embeddings.{name}_embeddings.weight": (rows, width)
+    inner = 4 * width
+    shapes: dict[str, tuple[int, ...]] = {f"embeddings.{name}_embeddings.weight": (rows, width)
               for name, rows in (("word", 30_522), ("position", 512), ("token_type", 2))}  # fmt: skip
     for layer in range(model.LAYERS):
         begin = f"encoder.layer.{layer}."

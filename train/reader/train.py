@@ -26,11 +26,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from models.reader import Encoded, join, tokenize
 from models.session import EMBEDDED, read_tokenizer
-from train.reader.data import ROOT, Corpus, Question, load_own, load_public
+from train.reader.data import ROOT, Corpus, Question, Split, load_own, load_public
 from train.reader.draw import Drawer, Example
 from train.reader.model import Tensors, forward, from_minilm, make_batch, trained, with_start
 
@@ -83,6 +83,9 @@ def main() -> int:
     parser.add_argument("--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2")
     parser.add_argument("--start", type=Path, metavar="FILE", help="the first reader's layers and heads")
     parser.add_argument("--export", type=Path, default=EMBEDDED, metavar="FOLDER", help="where the end is exported to")
+    parser.add_argument(
+        "--judge", type=Path, metavar="FILE", help="only print its figures on the sites held out; - for none"
+    )
     for item in dataclasses.fields(Plan):
         parser.add_argument(f"--{item.name.replace('_', '-')}", type=type(item.default), default=item.default)
     options = parser.parse_args()
@@ -91,6 +94,10 @@ def main() -> int:
     weights = from_minilm(options.minilm)
     if options.start:
         weights = with_start(weights, options.start)
+    if options.judge:
+        weights |= load_file(options.judge) if options.judge.is_file() else {}
+        print(json.dumps({name: measure(weights, windows) for name, windows in dev_sets("held").items()}))
+        return 0
     trainer = Trainer(plan, weights, options.out, lambda number: draw_round(plan, number), dev_sets)
     ended = trainer.run()
     if not ended:
@@ -245,10 +252,10 @@ def draw_round(plan: Plan, number: int) -> list[Trained]:
 
 
 @cache
-def dev_sets() -> dict[str, list[Trained]]:
-    """Return the windows of the development figures, always the same: of public questions, and of ours."""
+def dev_sets(own: Split = "dev") -> dict[str, list[Trained]]:
+    """Return the windows of the development figures, always the same: of public questions, and of a part of ours."""
     found: dict[str, list[Trained]] = {}
-    for name, corpus in (("public", load_public("dev")), ("own", load_own("dev"))):
+    for name, corpus in (("public", load_public("dev")), ("own", load_own(own))):
         questions = random.Random(0).sample(corpus.questions, min(DEV_QUESTIONS, len(corpus.questions)))
         drawer = Drawer(corpus, seed=0)
         found[name] = encoded([example for question in questions for example in drawer.plain(question)])
