@@ -197,8 +197,9 @@ class Trainer:
         place = self._place
         while True:
             windows = self._rounds(place["round"])
-            if place["batch"] and place["size"] != len(windows):  # questions were added: the round was drawn anew
-                place["batch"] = 0
+            if place["batch"] and place["size"] != len(windows):  # questions were added since: it is another round
+                place |= {"round": place["round"] + 1, "batch": 0}
+                continue
             place["size"] = len(windows)
             batches = _batched(windows, self._plan.batch, random.Random(self._plan.seed * 1_000 + place["round"]))
             self._log({"round": place["round"], "drawn": len(windows)})
