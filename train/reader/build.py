@@ -43,6 +43,9 @@ def main() -> int:
     parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="weights of train.py")
     parser.add_argument("--start", type=Path, metavar="FILE", help="the first reader's layers and heads")
     parser.add_argument("--note", default="", help="one line on how the weights were trained")
+    parser.add_argument(
+        "--figures", type=json.loads, default={}, metavar="JSON", help="of the training, for the datasheet"
+    )
     parser.add_argument("--out", type=Path, default=EMBEDDED, metavar="FOLDER")
     options = parser.parse_args()
     weights = from_minilm(options.minilm)
@@ -50,25 +53,25 @@ def main() -> int:
         weights = with_start(weights, options.start)
     if options.checkpoint:
         weights |= {name: tensor.float() for name, tensor in load_file(options.checkpoint).items()}
-    return export(weights, options.out, note=options.note)
+    return export(weights, options.out, note=options.note, figures=options.figures)
 
 
-def export(weights: Tensors, folder: Path, *, note: str) -> int:
+def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, float]) -> int:
     """Write the 8-bit form of `weights` into `folder`, which holds the tokeniser; return 1 where it is too far off."""
     tokenizer = read_tokenizer(folder / "tokenizer.json")
     windows = [window for question, parts in library_windows() for window in encode(tokenizer, question, parts)]
     arrays = {name: np.ascontiguousarray(tensor.float().numpy()) for name, tensor in weights.items()}
     peaks = channel_peaks(arrays, windows[::2])
     data = build_reader(arrays, Shape(), peaks=peaks).SerializeToString()
-    figures = _compare(weights, data, windows[1::2]) | {"mb": round(len(data) / 1e6, 1)}
-    print(json.dumps(figures))
-    if max(figures["keep_apart"], figures["answer_apart"]) > MOST_APART or len(data) > MAX_BYTES:
+    small = _compare(weights, data, windows[1::2]) | {"mb": round(len(data) / 1e6, 1)}
+    print(json.dumps(small))
+    if max(small["keep_apart"], small["answer_apart"]) > MOST_APART or len(data) > MAX_BYTES:
         print(f"not written: the bars are {MOST_APART} and {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr)
         return 1
     (folder / WEIGHTS).write_bytes(data)
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     digest = hashlib.sha256(data).hexdigest()
-    own = {"name": NAME, "quantisation": "int8-token-eased", "sha256": digest, "trained": note, **figures}
+    own = {"name": NAME, "quantisation": "int8-token-eased", "sha256": digest, "trained": note, **figures, **small}
     manifest["reader"] = own
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     sheet = folder / "README.md"
