@@ -27,15 +27,18 @@ from bench.html_questions import document, table_questions
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from models.reader import OnnxReader
 from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import Floats, reciprocal_rank_fusion, unit_range
-from pipeline.rank.relevance import Blend
+from pipeline.rank.relevance import Blend, Reader
+from pipeline.rank.reread import Reread
 from pipeline.rank.units import PageUnits, page_units
 from pipeline.rank.verdict import as_row, confidence_of, judge, read_features
 from pipeline.text.sentences import split_sentences
+from train.reader.data import own_rows
 
 FLOORS: Final = {
     "golden rules en, of 48": 42.0,
@@ -307,16 +310,23 @@ async def _verdict(request: str, page: PageUnits, embedder: Embedder | None) -> 
 async def _fit(limit: int) -> None:
     """Print the gate's weights: logistic regression with a small ridge, by Newton's method."""
     embedder = Remembering(OnnxEmbedder())
-    examples = [example for name in EVIDENCE for example in _evidence_examples(name, limit or 80)] + _library_examples()
-    for form, model in (("_WITH_EMBEDDER", embedder), ("_WORDS_ONLY", None)):
+    examples = [example for name in EVIDENCE for example in _evidence_examples(name, limit or 80)]
+    examples += _library_examples() + _written_examples(limit)
+    readers: dict[tuple[bool, bool], Reader] = {
+        (True, True): Reread(Blend(embedder), OnnxReader()),
+        (False, True): Reread(Blend(None), OnnxReader()),
+        (True, False): Blend(embedder),
+        (False, False): Blend(None),
+    }
+    for form, reader in readers.items():
         rows: list[tuple[float, ...]] = []
         labels: list[tuple[float, float]] = []
         for request, pages, answers, weight in examples:
-            relevance = await Blend(model).read(request, pages)
+            relevance = await reader.read(request, pages)
             tabular = any(page.tabular for page in pages)
             # The page that answers best decides; which one that is, the present weights say.
             features = max(read_features(request, relevance, tabular=tabular), key=confidence_of)
-            if model is None or features.cosine is not None:
+            if form == (features.cosine is not None, features.read is not None):
                 rows.append((*as_row(features), 1.0))
                 labels.append((answers, weight))
         x, y, w = np.array(rows), np.array(labels)[:, 0], np.array(labels)[:, 1]
@@ -327,6 +337,23 @@ async def _fit(limit: int) -> None:
             curvature = (x * (w * p * (1 - p))[:, None]).T @ x + np.diag(ridge)
             weights -= np.linalg.solve(curvature, x.T @ (w * (p - y)) + ridge * weights)
         print(form, len(rows), "examples; constant first:", [round(float(v), 2) for v in (weights[-1], *weights[:-1])])
+
+
+def _written_examples(limit: int) -> list[tuple[str, Pages, float, float]]:
+    """The development part of the reader's questions: on their page, their twins, and every second on another page."""
+    rows = [row for row in own_rows() if row["split"] == "dev"]
+    rows = rows[:: max(1, len(rows) // limit)] if limit else rows
+    names = list(dict.fromkeys(row["page"] for row in rows))
+    units = {name: page_units(document(name), tag_sentences(document(name))) for name in names}
+    examples: list[tuple[str, Pages, float, float]] = []
+    for place, row in enumerate(rows):
+        examples.append((row["question"], [units[row["page"]]], 1.0, 1.0))
+        if row["twin"]:
+            examples.append((row["twin"], [units[row["page"]]], 0.0, 1.0))
+        if place % 2:
+            away = names[(names.index(row["page"]) + len(names) // 2) % len(names)]
+            examples.append((row["question"], [units[away]], 0.0, 1.0))
+    return examples
 
 
 def _evidence_examples(name: str, limit: int) -> list[tuple[str, Pages, float, float]]:
