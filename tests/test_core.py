@@ -8,6 +8,7 @@ import pytest
 from mcp_types import CallToolResult
 
 from models.onnx import OnnxEmbedder
+from models.reader import OnnxReader
 from pipeline.documents import Document
 from pipeline.evidence.show import FRAME_SHARE
 from pipeline.extract.extract import read_documents
@@ -15,6 +16,7 @@ from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend
+from pipeline.rank.reread import Reread
 from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, Connect, best_units, text_of
 
@@ -47,7 +49,7 @@ def html_of(name: str) -> str:
 
 async def best_of(document: Document, question: str, embedder: OnnxEmbedder | None = None) -> str:
     """Return the best unit that is no heading, as it stands on the page."""
-    reading = await read_documents(question, [document], reader=Blend(embedder))
+    reading = await read_documents(question, [document], reader=Reread(Blend(embedder), OnnxReader()))
     spoken = (unit for unit in best_units(reading) if document.blocks[unit.block].kind != "heading")
     return next(document.text[unit.start : unit.end] for unit in spoken)
 

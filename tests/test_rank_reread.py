@@ -1,0 +1,101 @@
+"""The second look: which windows a cross-encoder is shown, what its reading changes, and what is never read twice."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cache.stores import open_stores
+from models.protocols import Window, WindowReading
+from models.reader import OnnxReader
+from pipeline.cached_models import CachedCrossEncoder
+from pipeline.rank.relevance import Blend
+from pipeline.rank.reread import WINDOWS, Reread
+from pipeline.rank.units import PageUnits
+
+FILLER = [
+    f"Paragraph {i} tells of walks along the shore, of gulls, and of what the café serves in spring." for i in range(60)
+]
+
+
+class Pointing:
+    """A cross-encoder that finds one word and remembers what it was shown."""
+
+    name = "pointing"
+
+    def __init__(self, word: str) -> None:
+        """Take the word that answers."""
+        self.word = word
+        self.shown: list[Window] = []
+
+    def reads(self, text: str) -> bool:
+        """Whether the text is in Latin letters."""
+        return text.isascii()
+
+    async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
+        """Return 1 for each sentence that holds the word."""
+        self.shown += windows
+        keep = [np.array([self.word in one for one in window.sentences], dtype=np.float32) for window in windows]
+        return [WindowReading(found, float(found.max())) for found in keep]
+
+
+@pytest.mark.anyio
+async def test_what_the_reader_finds_comes_before_what_only_shares_words() -> None:
+    texts = [
+        *FILLER[:20],
+        "The toilet is behind the ticket hall.",
+        "Tickets: see below, or ask about tickets at the hall.",
+        *FILLER[20:],
+    ]
+    page = PageUnits(texts, ["Pier"] * len(texts), "en")
+    found = await Reread(Blend(None), Pointing("toilet")).read("Where are tickets sold in the hall?", [page])
+    assert int(found.values.argmax()) == 20
+    assert found.read is not None
+    assert found.read[20] == 1
+
+
+@pytest.mark.anyio
+async def test_the_best_units_are_read_in_whole_sentences_of_one_page() -> None:
+    pages = [PageUnits([f"{text} Page {n}." for text in FILLER], [f"Title {n}"] * 60, "en") for n in range(3)]
+    first = await Blend(None).read("Which walks does paragraph 41 tell of?", pages)
+    encoder = Pointing("41")
+    await Reread(Blend(None), encoder).read("Which walks does paragraph 41 tell of?", pages)
+    assert len(encoder.shown) == WINDOWS
+    best = [pages[row // 60].texts[row % 60] for row in np.argsort(-first.values)[:5].tolist()]
+    assert all(any(text in window.sentences for window in encoder.shown) for text in best)
+    assert all(len({text[-2] for text in window.sentences}) == 1 for window in encoder.shown)
+    assert {window.above for window in encoder.shown} <= {"Title 0", "Title 1", "Title 2"}
+
+
+@pytest.mark.anyio
+async def test_a_question_that_the_reader_cannot_read_is_left_to_the_blend() -> None:
+    page = PageUnits(FILLER, [""] * 60, "en")
+    encoder = Pointing("gulls")
+    found = await Reread(Blend(None), encoder).read("Где чайки?", [page])
+    assert (encoder.shown, found.read) == ([], None)
+    assert (await Reread(Blend(None), encoder).read("Where are gulls?", [])).values.tolist() == []
+
+
+@pytest.mark.anyio
+async def test_no_window_is_read_twice_for_one_question(tmp_path: Path) -> None:
+    stores = open_stores(tmp_path, size_limit=10_000_000)
+    try:
+        windows = [Window("Pier", ("Gulls nest here.", "No dogs.")), Window("", ("A toilet.",))]
+        encoder = Pointing("toilet")
+        first = await CachedCrossEncoder(encoder, stores.scores).read("Where?", windows)
+        again = await CachedCrossEncoder(encoder, stores.scores).read("Where?", windows[::-1])
+        assert len(encoder.shown) == 2
+        assert [one.keep.tolist() for one in first] == [[0, 0], [1]]
+        assert [one.answers for one in again] == [1, 0]
+    finally:
+        stores.close()
+
+
+@pytest.mark.anyio
+async def test_the_carried_reader_finds_an_answer_in_other_words() -> None:
+    texts = [*FILLER[:15], "Dogs must stay at home: only guide animals are let aboard.", *FILLER[15:40]]
+    page = PageUnits(texts, ["Ferry › Rules"] * len(texts), "en")
+    found = await Reread(Blend(None), OnnxReader()).read("May I bring my pet on the boat?", [page])
+    assert found.read is not None
+    assert int(found.read.argmax()) == 15
