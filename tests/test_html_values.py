@@ -6,8 +6,11 @@ that with the marks that plain text needs.
 
 import pytest
 
+from pipeline.documents import Page
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean
+from pipeline.html.document import read_document
+from pipeline.prune.render import Kept, Style, render
 
 MATH = "<math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>"
 SQUARE = "<msup><mi>x</mi><mn>2</mn></msup>"
@@ -17,6 +20,10 @@ TEX = f"<math><semantics>{SQUARE}<annotation encoding='application/x-tex'>{{\\di
 def shown(html: str) -> str:
     text, _ = content_blocks(clean(html))
     return text
+
+
+def written(html: str) -> str:
+    return render(read_document(Page("u", "u", "", html, "text/html")), [Kept(0)], Style("markdown"))
 
 
 @pytest.mark.parametrize(
@@ -139,6 +146,8 @@ def test_what_is_drawn_without_text_says_its_value(html: str, text: str) -> None
         ("i<span>Phone</span> e<span>Bay</span> mc<b>Donald</b>", "iPhone eBay mcDonald"),
         ("<span style='display:block'>One</span><span style='display:block'>two</span>", "One two"),
         ("Project Management<span>New</span>", "Project Management New"),
+        ("<span>4.9</span><span>2,695 reviews</span>", "4.9 2,695 reviews"),
+        ("<span>143k</span><span>19 silver badges</span>", "143k 19 silver badges"),
         ("long<wbr>word 1&nbsp;000&thinsp;km", "longword 1 000 km"),
     ],
 )
@@ -195,3 +204,20 @@ def test_a_listing_keeps_its_lines_and_nothing_else(html: str) -> None:
 def test_nothing_is_inserted_in_a_listing() -> None:
     assert shown("<pre>a<sup>1</sup> = b<sub>2</sub><s>c</s>.<a>X</a><a>Y</a></pre>") == "a1 = b2c.XY"
     assert shown("<pre><div>a</div><div><br></div><div>b</div></pre>") == "a\n\nb"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<pre><code class='hljs language-ts'>let x</code></pre>",
+        "<pre class='brush: ts; gutter: false'>let x</pre>",
+        "<pre class=lang-ts><code>let x</code></pre>",
+    ],
+)
+def test_the_language_that_a_listing_names_is_kept(page: str) -> None:
+    assert written(page) == "```ts\nlet x\n```"
+
+
+@pytest.mark.parametrize("page", ["<pre><code class=language-plaintext>let x</code></pre>", "<pre>let x</pre>"])
+def test_a_listing_without_a_language_is_given_none(page: str) -> None:
+    assert written(page) == "```\nlet x\n```"

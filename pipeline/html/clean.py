@@ -68,7 +68,13 @@ _HOLDERS: Final = {"table": "", "tr": "table", "td": "tr", "th": "tr", "span": "
 _DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
 _BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
 """Letters too few to be a word that ends where an element begins."""
+_COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
+"""A number with the word that it counts, which is no other number's end: `4.9` and `2,695 reviews`."""
+_NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
 _LINE_CLASSES: Final = tags("line code-line codeLine view-line")
+_LISTINGS: Final = frozenset({"code", "pre"})
+_LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)")
+"""How highlighters name the language of a listing."""
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
 _WATCHED: Final = frozenset({"aria-hidden", "color", "hidden", "style"})
 """Attributes that may hide an element."""
@@ -312,7 +318,9 @@ class _Cleaner:
             if point := point_before(parent, label, behind.text(deep=True)[:8] if behind is not None else ""):
                 parent.children.append(point + text)
                 return
-        if (
+        if text[:1].isdecimal() and kind == _THROUGH and not pre and _COUNTED.match(text) and _ends_in_number(parent):
+            add_space(parent)
+        elif (
             not pre
             and text[:1].isupper()
             and not _goes_on(current)
@@ -431,6 +439,8 @@ class _Cleaner:
         for key in tag.attributes:
             if key in attributes:
                 kept[key] = attributes[key] or ""
+        if tag.name in _LISTINGS and (named_language := _LANGUAGE.search(attributes.get("class") or "")):
+            kept["class"] = f"language-{named_language[1].lower()}"
         if tag.block and (language := attributes.get("lang")):
             kept["lang"] = language
         if tag.name == "table" and attributes.get("role") in {"presentation", "none"}:
@@ -469,6 +479,12 @@ def _as_marked(
     if kind == _THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
         kind = _LINE if pre else _BOX
     return tag, kind
+
+
+def _ends_in_number(node: Node) -> bool:
+    """Whether a number, or a number's unit, stands last."""
+    last = node.children[-1] if node.children else ""
+    return isinstance(last, str) and _NUMBER.search(last) is not None
 
 
 def _goes_on(current: LexborNode) -> bool:
