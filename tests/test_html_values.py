@@ -147,7 +147,8 @@ def test_what_is_drawn_without_text_says_its_value(html: str, text: str) -> None
         ("<span style='display:block'>One</span><span style='display:block'>two</span>", "One two"),
         ("Project Management<span>New</span>", "Project Management New"),
         ("<span>4.9</span><span>2,695 reviews</span>", "4.9 2,695 reviews"),
-        ("<span>143k</span><span>19 silver badges</span>", "143k 19 silver badges"),
+        ("<b><span>9k</span><span>19 gold badges</span><span>8 more</span></b>", "9k 19 gold badges 8 more"),
+        ("CO<span>2 emissions</span>", "CO2 emissions"),
         ("long<wbr>word 1&nbsp;000&thinsp;km", "longword 1 000 km"),
     ],
 )
@@ -204,6 +205,7 @@ def test_a_listing_keeps_its_lines_and_nothing_else(html: str) -> None:
 def test_nothing_is_inserted_in_a_listing() -> None:
     assert shown("<pre>a<sup>1</sup> = b<sub>2</sub><s>c</s>.<a>X</a><a>Y</a></pre>") == "a1 = b2c.XY"
     assert shown("<pre><div>a</div><div><br></div><div>b</div></pre>") == "a\n\nb"
+    assert shown("<pre>x<table><tr><td>a<td>b<tr><td>c<td><b>d</b></table></pre>") == "x\na\tb\nc\td"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ _LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
 _WATCHED: Final = frozenset({"aria-hidden", "color", "hidden", "style"})
 """Attributes that may hide an element."""
-_MARKING: Final = frozenset({"aria-label", "role", "style"})
+_MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
 """Attributes that may say that an element is not what its name says."""
 _ROOTS: Final = frozenset({"html", "body"})
 """Never taken as hidden: pages hide them only until their scripts have run."""
@@ -120,9 +120,9 @@ MAX_NODES: Final = 60_000
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
 
-_DROP, _IMAGE, _SHUT, _THROUGH, _BOX, _LINE, _NODE = range(7)
-"""Left out; images; dialogs, which are shut until opened; text kept; text kept with blanks around it; text kept as a
-line of a listing; kept."""
+_DROP, _IMAGE, _SHUT, _THROUGH, _CELL, _BOX, _LINE, _NODE = range(8)
+"""Left out; images; dialogs, which are shut until opened; text kept; as a cell in a listing; with blanks around it; as
+a line of a listing; kept."""
 _Verdict = Literal["", "soft", "hard", "reader", "dropped", "number"]
 
 
@@ -130,8 +130,8 @@ class _Tag:
     """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
 
     __slots__ = (
-        "attributes", "block", "drawn", "furniture", "kind", "listed", "name", "named", "neutral", "shown", "speaks",
-        "stays", "valued",
+        "attributes", "block", "drawn", "furniture", "kind", "listed", "listing", "marking", "name", "named", "neutral",
+        "shown", "speaks", "stays", "valued",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -144,6 +144,8 @@ class _Tag:
             self.kind = _BOX if name in _SPACED or "-" in name else _THROUGH
         self.speaks = name in _SPEAKING
         self.valued = name in _VALUED
+        self.listing = name in _LISTINGS
+        self.marking = _MARKING | {"style"} if self.kind == _THROUGH else _MARKING - {"value"}
         self.block = name in BLOCK_TAGS
         self.furniture = name in _FURNITURE
         self.named = name in _NAMED and not self.furniture
@@ -155,7 +157,9 @@ class _Tag:
         """What `kind` is in a listing, where blocks are lines and boxes colour the code."""
         if name == "button":
             self.listed = _DROP
-        elif self.kind == _BOX or self.stays or name in _UNCHANGED:
+        elif self.stays:
+            self.listed = _CELL
+        elif self.kind == _BOX or name in _UNCHANGED:
             self.listed = _THROUGH
         elif self.block and name not in LINE_ENDS and self.kind == _NODE:
             self.listed = _LINE
@@ -252,7 +256,7 @@ class _Cleaner:
                     self.hid = self.hid or hides
                     if hides and not opened:
                         continue
-                if below is None or pre or not _MARKING.isdisjoint(attributes):
+                if pre or not tag.marking.isdisjoint(attributes):
                     tag, kind = _as_marked(current, tag, kind, attributes, node, pre)
             if kind == _DROP or (below is None and not tag.drawn):
                 continue
@@ -262,14 +266,14 @@ class _Cleaner:
             if below is not None and below.tag_id == _TEXT and below.next is None and not opened:
                 self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre, current)
                 continue
-            above.append((item, node, pre, behind, _THROUGH < kind < _NODE))
+            above.append((item, node, pre, behind, _CELL < kind < _NODE))
             behind, item = shade, below
             if kind == _NODE:
                 node = self._make(tag, attributes)
                 node.furniture = node.furniture or opened
                 pre = pre or tag.name in _VERBATIM
             elif kind > _THROUGH:
-                (add_line if kind == _LINE else add_space)(node)
+                add_space(node) if kind == _BOX else add_line(node, "\n" if kind == _LINE else "\t")
         trim(root)
         return join_texts(root) if made > MAX_NODES else root
 
@@ -312,22 +316,17 @@ class _Cleaner:
         current: LexborNode,
     ) -> None:
         """Add an element that holds one text and nothing else."""
-        if len(text) == 2 and text.isdecimal() and (kind == _THROUGH or tag.name == "sup") and not pre:
-            behind = current.next
-            label = attributes.get("class") or ""
-            if point := point_before(parent, label, behind.text(deep=True)[:8] if behind is not None else ""):
-                parent.children.append(point + text)
-                return
-        if text[:1].isdecimal() and kind == _THROUGH and not pre and _COUNTED.match(text) and _ends_in_number(parent):
-            add_space(parent)
+        if pre:
+            pass
+        elif text[:1].isdecimal():
+            text = _set_apart(parent, tag, kind, attributes, text, current)
         elif (
-            not pre
-            and text[:1].isupper()
-            and not _goes_on(current)
+            text[:1].isupper()
             and (
                 ((kind == _THROUGH or tag.name == "time") and ends_a_line(parent))
                 or (tag.name == "a" and _ends_in_link(parent))
             )
+            and not _goes_on(current)
         ):
             add_space(parent)  # spans, dates and links drawn as lines of their own
         if kind == _THROUGH:
@@ -335,6 +334,9 @@ class _Cleaner:
         elif kind == _BOX:
             if tag.name != "button" or text.strip().lower() not in _COPIES:
                 add_boxed(parent, text, pre=pre)
+        elif kind == _CELL:
+            add_line(parent, "\t")
+            add_text(parent, text, pre=True)
         elif kind == _LINE:
             add_line(parent)
             add_text(parent, text, pre=True)
@@ -439,7 +441,7 @@ class _Cleaner:
         for key in tag.attributes:
             if key in attributes:
                 kept[key] = attributes[key] or ""
-        if tag.name in _LISTINGS and (named_language := _LANGUAGE.search(attributes.get("class") or "")):
+        if tag.listing and (named_language := _LANGUAGE.search(attributes.get("class") or "")):
             kept["class"] = f"language-{named_language[1].lower()}"
         if tag.block and (language := attributes.get("lang")):
             kept["lang"] = language
@@ -481,10 +483,28 @@ def _as_marked(
     return tag, kind
 
 
-def _ends_in_number(node: Node) -> bool:
-    """Whether a number, or a number's unit, stands last."""
+def _set_apart(
+    parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, current: LexborNode
+) -> str:
+    """Return a text that begins with a digit, parted from the number or word before it that it does not go on with."""
+    if len(text) == 2 and text.isdecimal() and (kind == _THROUGH or tag.name == "sup"):
+        behind = current.next
+        if behind is not None and behind.tag_id != _TEXT:
+            behind = behind.first_child
+        following = (behind.text_content or "")[:8] if behind is not None else ""
+        return point_before(parent, attributes.get("class") or "", following) + text
+    if kind == _THROUGH and _COUNTED.match(text) and _is_counted_apart(parent, current):
+        add_space(parent)
+    return text
+
+
+def _is_counted_apart(node: Node, current: LexborNode) -> bool:
+    """Whether a number, or a word in an element of its own, stands right before an element that begins with a count."""
     last = node.children[-1] if node.children else ""
-    return isinstance(last, str) and _NUMBER.search(last) is not None
+    if not isinstance(last, str) or not last[-1:].isalnum():
+        return False
+    before = current.prev
+    return before is None or before.tag_id != _TEXT or _NUMBER.search(last) is not None
 
 
 def _goes_on(current: LexborNode) -> bool:

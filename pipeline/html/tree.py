@@ -129,15 +129,15 @@ def add_boxed(node: Node, text: str, *, pre: bool) -> None:
         children.append(folded + " ")
 
 
-def add_line(node: Node) -> None:
-    """Begin a line of a listing, unless one begins here already."""
+def add_line(node: Node, mark: str = "\n") -> None:
+    """Begin a line of a listing, or with a tab a cell in it, unless one begins here already."""
     last: Node | str = node
     while isinstance(last, Node):
         if last.tag in LINE_ENDS or not last.children:
             return
         last = last.children[-1]
-    if not last.endswith("\n"):
-        node.children.append("\n")
+    if not last.endswith(("\n", mark)):
+        node.children.append(mark)
 
 
 def point_before(node: Node, label: str, behind: str) -> str:

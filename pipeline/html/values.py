@@ -44,10 +44,10 @@ def stands_for(current: LexborNode, name: str, attributes: dict[str, str | None]
         tex = current.text(deep=True) if is_tex and not _is_drawn_before(current) else ""
         return " ".join(tex.split()) if len(_LONG_WORD.findall(_COMMAND.sub(" ", tex))) <= LABEL_WORDS else ""
     if name == "input":
-        around = current.parent
-        if attributes.get("type") != "checkbox" or parent not in _TICKED or around is None:
+        behind = current.next
+        if attributes.get("type") != "checkbox" or parent not in _TICKED or behind is None:
             return ""
-        if not around.text(deep=True).strip():
+        if not behind.text(deep=True).strip() and (behind.next is None or not behind.next.text(deep=True).strip()):
             return ""
         return "[x]" if "checked" in attributes else "[ ]" if "disabled" in attributes else ""
     return _label(current, attributes, parent)
@@ -55,8 +55,9 @@ def stands_for(current: LexborNode, name: str, attributes: dict[str, str | None]
 
 def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], parent: str) -> str:
     """Return what an element without text says by its attributes, empty for none."""
-    label = "aria-label" in attributes
-    if current.first_child is not None and (not label or current.text(deep=True).strip()):
+    if "aria-label" in attributes and (said := _label(current, attributes, parent if parent in _CELLS else "")):
+        return "" if current.text(deep=True).strip() else said
+    if current.first_child is not None:
         return ""
     if name == "time":
         date = (attributes.get("datetime") or "").strip()
@@ -66,14 +67,14 @@ def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], p
         if not _MEASURED.fullmatch(value):
             return ""
         return f"{value} of {most}" if _MEASURED.fullmatch(most) and most != "1" else value
-    return _label(current, attributes, parent if parent in _CELLS else "") if label else ""
+    return ""
 
 
 def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
     """Return an element's label where it is a rating or measure, or the mark in a table's cell."""
     role = attributes.get("role") or ""
     label = attributes.get("aria-label") or ""
-    if not label and current.tag == "svg":
+    if not label and current.tag == "svg" and (parent in _CELLS or parent == "figure"):
         first = current.css_first("title")
         label = first.text(deep=True) if first is not None else ""
     label = " ".join(label.split())
