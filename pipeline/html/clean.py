@@ -20,6 +20,7 @@ from pipeline.html.tree import (
     LONGEST_LABEL,
     MAX_DEPTH,
     NEUTRAL,
+    ROLE_ROW,
     STAYS_EMPTY,
     Node,
     add_boxed,
@@ -55,15 +56,15 @@ _SPACED: Final = tags("button label optgroup output")
 """Inline elements drawn as boxes of their own; a space keeps their words apart from the text around."""
 _SPEAKING: Final = tags("canvas input math script svg")
 """Elements without text of their own that may stand for words."""
-_VALUED: Final = tags("div i meter progress span time")
-"""Elements that may hold nothing and yet say something by their attributes."""
+_VALUED: Final = tags("meter progress span time")
+"""Elements that may hold nothing and yet say something by their attributes, as any may in a table's cell."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Marked where they stand in a sentence, but nothing is inserted in a listing."""
 _GRID_ROLES: Final = {
     "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
     "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
 }  # fmt: skip
-_HOLDERS: Final = {"table": "", "tr": "table", "td": "tr", "th": "tr", "span": "table"}
+_HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "span": "table"}
 """The element that a table's part must stand in; elsewhere a role makes no table."""
 _DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
 _BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
@@ -243,7 +244,7 @@ class _Cleaner:
             if kind <= _SHUT and self._is_left_out(current, tag, kind, node):
                 continue
             below = current.first_child
-            if below is None and not tag.drawn and not tag.valued:
+            if below is None and not (tag.drawn or tag.valued or node.tag in STAYS_EMPTY):
                 continue
             attributes, shade, opened = current.attributes, behind, False
             if attributes and not tag.shown:
@@ -287,7 +288,7 @@ class _Cleaner:
         if kind == _IMAGE and self._images < MAX_NODES:
             self._images += 1
             _add_image(parent, current)
-        elif tag.speaks:
+        elif tag.speaks and (tag.name != "script" or parent.tag not in _ROOTS):
             attributes = current.attributes
             if (said := stands_for(current, tag.name, attributes, parent.tag)) and not self._covers(
                 current, attributes
@@ -316,12 +317,11 @@ class _Cleaner:
         current: LexborNode,
     ) -> None:
         """Add an element that holds one text and nothing else."""
-        if pre:
-            pass
-        elif text[:1].isdecimal():
+        first = "" if pre else text[:1]
+        if first.isdecimal():
             text = _set_apart(parent, tag, kind, attributes, text, current)
         elif (
-            text[:1].isupper()
+            first.isupper()
             and (
                 ((kind == _THROUGH or tag.name == "time") and ends_a_line(parent))
                 or (tag.name == "a" and _ends_in_link(parent))
@@ -477,6 +477,8 @@ def _as_marked(
         _HOLDERS[name] in {"", parent.tag} and (tag.neutral or kind in {_THROUGH, _BOX})
     ):
         tag = _Tag(name)
+        if name == "tr":
+            tag.name = ROLE_ROW
         return tag, tag.kind
     if kind == _THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
         kind = _LINE if pre else _BOX

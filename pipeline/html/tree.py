@@ -49,7 +49,9 @@ _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
 )
 """Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living scripts and emoji."""
-_MARKED: Final = tags("del ins rt s strike sub sup tr")
+ROLE_ROW: Final = "row"
+"""Name, until it is complete, of an element that is a table's row by its role."""
+_MARKED: Final = tags("del ins row rt s strike sub sup")
 """Elements whose meaning is lost where only their text is read."""
 _RAISED: Final = re.compile(r"[-−–+]?\d+")
 _NOTES: Final = re.compile(r"\[?\d+\]?(?:\s*[,–-]\s*\[?\d+\]?)+")
@@ -233,8 +235,8 @@ def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner
 def _is_written(parent: Node, node: Node) -> bool:
     """Write an element whose meaning its text alone does not tell into its parent; return whether it is done."""
     tag, children = node.tag, parent.children
-    if tag == "tr":
-        _check_row(node)
+    if tag == ROLE_ROW:
+        _finish_row(node)
     elif node.breaks:
         return False
     elif tag == "rt":
@@ -255,13 +257,15 @@ def _is_written(parent: Node, node: Node) -> bool:
     return False
 
 
-def _check_row(row: Node) -> None:
-    """Make boxes of a row and its cells where it holds anything else, as only a row by its role can."""
-    if not all(child.isspace() if isinstance(child, str) else child.tag in STAYS_EMPTY for child in row.children):
+def _finish_row(row: Node) -> None:
+    """Make what is a row by its role a table's row, or boxes where it holds anything but cells."""
+    row.children = [child for child in row.children if isinstance(child, Node) or not child.isspace()]
+    cells = [child for child in row.children if isinstance(child, Node) and child.tag in STAYS_EMPTY]
+    row.tag, row.breaks = "tr", True
+    if len(cells) < len(row.children):
         row.tag = "div"
-        for child in row.children:
-            if isinstance(child, Node) and child.tag in STAYS_EMPTY:
-                child.tag = "div"
+        for cell in cells:
+            cell.tag = "div"
 
 
 def _strike(parent: Node, node: Node, shown: str) -> None:
