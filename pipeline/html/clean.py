@@ -20,24 +20,28 @@ from pipeline.html.tree import (
     LONGEST_LABEL,
     MAX_DEPTH,
     NEUTRAL,
+    ROLE_ROW,
     STAYS_EMPTY,
     Node,
     add_boxed,
+    add_line,
     add_space,
     add_text,
     attach,
     count_words,
     ends_a_line,
     join_texts,
+    point_before,
     tags,
     text_of,
     trim,
 )
+from pipeline.html.values import bare_tex, said_by, stands_for
 from pipeline.work import check_cancelled
 
 _DROPPED: Final = tags(
-    "annotation annotation-xml applet area audio base basefont bgsound canvas col colgroup command datalist embed "
-    "frame frameset iframe img input link map meta noembed noframes noscript object param rp script source style svg "
+    "applet area audio base basefont bgsound canvas col colgroup command datalist embed frame "
+    "frameset iframe img input link map math meta noembed noframes noscript object param rp script source style svg "
     "template track video"
 )
 """Elements of which a person sees nothing, or nothing in words."""
@@ -46,12 +50,37 @@ _KEPT_BLOCKS: Final = tags(
     "hr html legend li main menu nav ol option p pre select summary table td textarea th thead title tr ul"
 )
 _KEPT_INLINE: Final = tags(
-    "a abbr b br cite code del dfn em i ins kbd mark math q s samp strike strong sub sup time tt u var"
+    "a abbr b br cite code del dfn em i ins kbd mark q rt s samp strike strong sub sup time tt u var"
 )
 _SPACED: Final = tags("button label optgroup output")
 """Inline elements drawn as boxes of their own; a space keeps their words apart from the text around."""
+_SPEAKING: Final = tags("canvas input math script svg")
+"""Elements without text of their own that may stand for words."""
+_VALUED: Final = tags("meter progress span time")
+"""Elements that may hold nothing and yet say something by their attributes, as any may in a table's cell."""
+_UNCHANGED: Final = tags("del ins rt s strike sub sup")
+"""Marked where they stand in a sentence, but nothing is inserted in a listing."""
+_GRID_ROLES: Final = {
+    "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
+    "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
+}  # fmt: skip
+_HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "span": "table"}
+"""The element that a table's part must stand in; elsewhere a role makes no table."""
+_DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
+_BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
+"""Letters too few to be a word that ends where an element begins."""
+_COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
+"""A number with the word that it counts, which is no other number's end: `4.9` and `2,695 reviews`."""
+_NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
+_LINE_CLASSES: Final = tags("line code-line codeLine view-line")
+_LISTINGS: Final = frozenset({"code", "pre"})
+_LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)")
+"""How highlighters name the language of a listing."""
+_COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
 _WATCHED: Final = frozenset({"aria-hidden", "color", "hidden", "style"})
 """Attributes that may hide an element."""
+_MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
+"""Attributes that may say that an element is not what its name says."""
 _ROOTS: Final = frozenset({"html", "body"})
 """Never taken as hidden: pages hide them only until their scripts have run."""
 _VERBATIM: Final = frozenset({"pre", "textarea"})
@@ -76,8 +105,12 @@ _ATTRIBUTES: Final = {
     "time": ("datetime",),
 }
 _FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
-_DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey"})
-_TELLING_CLASSES: Final = _DROPPED_CLASSES | READER_CLASSES
+_DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"})
+_NUMBER_CLASSES: Final = tags(
+    "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno linenos ln lnt rouge-gutter"
+)
+"""What holds the numbers of a listing's lines, and is left out where it holds numbers only."""
+_TELLING_CLASSES: Final = _DROPPED_CLASSES | READER_CLASSES | _NUMBER_CLASSES
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 _NAMED: Final = tags("aside dialog div fieldset figure form header legend menu ol p section table ul")
 """Elements whose class and id are asked for boilerplate names."""
@@ -88,16 +121,18 @@ MAX_NODES: Final = 60_000
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
 
-_DROP, _IMAGE, _SHUT, _THROUGH, _BOX, _NODE = range(6)
-"""Left out; images; dialogs, which are shut until opened; text kept; text kept with blanks around it; kept."""
-_Verdict = Literal["", "soft", "hard", "reader", "dropped"]
+_DROP, _IMAGE, _SHUT, _THROUGH, _CELL, _BOX, _LINE, _NODE = range(8)
+"""Left out; images; dialogs, which are shut until opened; text kept; as a cell in a listing; with blanks around it; as
+a line of a listing; kept."""
+_Verdict = Literal["", "soft", "hard", "reader", "dropped", "number"]
 
 
 class _Tag:
     """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
 
     __slots__ = (
-        "attributes", "block", "drawn", "furniture", "is_custom", "kind", "name", "named", "neutral", "shown", "stays",
+        "attributes", "block", "drawn", "furniture", "kind", "listed", "listing", "marking", "name", "named", "neutral",
+        "shown", "speaks", "stays", "valued",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -108,8 +143,10 @@ class _Tag:
             self.kind = _NODE
         elif not name.startswith(("-", "!")) and name not in _DROPPED and self.kind == _DROP:
             self.kind = _BOX if name in _SPACED or "-" in name else _THROUGH
-        self.is_custom = self.kind == _BOX and "-" in name
-        """A custom element: drawn as a box, but in a listing it colours the code."""
+        self.speaks = name in _SPEAKING
+        self.valued = name in _VALUED
+        self.listing = name in _LISTINGS
+        self.marking = _MARKING | {"style"} if self.kind == _THROUGH else _MARKING - {"value"}
         self.block = name in BLOCK_TAGS
         self.furniture = name in _FURNITURE
         self.named = name in _NAMED and not self.furniture
@@ -117,6 +154,16 @@ class _Tag:
         self.stays = name in STAYS_EMPTY
         self.drawn = self.stays or name in LINE_ENDS
         """Whether it means something without a child."""
+        self.listed = self.kind
+        """What `kind` is in a listing, where blocks are lines and boxes colour the code."""
+        if name == "button":
+            self.listed = _DROP
+        elif self.stays:
+            self.listed = _CELL
+        elif self.kind == _BOX or name in _UNCHANGED:
+            self.listed = _THROUGH
+        elif self.block and name not in LINE_ENDS and self.kind == _NODE:
+            self.listed = _LINE
         self.shown = name in _ROOTS
         self.attributes = _ATTRIBUTES.get(name, ())
 
@@ -176,31 +223,28 @@ class _Cleaner:
         verdicts, ids, met = self._verdicts, self._ids, self._met
         above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
         item, node, pre, behind, steps, made = top.first_child, root, False, "", 0, 0
-        while True:
+        while item is not None or above:
             if item is None:
-                if not above:
-                    break
                 done = node
                 item, node, pre, behind, boxed = above.pop()
                 if done is not node:
                     attach(node, done)
                 elif boxed:
-                    add_space(node)
+                    add_line(node) if pre else add_space(node)
                 continue
             current, item = item, item.next
             number = current.tag_id
             if number == _TEXT:
                 add_text(node, current.text_content or "", pre=pre)
                 continue
-            steps += 1
-            if not steps & 0x3FFF:
+            if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
             tag = met.get(number) or self._meet(current, number)
-            kind = _THROUGH if pre and tag.is_custom else tag.kind
-            if kind <= _SHUT and self._is_left_out(current, kind, node):
+            kind = tag.listed if pre else tag.kind
+            if kind <= _SHUT and self._is_left_out(current, tag, kind, node):
                 continue
             below = current.first_child
-            if below is None and not tag.drawn:
+            if below is None and not (tag.drawn or tag.valued or node.tag in STAYS_EMPTY):
                 continue
             attributes, shade, opened = current.attributes, behind, False
             if attributes and not tag.shown:
@@ -209,25 +253,28 @@ class _Cleaner:
                     verdict = self._judge_classes(attributes["class"] or "")
                 if verdict or not _WATCHED.isdisjoint(attributes) or (ids and attributes.get("id") in ids):
                     hides, shade = self._hides(current, attributes, behind, verdict)
-                    if hides:
-                        opened = tag.kind == _NODE and can_be_opened(attributes)
-                        self.hid = True
-                        if not opened:
-                            continue
+                    opened = hides and tag.kind == _NODE and can_be_opened(attributes)
+                    self.hid = self.hid or hides
+                    if hides and not opened:
+                        continue
+                if pre or not tag.marking.isdisjoint(attributes):
+                    tag, kind = _as_marked(current, tag, kind, attributes, node, pre)
+            if kind == _DROP or (below is None and not tag.drawn):
+                continue
             made += kind == _NODE
             if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES):
-                kind = _BOX
+                kind = _THROUGH if pre else _BOX
             if below is not None and below.tag_id == _TEXT and below.next is None and not opened:
-                self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre)
+                self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre, current)
                 continue
-            above.append((item, node, pre, behind, kind == _BOX))
+            above.append((item, node, pre, behind, _CELL < kind < _NODE))
             behind, item = shade, below
             if kind == _NODE:
                 node = self._make(tag, attributes)
                 node.furniture = node.furniture or opened
                 pre = pre or tag.name in _VERBATIM
-            elif kind == _BOX:
-                add_space(node)
+            elif kind > _THROUGH:
+                add_space(node) if kind == _BOX else add_line(node, "\n" if kind == _LINE else "\t")
         trim(root)
         return join_texts(root) if made > MAX_NODES else root
 
@@ -236,30 +283,64 @@ class _Cleaner:
         tag = self._met[number] = _Tag(current.tag or "-")
         return tag
 
-    def _is_left_out(self, current: LexborNode, kind: int, parent: Node) -> bool:
+    def _is_left_out(self, current: LexborNode, tag: _Tag, kind: int, parent: Node) -> bool:
         """Whether nothing below an element is read: what shows no words, images, and dialogs that are shut."""
         if kind == _IMAGE and self._images < MAX_NODES:
             self._images += 1
             _add_image(parent, current)
+        elif tag.speaks and (tag.name != "script" or parent.tag not in _ROOTS):
+            attributes = current.attributes
+            if (said := stands_for(current, tag.name, attributes, parent.tag)) and not self._covers(
+                current, attributes
+            ):
+                if tag.name == "math" and attributes.get("display") != "block":
+                    add_text(parent, said, pre=False)
+                else:
+                    add_boxed(parent, said, pre=False)
         return kind != _SHUT or ("open" not in current.attributes and not self._show)
 
+    def _covers(self, current: LexborNode, attributes: dict[str, str | None]) -> bool:
+        """Whether an element that is read by what it stands for is hidden."""
+        verdict = self._verdicts.get(attributes.get("class"))
+        if verdict is None:
+            verdict = self._judge_classes(attributes["class"] or "")
+        return self._hides(current, attributes, "", verdict)[0]
+
     def _add_leaf(
-        self, parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, pre: bool
+        self,
+        parent: Node,
+        tag: _Tag,
+        kind: int,
+        attributes: dict[str, str | None],
+        text: str,
+        pre: bool,
+        current: LexborNode,
     ) -> None:
         """Add an element that holds one text and nothing else."""
-        if (
-            not pre
-            and text[:1].isupper()
+        first = "" if pre else text[:1]
+        if first.isdecimal():
+            text = _set_apart(parent, tag, kind, attributes, text, current)
+        elif (
+            first.isupper()
             and (
                 ((kind == _THROUGH or tag.name == "time") and ends_a_line(parent))
                 or (tag.name == "a" and _ends_in_link(parent))
             )
+            and not _goes_on(current)
         ):
             add_space(parent)  # spans, dates and links drawn as lines of their own
         if kind == _THROUGH:
             add_text(parent, text, pre=pre)
         elif kind == _BOX:
-            add_boxed(parent, text, pre=pre)
+            if tag.name != "button" or text.strip().lower() not in _COPIES:
+                add_boxed(parent, text, pre=pre)
+        elif kind == _CELL:
+            add_line(parent, "\t")
+            add_text(parent, text, pre=True)
+        elif kind == _LINE:
+            add_line(parent)
+            add_text(parent, text, pre=True)
+            add_line(parent)
         elif pre or tag.name in _VERBATIM:
             node = self._make(tag, attributes)
             add_text(node, text, pre=True)
@@ -297,11 +378,15 @@ class _Cleaner:
             return True, behind
         if verdict == "reader":
             return is_long(current), behind
+        if verdict == "number":
+            return not current.text(deep=True).strip("0123456789 \t\r\n"), behind
         hiding: Hiding = verdict
         if self._ids and (anchor := attributes.get("id")) in self._ids:
             classes = (attributes.get("class") or "").split()
             hiding = self._styles.judge_names([f"#{anchor}", *(f".{name}" for name in classes)])
         if style := attributes.get("style"):
+            if "user-select" in style and (number := current.text(deep=True).strip()).isdecimal() and number:
+                return True, behind  # a line's number, which copying leaves out
             own, own_background = self._styles.judge(style, behind)
             hiding = own or hiding
             behind = own_background or behind
@@ -330,6 +415,8 @@ class _Cleaner:
                 verdict = "dropped"
             elif not READER_CLASSES.isdisjoint(names):
                 verdict = "reader"
+            elif not _NUMBER_CLASSES.isdisjoint(names):
+                verdict = "number"
             else:
                 verdict = self._styles.judge_names([f".{name}" for name in names])
         self._verdicts[classes] = verdict
@@ -354,6 +441,8 @@ class _Cleaner:
         for key in tag.attributes:
             if key in attributes:
                 kept[key] = attributes[key] or ""
+        if tag.listing and (named_language := _LANGUAGE.search(attributes.get("class") or "")):
+            kept["class"] = f"language-{named_language[1].lower()}"
         if tag.block and (language := attributes.get("lang")):
             kept["lang"] = language
         if tag.name == "table" and attributes.get("role") in {"presentation", "none"}:
@@ -374,6 +463,58 @@ class _Cleaner:
         return known
 
 
+def _as_marked(
+    current: LexborNode, tag: _Tag, kind: int, attributes: dict[str, str | None], parent: Node, pre: bool
+) -> tuple[_Tag, int]:
+    """Return what an element is by its role and style; one that says a value is written, and dropped."""
+    if pre:
+        if kind == _THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
+            add_line(parent)
+    elif said := said_by(current, tag.name, attributes, parent.tag):
+        add_boxed(parent, said, pre=False)
+        return tag, _DROP
+    elif (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
+        _HOLDERS[name] in {"", parent.tag} and (tag.neutral or kind in {_THROUGH, _BOX})
+    ):
+        tag = _Tag(name)
+        if name == "tr":
+            tag.name = ROLE_ROW
+        return tag, tag.kind
+    if kind == _THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
+        kind = _LINE if pre else _BOX
+    return tag, kind
+
+
+def _set_apart(
+    parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, current: LexborNode
+) -> str:
+    """Return a text that begins with a digit, parted from the number or word before it that it does not go on with."""
+    if len(text) == 2 and text.isdecimal() and (kind == _THROUGH or tag.name == "sup"):
+        behind = current.next
+        if behind is not None and behind.tag_id != _TEXT:
+            behind = behind.first_child
+        following = (behind.text_content or "")[:8] if behind is not None else ""
+        return point_before(parent, attributes.get("class") or "", following) + text
+    if kind == _THROUGH and _COUNTED.match(text) and _is_counted_apart(parent, current):
+        add_space(parent)
+    return text
+
+
+def _is_counted_apart(node: Node, current: LexborNode) -> bool:
+    """Whether a number, or a word in an element of its own, stands right before an element that begins with a count."""
+    last = node.children[-1] if node.children else ""
+    if not isinstance(last, str) or not last[-1:].isalnum():
+        return False
+    before = current.prev
+    return before is None or before.tag_id != _TEXT or _NUMBER.search(last) is not None
+
+
+def _goes_on(current: LexborNode) -> bool:
+    """Whether an element goes on with a word whose first letters stand right before it, as in `i<b>Phone</b>`."""
+    before = current.prev
+    return before is not None and before.tag_id == _TEXT and bool(_BEGUN.search(before.text_content or ""))
+
+
 def _ends_in_link(node: Node) -> bool:
     """Whether a link to whole words stands last, as no link goes on with a capital right behind it."""
     last = node.children[-1] if node.children else ""
@@ -384,9 +525,11 @@ def _add_image(node: Node, image: LexborNode) -> None:
     """Keep an image that says what it shows; formulas and emoji drawn as images become the text they stand for."""
     attributes = image.attributes
     alt = " ".join((attributes.get("alt") or "").split())
-    if not alt or attributes.get("aria-hidden") == "true" or "hidden" in attributes:
+    if not alt or "hidden" in attributes:
         return
     if _DRAWN_TEXT.search(attributes.get("class") or ""):
-        node.children.append(alt)
+        node.children.append(bare_tex(alt))
+    elif attributes.get("aria-hidden") == "true":
+        return
     elif len(alt) <= LONGEST_LABEL:
         node.children.append(Node("img", {"alt": alt}))

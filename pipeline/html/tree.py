@@ -49,10 +49,30 @@ _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
 )
 """Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living scripts and emoji."""
-_RAISED: Final = re.compile(r"[-−]?\d+")
+ROLE_ROW: Final = "row"
+"""Name, until it is complete, of an element that is a table's row by its role."""
+_MARKED: Final = tags("del ins row rt s strike sub sup")
+"""Elements whose meaning is lost where only their text is read."""
+_RAISED: Final = re.compile(r"[-−–+]?\d+")
+_NOTES: Final = re.compile(r"\[?\d+\]?(?:\s*[,–-]\s*\[?\d+\]?)+")
+"""Several notes at once."""
+_EXPONENT: Final = re.compile(r"(?:[-−–+]?\d*[nkxyijpNT]|\d+)(?:[-−–+](?:\d+|[nkxyij]))?")
+"""What is raised behind a number or variable without being an ordinal's end (`2nd`, `2e`) or an hour's sign (`5h`)."""
+_VARIABLE: Final = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_])$")
+_NUMERATOR: Final = re.compile(r"\^\d+")
+_STROKES: Final = frozenset({"/", "⁄"})
+STRUCK: Final = "~~"
+"""Around what a page shows struck out, as Markdown writes it: an old price reads like the new one without."""
 _BASE: Final = re.compile(r"(?:\d|\)|(?<![^\W\d_])[^\W\d_]{1,3})$")
 """What a power stands behind: a number, a bracket, a variable or unit."""
-_PRICE: Final = re.compile(r"[$€£¥₹]\s?\d[\d,]*$")
+_PRICE: Final = re.compile(r"[$€£¥₹]\s?\d[\d,]*[.,]?$")
+_COMMA: Final = re.compile(r"\d+,")
+"""All that stands in an element before the raised cents of a price."""
+_WHOLE: Final = re.compile(r"\s*\d[\d,]*")
+_CURRENCIES: Final = tuple("$€£¥₹")
+_CURRENCY: Final = re.compile(r"\s*(?:[$€£¥₹]|EUR|USD|zł|kr\b)")
+_CENTS: Final = re.compile(r"cent|decimal|fraction|minor", re.IGNORECASE)
+"""Names of the element that holds the part of a price behind its point."""
 _CJK_CHARACTER: Final = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f]")
 
 
@@ -111,6 +131,34 @@ def add_boxed(node: Node, text: str, *, pre: bool) -> None:
         children.append(folded + " ")
 
 
+def add_line(node: Node, mark: str = "\n") -> None:
+    """Begin a line of a listing, or with a tab a cell in it, unless one begins here already."""
+    last: Node | str = node
+    while isinstance(last, Node):
+        if last.tag in LINE_ENDS or not last.children:
+            return
+        last = last.children[-1]
+    if not last.endswith(("\n", mark)):
+        node.children.append(mark)
+
+
+def point_before(node: Node, label: str, behind: str) -> str:
+    """Return the point to put before two digits that are a price's cents in an element of their own, else nothing.
+
+    Args:
+        node: What they are added to.
+        label: Class of their element.
+        behind: Text that follows them.
+    """
+    children = node.children
+    whole = children[-1] if children else ""
+    if not isinstance(whole, str) or not _WHOLE.fullmatch(whole):
+        return ""
+    sign = children[-2] if len(children) > 1 else ""
+    is_price = isinstance(sign, str) and sign.rstrip().endswith(_CURRENCIES)
+    return "." if is_price or _CURRENCY.match(behind) or _CENTS.search(label) else ""
+
+
 def ends_a_line(node: Node) -> bool:
     """Whether the text so far ends in a small letter or a sentence's end, as no word goes on with a capital after."""
     last = node.children[-1] if node.children else ""
@@ -149,9 +197,10 @@ def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner
     """Put a finished node below its parent: empty ones vanish, single-nested ones are merged (HtmlRAG §3.2.2)."""
     children = node.children
     tag = node.tag
-    if tag == "sup" and (raised := _raised(parent, node)):
-        parent.children.append(raised)
-        return
+    if tag in _MARKED and children:
+        if _is_written(parent, node):
+            return
+        tag = node.tag
     if children and children[-1].__class__ is str and tag in BLOCK_TAGS:
         trim(node)
     if not children:
@@ -183,21 +232,83 @@ def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner
     parent.children.append(node)
 
 
-def _raised(parent: Node, node: Node) -> str:
-    """Return a raised number as text that cannot be read as part of what stands before it, empty for anything else.
+def _is_written(parent: Node, node: Node) -> bool:
+    """Write an element whose meaning its text alone does not tell into its parent; return whether it is done."""
+    tag, children = node.tag, parent.children
+    if tag == ROLE_ROW:
+        _finish_row(node)
+    elif node.breaks:
+        return False
+    elif tag == "rt":
+        children += ["(", *node.children, ")"]
+        return True
+    elif tag == "ins":
+        if children and children[-1] == STRUCK:
+            add_space(parent)
+    elif tag in {"sub", "sup"}:
+        before = "".join(item if isinstance(item, str) else text_of(item) for item in children[-3:])
+        written = (_raised if tag == "sup" else _lowered)(parent, before, text_of(node), node)
+        if written:
+            children.append(written)
+        return bool(written)
+    elif 0 < count_words("".join(shown := pieces(node))) <= LABEL_WORDS:
+        _strike(parent, node, "".join(shown))
+        return True
+    return False
 
-    Behind a number, bracket or unit it is a power (`10^6`) or the cents of a price (`$129.00`); behind a longer word or
-    a stop, or where it links into the page, the mark of a note (`word[3]`).
+
+def _finish_row(row: Node) -> None:
+    """Make what is a row by its role a table's row, or boxes where it holds anything but cells."""
+    row.children = [child for child in row.children if isinstance(child, Node) or not child.isspace()]
+    cells = [child for child in row.children if isinstance(child, Node) and child.tag in STAYS_EMPTY]
+    row.tag, row.breaks = "tr", True
+    if len(cells) < len(row.children):
+        row.tag = "div"
+        for cell in cells:
+            cell.tag = "div"
+
+
+def _strike(parent: Node, node: Node, shown: str) -> None:
+    """Write what a page strikes out, its blanks outside of the marks."""
+    if shown[0].isspace():
+        add_space(parent)
+    inner = node.children
+    if isinstance(inner[0], str):
+        inner[0] = inner[0].lstrip()
+    if isinstance(inner[-1], str):
+        inner[-1] = inner[-1].rstrip()
+    parent.children += [STRUCK, *inner, STRUCK]
+    if shown[-1].isspace():
+        add_space(parent)
+
+
+def _lowered(parent: Node, before: str, text: str, _: Node) -> str:
+    """Return a lowered number behind a digit as text, empty for anything else; make a fraction's numerator one."""
+    children = parent.children
+    numerator = children[-2] if len(children) > 1 and children[-1] in _STROKES else ""
+    if isinstance(numerator, str) and _NUMERATOR.fullmatch(numerator):
+        children[-2] = f" {numerator[1:]}"
+    return f"_{text}" if before[-1:].isdigit() and text[:1].isdigit() else ""
+
+
+def _raised(_: Node, before: str, text: str, node: Node) -> str:
+    """Return what is raised as text that cannot be read as part of what stands before it, empty where it is no value.
+
+    Behind a number, bracket or unit it is a power (`10^6`, `2^(n+1)`) or the cents of a price (`$129.00`); behind a
+    longer word or a stop, or where it links to a place in a page, the mark of a note (`word[3]`).
     """
-    number = text_of(node)
-    before = "".join(item if isinstance(item, str) else text_of(item) for item in parent.children[-3:])
-    if not _RAISED.fullmatch(number) or not before or before[-1].isspace():
+    if not before or before[-1].isspace():
         return ""
-    only = node.children[0]
-    is_link = isinstance(only, Node) and only.attrs.get("href", "").startswith("#")
-    if is_link or not _BASE.search(before):
-        return f"[{number}]"
-    return f".{number}" if _PRICE.search(before) and len(number) == 2 else f"^{number}"
+    if _NOTES.fullmatch(text):
+        return text if text.startswith("[") else f"[{text}]"
+    if not _RAISED.fullmatch(text):
+        if not _EXPONENT.fullmatch(text) or not _VARIABLE.search(before):
+            return ""
+        return f"^{text}" if len(text) == 1 else f"^({text})"
+    if len(text) == 2 and (_PRICE.search(before) or _COMMA.fullmatch(before)):
+        return text if before[-1] in ".," else f".{text}"
+    is_link = any("#" in below.attrs.get("href", "") for below in walk(node))
+    return f"[{text}]" if is_link or not _BASE.search(before) else f"^{text}"
 
 
 def join_texts(root: Node) -> Node:

@@ -236,8 +236,10 @@ class _Reader:
             return
         parts = _cut_listing(listing)
         numbers = listing.replace("\n", "").replace(" ", "").isdigit()
+        named = next((inner.attrs["class"] for inner in walk(node) if "class" in inner.attrs), "")
+        opening = f'<pre class="{named}">' if named else "<pre>"
         for number, part in enumerate(parts, start=1):
-            html = f"<pre>{escaped(part)}</pre>"
+            html = f"{opening}{escaped(part)}</pre>"
             name = path if len(parts) == 1 else f"{path}/text{number}"
             self._units.append(
                 Unit(name, self._titles, part, part, html, "code", mark, 0, lead=frame.lead, main=not numbers)

@@ -46,6 +46,8 @@ class Line:
     header: tuple[str, ...] = ()
     """Column headers of a table, empty for none."""
     rows: tuple[tuple[str, ...], ...] = ()
+    language: str = ""
+    """Of a listing, where the page names it."""
 
 
 def write(lines: Sequence[Line], form: Form, *, wide: bool) -> str:
@@ -167,7 +169,7 @@ def _markdown_line(line: Line) -> str:
         return f"{'#' * line.level} {line.text}"
     if line.kind == "code":
         fence = "`" * (max((len(run) for run in _TICKS.findall(line.text)), default=2) + 1)
-        return f"{fence}\n{line.text}\n{fence}"
+        return f"{fence}{line.language}\n{line.text}\n{fence}"
     if line.kind == "table":
         width = max(len(line.header), *(len(row) for row in line.rows))
         header = (*line.header, *[""] * (width - len(line.header)))

@@ -15,6 +15,7 @@ from pipeline.prune.forms import GAP, Form, Line, Place, write
 from pipeline.prune.links import References
 
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
+_LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
 JOINT: Final = " › "
 """Between headings that share a line."""
 
@@ -154,7 +155,9 @@ class _Writer:
         block = self.document.blocks[number]
         places = places_of(block)
         if block.kind == "code":
-            self.lines.append(Line("code", _joined_lines(block.text, spans), places=places))
+            named = _LANGUAGE.match(block.html)
+            language = named[1] if named else ""
+            self.lines.append(Line("code", _joined_lines(block.text, spans), places=places, language=language))
             return
         text = _joined(block.text, spans)
         if block.kind == "item" and block.lead and not self._stands(block.lead):

@@ -1,0 +1,147 @@
+"""Words for what a page draws without text: formulas, checked boxes, ratings, meters, marks in the cells of a table.
+
+A label is read only where it says a value that a person sees (`4.6 out of 5`, a tick in a cell), since a label is also
+where a page can say what nobody sees; a formula's TeX only where it says what its drawing says. Not for: images, which
+carry their text by `alt` (`clean.py`), or raised and lowered text (`tree.py`).
+"""
+
+import re
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from pipeline.html.tree import LABEL_WORDS, LONGEST_LABEL, count_words, tags
+
+_TEXT: Final = 2
+"""Lexbor's tag id of text."""
+_DEEPEST: Final = 30
+"""Levels of a formula that are read as such; deeper ones give their letters."""
+_SLACK: Final = 12
+"""Letters and digits that TeX may have beyond those drawn: columns of an array, sizes."""
+_COMMAND: Final = re.compile(r"\\(?:begin|end|operatorname|mathrm|color|textcolor)\s*\*?\{[^}]*\}|\\[A-Za-z]+")
+_DISPLAY: Final = re.compile(r"\{\s*\\(?:displaystyle|textstyle)\s*(.*)\}", re.DOTALL)
+_LONG_WORD: Final = re.compile(r"[A-Za-z]{4,}")
+_RATED: Final = re.compile(r"\d.*(?:out of|/|%|stars?\b|rat(?:ed|ing))|(?:rat(?:ed|ing)|score)\D*\d", re.IGNORECASE)
+_DRAWN_ROLES: Final = frozenset({"img", "meter", "progressbar"})
+_PLAIN_ROLES: Final = frozenset({"", "none", "presentation", "graphics-symbol"})
+_TITLE_WORDS: Final = 3
+"""Words from which a label in a figure is its title; shorter ones are buttons (`Enlarge`)."""
+_CELLS: Final = frozenset({"td", "th"})
+_TICKED: Final = tags("dd label li p td")
+"""What a box stands in whose state is content: tasks, answers, features."""
+_DATE: Final = re.compile(r"\d{4}-\d\d[\dT:+.Z -]{0,24}")
+_MEASURED: Final = re.compile(r"(?=.*[1-9])\d{0,12}(?:\.\d{1,12})?")
+"""A value above 0, from which a bar is drawn."""
+_SILENT: Final = frozenset({"annotation", "annotation-xml", "mphantom"})
+
+
+def stands_for(current: LexborNode, name: str, attributes: dict[str, str | None], parent: str) -> str:
+    """Return the words that an element stands for whose own text is not read, empty for none."""
+    if name == "math":
+        return formula(current, attributes)
+    if name == "script":
+        is_tex = (attributes.get("type") or "").startswith("math/tex")
+        tex = current.text(deep=True) if is_tex and not _is_drawn_before(current) else ""
+        return " ".join(tex.split()) if len(_LONG_WORD.findall(_COMMAND.sub(" ", tex))) <= LABEL_WORDS else ""
+    if name == "input":
+        behind = current.next
+        if attributes.get("type") != "checkbox" or parent not in _TICKED or behind is None:
+            return ""
+        if not behind.text(deep=True).strip() and (behind.next is None or not behind.next.text(deep=True).strip()):
+            return ""
+        return "[x]" if "checked" in attributes else "[ ]" if "disabled" in attributes else ""
+    return _label(current, attributes, parent)
+
+
+def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], parent: str) -> str:
+    """Return what an element without text says by its attributes, empty for none."""
+    if "aria-label" in attributes and (said := _label(current, attributes, parent if parent in _CELLS else "")):
+        return "" if current.text(deep=True).strip() else said
+    if current.first_child is not None:
+        return ""
+    if name == "time":
+        date = (attributes.get("datetime") or "").strip()
+        return date if _DATE.fullmatch(date) else ""
+    if name in {"meter", "progress"}:
+        value, most = (attributes.get(key) or "" for key in ("value", "max"))
+        if not _MEASURED.fullmatch(value):
+            return ""
+        return f"{value} of {most}" if _MEASURED.fullmatch(most) and most != "1" else value
+    return ""
+
+
+def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
+    """Return an element's label where it is a rating or measure, or the mark in a table's cell."""
+    role = attributes.get("role") or ""
+    label = attributes.get("aria-label") or ""
+    if not label and current.tag == "svg" and (parent in _CELLS or parent == "figure"):
+        first = current.css_first("title")
+        label = first.text(deep=True) if first is not None else ""
+    label = " ".join(label.split())
+    if not label or len(label) > LONGEST_LABEL or count_words(label) > LABEL_WORDS:
+        return ""
+    if role in _DRAWN_ROLES or role in _PLAIN_ROLES:
+        is_title = parent == "figure" and count_words(label) >= _TITLE_WORDS
+        is_value = parent in _CELLS or is_title or _RATED.search(label)
+        return label if is_value else ""
+    return ""
+
+
+def _is_drawn_before(script: LexborNode) -> bool:
+    """Whether MathJax has put a formula before its source that can be read."""
+    drawn = script.prev
+    return drawn is not None and drawn.tag_id != _TEXT and drawn.css_first("math") is not None
+
+
+def bare_tex(tex: str) -> str:
+    """Return TeX on one line, without the switch to display style that MediaWiki puts around it."""
+    tex = " ".join(tex.split())
+    inner = _DISPLAY.fullmatch(tex)
+    return inner[1].strip() if inner else tex
+
+
+def formula(math: LexborNode, attributes: dict[str, str | None]) -> str:
+    """Return a MathML formula as the TeX that it carries, or on one line: `(a+b)/2`, `x_1^2`."""
+    shown = _on_a_line(math, 0)
+    found = [
+        note.text(deep=True) for note in math.css("annotation") if "tex" in (note.attributes.get("encoding") or "")
+    ]
+    tex = bare_tex((found or [attributes.get("alttext") or ""])[0])
+    letters = sum(map(str.isalnum, _COMMAND.sub("", tex)))
+    if tex and letters <= sum(map(str.isalnum, shown)) + _SLACK:
+        return tex
+    return " ".join(shown.split())
+
+
+def _on_a_line(node: LexborNode, depth: int) -> str:
+    name = node.tag or ""
+    if name in _SILENT:
+        return ""
+    if depth > _DEEPEST:
+        return node.text(deep=True)
+    parts: list[str] = []
+    child = node.first_child
+    while child is not None:
+        if child.tag_id == _TEXT:
+            text = child.text_content or ""
+            parts.append(text if name == "mtext" else text.strip())
+        elif part := _on_a_line(child, depth + 1):
+            parts.append(part)
+        child = child.next
+    parts = [part for part in parts if part]
+    if len(parts) in {2, 3} and (marks := _SCRIPTS.get(name)):
+        return parts[0] + "".join(mark + _group(part) for mark, part in zip(marks, parts[1:], strict=False))
+    if len(parts) == 2 and name == "mfrac":
+        return f"{_group(parts[0])}/{_group(parts[1])}"
+    if len(parts) == 2 and name == "mroot":
+        return f"{_group(parts[0])}^(1/{parts[1]})"
+    inner = _BETWEEN.get(name, "").join(parts)
+    return f"√({inner})" if name == "msqrt" else f"({inner})" if name == "mfenced" else inner
+
+
+_SCRIPTS: Final = {"msup": "^", "msub": "_", "munder": "_", "msubsup": "_^", "munderover": "_^"}
+_BETWEEN: Final = {"mtable": "; ", "mtr": " ", "mfenced": ","}
+
+
+def _group(part: str) -> str:
+    return part if len(part) == 1 or part.isalnum() else f"({part})"
