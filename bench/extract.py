@@ -69,6 +69,7 @@ PAPER: Final = (
 EVIDENCE: Final = ("hotpot", "chunkeval", "xquad_en", "xquad_de", "xquad_ru", "xquad_zh")
 TREEBANKS: Final = ("en_ewt", "en_gum", "de_gsd", "zh_gsd", "ja_gsd")
 Pages = Sequence[PageUnits]
+READER: Final = OnnxReader()
 
 
 def main() -> int:
@@ -304,17 +305,19 @@ async def is_answered(request: str, page: PageUnits, embedder: Embedder | None) 
 
 
 async def _verdict(request: str, page: PageUnits, embedder: Embedder | None) -> str:
-    return judge(request, await Blend(embedder).read(request, [page]), tabular=page.tabular).word
+    blend = Blend(embedder)
+    reader = Reread(blend, READER) if embedder else blend
+    return judge(request, await reader.read(request, [page]), tabular=page.tabular).word
 
 
 async def _fit(limit: int) -> None:
     """Print the gate's weights: logistic regression with a small ridge, by Newton's method."""
     embedder = Remembering(OnnxEmbedder())
     examples = [example for name in EVIDENCE for example in _evidence_examples(name, limit or 80)]
-    examples += _library_examples() + _written_examples(limit)
+    examples += _library_examples() + _written_examples(4 * limit or 320)
     readers: dict[tuple[bool, bool], Reader] = {
-        (True, True): Reread(Blend(embedder), OnnxReader()),
-        (False, True): Reread(Blend(None), OnnxReader()),
+        (True, True): Reread(Blend(embedder), READER),
+        (False, True): Reread(Blend(None), READER),
         (True, False): Blend(embedder),
         (False, False): Blend(None),
     }

@@ -11,7 +11,7 @@ from models.protocols import Window, WindowReading
 from models.reader import OnnxReader
 from pipeline.cached_models import CachedCrossEncoder
 from pipeline.rank.relevance import Blend
-from pipeline.rank.reread import WINDOWS, Reread
+from pipeline.rank.reread import WINDOWS_OF_PAGES, Reread
 from pipeline.rank.units import PageUnits
 
 FILLER = [
@@ -61,7 +61,7 @@ async def test_the_best_units_are_read_in_whole_sentences_of_one_page() -> None:
     first = await Blend(None).read("Which walks does paragraph 41 tell of?", pages)
     encoder = Pointing("41")
     await Reread(Blend(None), encoder).read("Which walks does paragraph 41 tell of?", pages)
-    assert len(encoder.shown) == WINDOWS
+    assert len(encoder.shown) == WINDOWS_OF_PAGES
     best = [pages[row // 60].texts[row % 60] for row in np.argsort(-first.values)[:5].tolist()]
     assert all(any(text in window.sentences for window in encoder.shown) for text in best)
     assert all(len({text[-2] for text in window.sentences}) == 1 for window in encoder.shown)
