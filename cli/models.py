@@ -23,7 +23,7 @@ from models.catalogue import MODELS, PROFILES, Offered, Profile, fitting_profile
 from models.choose import Chosen
 from models.flag import FlagModel
 from models.llama.model import GgufModel
-from models.protocols import Embedder, Generator, Reranker, abilities_of
+from models.protocols import CrossEncoder, Embedder, Generator, Reranker, Window, abilities_of
 from models.pull import Hub, describe, kept_files, pull, remove
 from models.remote.openai import OpenAIEmbedder
 from models.remote.server import RemoteModel
@@ -38,7 +38,7 @@ BENCH_TEXTS: Final = tuple(
 )
 BENCH_PROMPT: Final = "Write a story about a ferry."
 
-Model = Embedder | Reranker | Generator
+Model = Embedder | CrossEncoder | Reranker | Generator
 
 
 class RoleReport(NamedTuple):
@@ -154,7 +154,7 @@ async def report_roles(settings: Settings, *, tried: bool) -> list[RoleReport]:
 
 
 async def _report(
-    role: str, chosen: Chosen[Embedder] | Chosen[Reranker] | Chosen[Generator], profile: Profile, *, tried: bool
+    role: str, chosen: Chosen[Any], profile: Profile, *, tried: bool
 ) -> RoleReport:
     model: Model | None = chosen.model
     parts = ["none", chosen.reason]
@@ -182,6 +182,8 @@ async def _use(role: str, model: Model, texts: Sequence[str], prompt: str, max_t
         return count_tokens(written)
     if role == "embedder":
         await cast(Embedder, model).embed(texts, kind="passage")
+    elif role == "reader":
+        await cast(CrossEncoder, model).read(PROBE, [Window("", (text,)) for text in texts])
     else:
         await cast(Reranker, model).score(PROBE, texts)
     return sum(map(count_tokens, texts))
