@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborNode
 
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
-from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, can_be_opened, colour, is_long
+from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, can_be_opened, colour, is_drawn, is_long
 from pipeline.html.tree import (
     BLOCK_TAGS,
     LINE_ENDS,
@@ -38,7 +38,7 @@ from pipeline.work import check_cancelled
 _DROPPED: Final = tags(
     "annotation annotation-xml applet area audio base basefont bgsound canvas col colgroup command datalist embed "
     "frame frameset iframe img input link map meta noembed noframes noscript object param rp script source style svg "
-    "template track video"
+    "track video"
 )
 """Elements of which a person sees nothing, or nothing in words."""
 _KEPT_BLOCKS: Final = tags(
@@ -88,9 +88,16 @@ MAX_NODES: Final = 60_000
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
 
-_DROP, _IMAGE, _SHUT, _THROUGH, _BOX, _NODE = range(6)
-"""Left out; images; dialogs, which are shut until opened; text kept; text kept with blanks around it; kept."""
-_Verdict = Literal["", "soft", "hard", "reader", "dropped"]
+_SEGMENT_PLACE: Final = re.compile(r"(.*)[BP]:([0-9a-f]+)")
+"""Id of the place of a segment `S:…`: a page streamed by React sends it closed, and a script moves it there. The pair
+is enough, as pages are stored without their scripts."""
+MAX_FALLBACK: Final = 100
+"""Nodes beside the place of a segment among which the end of what stands there meanwhile is looked for."""
+
+_DROP, _IMAGE, _SHUT, _PLACE, _THROUGH, _BOX, _NODE = range(7)
+"""Left out; images; dialogs, which are shut until opened; places of segments that came later; text kept; text kept with
+blanks around it; kept."""
+_Verdict = Literal["", "soft", "shut", "hard", "reader", "dropped"]
 
 
 class _Tag:
@@ -103,7 +110,7 @@ class _Tag:
     def __init__(self, name: str) -> None:
         """Look a name up in all that is said of names above."""
         self.name = name
-        self.kind = {"img": _IMAGE, "dialog": _SHUT}.get(name, _DROP)
+        self.kind = {"img": _IMAGE, "dialog": _SHUT, "template": _PLACE}.get(name, _DROP)
         if name in _KEPT_BLOCKS or name in NEUTRAL or name in _KEPT_INLINE:
             self.kind = _NODE
         elif not name.startswith(("-", "!")) and name not in _DROPPED and self.kind == _DROP:
@@ -169,6 +176,9 @@ class _Cleaner:
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
         self._telling: Set[str] = _TELLING_CLASSES
         self._ids: Set[str] = frozenset()
+        self._top: LexborNode | None = None
+        self._controlled: Set[str] | None = None
+        self._segments: dict[str, LexborNode] | None = None
 
     def run(self, top: LexborNode) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
         """Return the tree below `top`; `above` holds, for each element being read, where to go on after it."""
@@ -176,10 +186,8 @@ class _Cleaner:
         verdicts, ids, met = self._verdicts, self._ids, self._met
         above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
         item, node, pre, behind, steps, made = top.first_child, root, False, "", 0, 0
-        while True:
+        while item is not None or above:
             if item is None:
-                if not above:
-                    break
                 done = node
                 item, node, pre, behind, boxed = above.pop()
                 if done is not node:
@@ -197,23 +205,25 @@ class _Cleaner:
                 check_cancelled()
             tag = met.get(number) or self._meet(current, number)
             kind = _THROUGH if pre and tag.is_custom else tag.kind
-            if kind <= _SHUT and self._is_left_out(current, kind, node):
-                continue
-            below = current.first_child
+            below, opened = current.first_child, False
+            if kind <= _SHUT:
+                if self._is_left_out(current, kind, node):
+                    continue
+                kind, opened = _NODE, "open" not in current.attributes
+            elif kind == _PLACE:
+                below, item, kind = *self._segment(current), _THROUGH
             if below is None and not tag.drawn:
                 continue
-            attributes, shade, opened = current.attributes, behind, False
+            attributes, shade = current.attributes, behind
             if attributes and not tag.shown:
                 verdict = verdicts.get(attributes.get("class"))
                 if verdict is None:
                     verdict = self._judge_classes(attributes["class"] or "")
                 if verdict or not _WATCHED.isdisjoint(attributes) or (ids and attributes.get("id") in ids):
-                    hides, shade = self._hides(current, attributes, behind, verdict)
-                    if hides:
-                        opened = tag.kind == _NODE and can_be_opened(attributes)
-                        self.hid = True
-                        if not opened:
-                            continue
+                    hiding, shade = self._hides(current, attributes, behind, verdict)
+                    self.hid = self.hid or hiding != ""
+                    if hiding and not (opened := hiding == "shut" and tag.block and self._opens(current, attributes)):
+                        continue
             made += kind == _NODE
             if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES):
                 kind = _BOX
@@ -237,11 +247,45 @@ class _Cleaner:
         return tag
 
     def _is_left_out(self, current: LexborNode, kind: int, parent: Node) -> bool:
-        """Whether nothing below an element is read: what shows no words, images, and dialogs that are shut."""
+        """Whether nothing below an element is read: what shows no words, images, and dialogs that stay shut."""
+        attributes = current.attributes
         if kind == _IMAGE and self._images < MAX_NODES:
             self._images += 1
-            _add_image(parent, current)
-        return kind != _SHUT or ("open" not in current.attributes and not self._show)
+            if self._judge_classes(attributes.get("class") or "") in {"", "soft"} and is_drawn(attributes):
+                _add_image(parent, attributes)
+        return kind != _SHUT or not ("open" in attributes or self._show or self._opens(current, attributes))
+
+    def _opens(self, current: LexborNode, attributes: dict[str, str | None]) -> bool:
+        """Whether a closed element is one that a reader opens."""
+        if self._controlled is None:
+            buttons = self._top.css("[aria-controls]") if self._top else []
+            self._controlled = frozenset(
+                " ".join(button.attributes["aria-controls"] or "" for button in buttons).split()
+            )
+        return can_be_opened(current, attributes, self._controlled)
+
+    def _segment(self, place: LexborNode) -> tuple[LexborNode | None, LexborNode | None]:
+        """Return the first node of the segment that belongs at `place`, once, and the node to go on with behind it.
+
+        What stands there meanwhile, between the marks `$?` and `/$`, is passed over.
+        """
+        named = _SEGMENT_PLACE.fullmatch(place.attributes.get("id") or "")
+        if named is None:
+            return None, place.next
+        if self._segments is None:
+            nodes = self._top.css("[hidden][id*='S:']") if self._top else []
+            self._segments = {node.attributes["id"] or "": node for node in nodes}
+        segment = self._segments.pop(f"{named[1]}S:{named[2]}", None)
+        if segment is None:
+            return None, place.next
+        before, depth, behind = place.prev, 0, place.next
+        if before is not None and _mark(before).startswith("$"):
+            for _ in range(MAX_FALLBACK):
+                if behind is None or (depth == 0 and _mark(behind) == "/$"):
+                    return segment.first_child, behind
+                depth += {"/$": -1, "$": 1, "$?": 1, "$!": 1}.get(_mark(behind), 0)
+                behind = behind.next
+        return segment.first_child, place.next
 
     def _add_leaf(
         self, parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, pre: bool
@@ -273,6 +317,7 @@ class _Cleaner:
 
     def _begun(self, top: LexborNode) -> Node:
         """Read the page's own style sheets; return the root that the walk fills."""
+        self._top = top
         root = Node("html")
         if language := top.attributes.get("lang"):
             root.attrs = {"lang": language}
@@ -284,35 +329,36 @@ class _Cleaner:
 
     def _hides(  # noqa: PLR0911  one return a reason
         self, current: LexborNode, attributes: dict[str, str | None], behind: str, verdict: _Verdict
-    ) -> tuple[bool, str]:
-        """Return whether an element is hidden, and the background behind its text."""
+    ) -> tuple[Hiding, str]:
+        """Return how an element is hidden, and the background behind its text."""
         if verdict == "dropped":
-            return True, behind
+            return "hard", behind
         if self._show == "all":
-            return False, behind
-        if "hidden" in attributes and attributes["hidden"] != "until-found":
-            return True, behind
-        if attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
+            return "", behind
+        closed = "hidden" in attributes and attributes["hidden"] != "until-found"
+        if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
             self._cover(current)
-            return True, behind
+            closed = True
         if verdict == "reader":
-            return is_long(current), behind
+            return "hard" if closed or is_long(current) else "", behind
         hiding: Hiding = verdict
         if self._ids and (anchor := attributes.get("id")) in self._ids:
             classes = (attributes.get("class") or "").split()
             hiding = self._styles.judge_names([f"#{anchor}", *(f".{name}" for name in classes)])
         if style := attributes.get("style"):
             own, own_background = self._styles.judge(style, behind)
-            hiding = own or hiding
+            hiding = hiding if hiding == "hard" else own or hiding
             behind = own_background or behind
-        if hiding:
-            if hiding == "soft" and not self._show:
+        if hiding == "hard" or closed:
+            return hiding if hiding == "hard" else "shut", behind
+        if hiding == "soft":
+            if not self._show:
                 self.soft_words += count_words(current.text(deep=True))
-            return hiding == "hard" or self._show != "soft", behind
+            return "" if self._show == "soft" else "soft", behind
         ink = attributes.get("color")
         if ink and behind and current.tag == "font" and colour(ink) == behind:
-            return True, behind
-        return False, behind
+            return "hard", behind
+        return hiding, behind
 
     def _cover(self, current: LexborNode) -> None:
         """Note an element that `aria-hidden` covers, if it is long."""
@@ -380,11 +426,15 @@ def _ends_in_link(node: Node) -> bool:
     return isinstance(last, Node) and last.tag == "a" and ends_a_line(last)
 
 
-def _add_image(node: Node, image: LexborNode) -> None:
+def _mark(node: LexborNode) -> str:
+    """Return the text of a comment, empty for any other node."""
+    return (node.comment_content or "").strip() if node.is_comment_node else ""
+
+
+def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
     """Keep an image that says what it shows; formulas and emoji drawn as images become the text they stand for."""
-    attributes = image.attributes
     alt = " ".join((attributes.get("alt") or "").split())
-    if not alt or attributes.get("aria-hidden") == "true" or "hidden" in attributes:
+    if not alt:
         return
     if _DRAWN_TEXT.search(attributes.get("class") or ""):
         node.children.append(alt)
