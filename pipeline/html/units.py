@@ -220,9 +220,8 @@ class _Reader:
             self._emit(frame, path, text, kind, part)
             frame.runs += 1
         for alt in described:
-            frame.runs += 1
             html = f"<p>{escaped(alt)}</p>"
-            path = f"{frame.path}/text{frame.runs}"
+            path = f"{frame.path}/text0{len(self._units)}"  # runs of text count from 1
             unit = Unit(path, self._titles, alt, alt, html, "caption", frame.mark, 0, described=True)
             self._units.append(unit)
 
