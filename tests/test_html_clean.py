@@ -453,6 +453,8 @@ def test_what_is_closed_ranks_below_what_is_shown() -> None:
     )
     blocks = {block.text: block.main for block in document(page).blocks}
     assert blocks[answer] is False
+    dialog = page.replace("<div id=a hidden>", "<dialog id=a>").replace("</div></main>", "</dialog></main>")
+    assert {block.text: block.main for block in document(dialog).blocks}[answer] is False
     assert sum(blocks.values()) >= 2
 
 
