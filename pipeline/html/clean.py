@@ -248,8 +248,10 @@ class _Cleaner:
 
     def _is_left_out(self, current: LexborNode, kind: int, parent: Node) -> bool:
         """Whether nothing below an element is read: what shows no words, images, and dialogs that stay shut."""
+        if kind == _DROP:
+            return True
         attributes = current.attributes
-        if kind == _IMAGE and self._images < MAX_NODES:
+        if kind == _IMAGE and self._images < MAX_NODES and attributes.get("alt"):
             self._images += 1
             if self._judge_classes(attributes.get("class") or "") in {"", "soft"} and is_drawn(attributes):
                 _add_image(parent, attributes)

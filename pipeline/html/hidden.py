@@ -214,7 +214,8 @@ def is_drawn(attributes: Mapping[str, str | None]) -> bool:
         return False
     if any((attributes.get(side) or "").strip() in _PIXEL for side in ("width", "height")):
         return False
-    return not how_hidden(declarations(attributes.get("style") or ""), in_sheet=True)
+    style = attributes.get("style")
+    return not style or not how_hidden(declarations(style), in_sheet=True)
 
 
 def is_long(current: LexborNode) -> bool:
