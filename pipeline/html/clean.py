@@ -305,7 +305,7 @@ class _Cleaner:
         if kind == _SHUT:
             if "open" in attributes:
                 return (_LINE if pre else _NODE), current.first_child, current.next, False
-            if not pre and (self._show or self._can_be_opened(current, attributes)):
+            if not pre and (self._show or can_be_opened(current, attributes, self._ids_of_buttons)):
                 return _NODE, current.first_child, current.next, True
         elif kind == _IMAGE:
             if self._images < MAX_NODES and attributes.get("alt"):
@@ -328,15 +328,16 @@ class _Cleaner:
     ) -> bool:
         """Whether a hidden element is a block that a reader opens; in a listing, which has no furniture, none is."""
         self.hid = True
-        return hiding == "shut" and tag.block and not pre and self._can_be_opened(current, attributes)
+        return hiding == "shut" and tag.block and not pre and can_be_opened(current, attributes, self._ids_of_buttons)
 
-    def _can_be_opened(self, current: LexborNode, attributes: dict[str, str | None]) -> bool:
+    def _ids_of_buttons(self) -> Set[str]:
+        """Return the ids of what the page's buttons say that they control."""
         if self._controlled is None:
             buttons = self._top.css("[aria-controls]")
             self._controlled = frozenset(
                 " ".join(button.attributes["aria-controls"] or "" for button in buttons).split()
             )
-        return can_be_opened(current, attributes, self._controlled)
+        return self._controlled
 
     def _verdict(self, attributes: dict[str, str | None]) -> _Verdict:
         """Return what the class of an element that is read by its attributes says about it."""

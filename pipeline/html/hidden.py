@@ -12,7 +12,7 @@ whatever the page's rules say; longer text goes.
 """
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import islice
 from typing import Final, Literal
 
@@ -162,9 +162,11 @@ def _is_shifted_away(found: dict[str, str]) -> bool:
     names = ["text-indent", "margin-left", "margin-top"]
     if found.get("position") in {"absolute", "fixed", "relative"}:
         names += ["left", "top", "right", "bottom"]
-    if any((_length(found.get(name, "")) or 0) <= _FAR for name in names):
+    if any((_length(found[name]) or 0) <= _FAR for name in names if name in found):
         return True
     transform = found.get("transform", "")
+    if not transform:
+        return False
     if "scale(0)" in transform or "scale(0," in transform:
         return True
     match = _SHIFT.search(transform)
@@ -185,24 +187,28 @@ def _is_flat(found: dict[str, str], *sides: str) -> bool:
     return any((size := _length(found.get(name, ""))) is not None and size <= 1.0 for name in sides)
 
 
-def can_be_opened(current: LexborNode, attributes: Mapping[str, str | None], controlled: Container[str]) -> bool:
+def can_be_opened(
+    current: LexborNode, attributes: Mapping[str, str | None], controlled: Callable[[], Container[str]]
+) -> bool:
     """Return whether a closed element is one that a reader opens with a click.
 
-    It is a tab's panel, named like what opens, what a button says that it controls (`controlled`: ids of such), or what
-    follows the button.
+    It is a tab's panel, named like what opens, what follows the button, or what a button says that it controls
+    (`controlled` looks for the ids of such in the whole page, and is asked last).
     """
     name = attributes.get("id") or ""
     label = f"{attributes.get('class') or ''} {name}".lower()
     if _SHUT.search(label) or attributes.get("role") in _NO_CONTENT:
         return False
-    if attributes.get("role") == "tabpanel" or _OPENED.search(label) or name in controlled:
+    if attributes.get("role") == "tabpanel" or _OPENED.search(label):
         return True
     before = current.prev
     while before is not None and not before.is_element_node and (before.text_content or "").isspace():
         before = before.prev
-    return before is not None and any(
+    if before is not None and any(
         node.tag == "summary" or "aria-expanded" in node.attributes for node in islice(before.traverse(), _OPENER_NODES)
-    )
+    ):
+        return True
+    return name != "" and name in controlled()
 
 
 def is_drawn(attributes: Mapping[str, str | None]) -> bool:
