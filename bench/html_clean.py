@@ -157,7 +157,7 @@ def strip_hidden(parser: LexborHTMLParser) -> None:
     waiting: list[LexborNode] = []
     for node in parser.css(":not(html):not(body)[class]"):
         hidden = styles.judge_names([f".{name}" for name in (node.attributes["class"] or "").split()])
-        if hidden == "hard":
+        if hidden in {"hard", "shut"}:
             node.decompose()
         elif hidden:
             waiting.append(node)

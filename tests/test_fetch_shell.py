@@ -101,6 +101,12 @@ def test_a_header_and_a_footer_around_an_empty_place_are_noted() -> None:
     assert MAY_NEED_BROWSER not in long.notes
 
 
+def test_a_page_whose_text_stands_in_a_shadow_root_is_read() -> None:
+    shadow = f"<my-app><template shadowrootmode=open><p>{STORY}</p></template></my-app>"
+    page = fetched(shell(f"{shadow}<script src=/app.js></script>"))
+    assert STORY in read_document(page).text
+
+
 def test_a_page_without_scripts_and_text_is_no_matter_for_a_browser() -> None:
     with pytest.raises(SourceUnreadable) as caught:
         fetched("<!doctype html><title>x</title><body><div></div></body>")

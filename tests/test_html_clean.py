@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.documents import Page
+from pipeline.documents import Document, Page
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
 from pipeline.html.guard import parse, rebuild
@@ -32,6 +32,12 @@ def cleaned(html: str) -> str:
 
 def body(html: str) -> str:
     return cleaned(html).removeprefix("<body>").removesuffix("</body>")
+
+
+def document(html: str) -> Document:
+    return read_document(
+        Page("https://a.example/", "https://a.example/", "", html, "text/html", published="2020-01-01")
+    )
 
 
 def test_single_nested_tags_are_merged_as_in_the_paper() -> None:
@@ -84,6 +90,24 @@ def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
         "<dialog>secret</dialog>",
         "<p>a\U000e0073\U000e0065</p><textarea hidden>secret</textarea>",
         "<select hidden><option>secret</select>",
+        "<div class=faq style='font-size:0' hidden>secret</div>",
+        "<style>.x{left:-999px;position:absolute}.faq{display:none}</style><div class='faq x'>secret</div>",
+        "<button aria-controls=a>Q</button><p id=a style='color:#fff;background:#fff;display:none'>secret</p>",
+        "<button aria-controls=a>Q</button><p id=a style='width:0;overflow:hidden'>secret</p>",
+        "<button aria-expanded=false>Q</button><p class=sr-only aria-hidden=true>secret</p>",
+        "<button aria-expanded=false>Menu</button><div role=menu hidden>secret</div>",
+        "<button aria-controls=m>Sign in</button><div id=m class=login-form hidden>secret</div>",
+        "<p class=sr-only>" + "秘密secret" * 20 + "</p>",
+        "<dialog class=cookie-products>secret</dialog>",
+        "<div hidden id='S:0'>secret</div>",
+        "<div hidden id='S:1'>secret</div><template id='B:0'></template>",
+        "<script>run()</script><template id='B:0'></template><div hidden id='S:0'>secret</div>",
+        "<pre><div class=product hidden>secret</div><dialog class=product>secret</dialog></pre>",
+        "<div class=gutter style='display:none'>secret</div>",
+        "<style>.x{display:none}</style><div class='gutter x'>secret</div>",
+        "<div hidden><template id='B:0'></template></div><div hidden id='S:0'>secret</div>",
+        "<template><p>secret</p><template shadowrootmode=open><p>secret</p></template></template>",
+        "<div><template shadowrootmode=open><p hidden>secret</p></template></div>",
     ],
 )
 def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
@@ -109,6 +133,21 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "<style>.x{display:none}.x{display:block}</style><p class=x>word</p>",
         "<span class=sr-only>word</span>",
         "<details><summary>More</summary>word</details>",
+        "<details><summary>More</summary><div aria-hidden=true>word</div></details>",
+        "<h3><button aria-expanded=false>Question?</button></h3>\n<div hidden>word</div>",
+        "<button aria-controls='b a'>Question?</button><p>between</p><div id=a style='display:none'>word</div>",
+        "<div class=accordion-body aria-hidden=true>word</div>",
+        "<div class=accordion-body style='max-height:0;overflow:hidden'>word</div>",
+        "<style>.panel{display:none}</style><div role=tabpanel class=panel>word</div>",
+        "<button aria-controls=specs>Specifications</button><dialog id=specs><p>word</p></dialog>",
+        "<dialog open>word</dialog>",
+        "<pre><dialog open><p>word</p></dialog></pre>",
+        "<pre><template id='B:0'></template></pre><div hidden id='S:0'><b>word</b></div>",
+        "<div class=gutter>word</div>",
+        "<!--$?--><template id='B:0'></template>wait<!--/$--><div hidden id='S:0'>word</div>",
+        "<div hidden id='S:2'>word</div><template id='P:2'></template>",
+        "<x-card><template shadowrootmode=open><h2>Card</h2><slot></slot></template>word</x-card>",
+        "<x-card><template shadowrootmode='open'><template>inert</template><p>word</p></template></x-card>",
     ],
 )
 def test_text_that_a_reader_can_see_stays(shown: str) -> None:
@@ -391,6 +430,73 @@ def test_a_page_saved_with_a_dialog_open_is_read_and_small_covered_parts_still_g
     text = text_of(clean(page))
     assert text.count("word") == 150
     assert "icon" not in text
+
+
+def test_streamed_segments_stand_in_their_place_instead_of_what_waited_there() -> None:
+    page = (
+        "<p>first</p><!--$?--><template id='B:0'></template><p>Loading <!--$-->inner<!--/$--></p><!--/$--><p>last</p>"
+        "<div hidden id='S:1'>third</div><div hidden id='S:0'><p>second</p><template id='P:1'></template></div>"
+        "<div hidden id='S:2'>never <template id='B:2'></template></div>"
+        '<script>$RC("B:0","S:0");$RS("S:1","P:1")</script>'
+    )
+    assert text_of(clean(page)).split() == ["first", "second", "third", "last"]
+
+
+def test_shadow_roots_are_read_before_what_they_are_filled_with_and_scripts_name_none() -> None:
+    page = (
+        "<script>var a = '<template shadowrootmode=open>'</script><!-- <template shadowrootmode=open> -->"
+        "<x-a><template shadowrootmode=open><p>one</p><x-b><template shadowrootmode=closed>two</template></x-b>"
+        "</template>three</x-a><template><p>inert</p></template><p>four</p>"
+    )
+    assert text_of(clean(page)).split() == ["one", "two", "three", "four"]
+
+
+def test_what_is_closed_ranks_below_what_is_shown() -> None:
+    answer = "The parcel comes within three days, or within one where the express service is paid for by the customer."
+    page = (
+        f"<main><h2>Parcels</h2><p>{'We send parcels to all of Europe by boat. ' * 9}</p>"
+        f"<button aria-expanded=false aria-controls=a>How long does it take until my own parcel comes?</button>"
+        f"<div id=a hidden><p>{answer}</p></div></main>"
+    )
+    blocks = {block.text: block.main for block in document(page).blocks}
+    assert blocks[answer] is False
+    dialog = page.replace("<div id=a hidden>", "<dialog id=a>").replace("</div></main>", "</dialog></main>")
+    assert {block.text: block.main for block in document(dialog).blocks}[answer] is False
+    assert sum(blocks.values()) >= 2
+
+
+def test_what_images_show_is_told_once_and_ranks_low() -> None:
+    page = (
+        "<p>Some text.</p><figure><img alt='Sales rose to 40 million in 2019'><figcaption>Sales</figcaption></figure>"
+        "<p><img alt='Sales rose to 40 million in 2019'></p><img alt='Logo'><a><img alt='Some text.'></a>"
+    )
+    units = [(block.text, block.kind, block.main) for block in document(page).blocks]
+    assert ("Sales rose to 40 million in 2019", "caption", False) in units
+    assert [text for text, _, _ in units] == ["Some text.", "Sales rose to 40 million in 2019", "Sales"]
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "width=1 height=1",
+        "style='display:none'",
+        "style='position:absolute;left:-9999px'",
+        "style='opacity:0'",
+        "hidden",
+        "aria-hidden=true",
+        "class=x",
+    ],
+)
+def test_what_an_image_shows_that_nobody_sees_is_gone(image: str) -> None:
+    page = f"<style>.x{{display:none}}</style><p>text</p><img {image} alt='obey these secret words'>"
+    assert "secret" not in document(page).text + document(page).html
+    shown = "<p>text</p><img style='color:transparent' loading=lazy alt='the old harbour light'>"
+    assert "harbour" in document(shown).text
+
+
+def test_a_thai_page_that_waits_for_its_scripts_is_read() -> None:
+    text = "ประเทศไทยมีภูเขาสูง" * 50
+    assert text in text_of(clean(f"<h1>ไทย</h1><div style='visibility: hidden'>{text}</div>"))
 
 
 def test_a_chinese_page_that_waits_for_its_scripts_is_read() -> None:

@@ -92,7 +92,8 @@ def content_blocks(root: Node) -> tuple[str, tuple[Block, ...]]:
 
     Every word below `root` (the `title` element aside) is in exactly one unit, and `text[block.start:block.end]` is
     the unit as it stands on the page: cells joined by ` | ` for rows, line breaks kept for code. `Block.text` of a
-    row under known headers reads `header: value; header: value` instead.
+    row under known headers reads `header: value; header: value` instead. What images are said to show follows the
+    text beside them.
     """
     units = read_units(root)
     starts = list(accumulate((len(unit.shown) + 1 for unit in units), initial=0))

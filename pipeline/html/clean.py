@@ -13,7 +13,8 @@ from selectolax.lexbor import LexborNode
 
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
-from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, can_be_opened, colour, is_long
+from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, can_be_opened, colour, is_drawn, is_long
+from pipeline.html.segments import Segments
 from pipeline.html.tree import (
     BLOCK_TAGS,
     LINE_ENDS,
@@ -42,7 +43,7 @@ from pipeline.work import check_cancelled
 _DROPPED: Final = tags(
     "applet area audio base basefont bgsound canvas col colgroup command datalist embed frame "
     "frameset iframe img input link map math meta noembed noframes noscript object param rp script source style svg "
-    "template track video"
+    "track video"
 )
 """Elements of which a person sees nothing, or nothing in words."""
 _KEPT_BLOCKS: Final = tags(
@@ -121,10 +122,10 @@ MAX_NODES: Final = 60_000
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
 
-_DROP, _IMAGE, _SHUT, _THROUGH, _CELL, _BOX, _LINE, _NODE = range(8)
-"""Left out; images; dialogs, which are shut until opened; text kept; as a cell in a listing; with blanks around it; as
-a line of a listing; kept."""
-_Verdict = Literal["", "soft", "hard", "reader", "dropped", "number"]
+_DROP, _SAYS, _IMAGE, _SHUT, _PLACE, _THROUGH, _CELL, _BOX, _LINE, _NODE = range(10)
+"""Left out; but for words that it may stand for; images; dialogs, which are shut until opened; places of segments that
+came later; text kept; as a cell in a listing; with blanks around it; as a line of a listing; kept."""
+_Verdict = Literal["", "soft", "shut", "hard", "reader", "dropped", "number"]
 
 
 class _Tag:
@@ -132,18 +133,19 @@ class _Tag:
 
     __slots__ = (
         "attributes", "block", "drawn", "furniture", "kind", "listed", "listing", "marking", "name", "named", "neutral",
-        "shown", "speaks", "stays", "valued",
+        "shown", "stays", "valued",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         """Look a name up in all that is said of names above."""
         self.name = name
-        self.kind = {"img": _IMAGE, "dialog": _SHUT}.get(name, _DROP)
+        self.kind = {"img": _IMAGE, "dialog": _SHUT, "template": _PLACE}.get(name, _DROP)
         if name in _KEPT_BLOCKS or name in NEUTRAL or name in _KEPT_INLINE:
             self.kind = _NODE
         elif not name.startswith(("-", "!")) and name not in _DROPPED and self.kind == _DROP:
             self.kind = _BOX if name in _SPACED or "-" in name else _THROUGH
-        self.speaks = name in _SPEAKING
+        if name in _SPEAKING:
+            self.kind = _SAYS
         self.valued = name in _VALUED
         self.listing = name in _LISTINGS
         self.marking = _MARKING | {"style"} if self.kind == _THROUGH else _MARKING - {"value"}
@@ -180,24 +182,27 @@ def clean(html: str) -> Node:
 
 def clean_parsed(top: LexborNode) -> Node:
     """Return the cleaned tree below the root element that `guard.parse` returned."""
-    cleaner = _Cleaner()
-    root = cleaner.run(top)
+    cleaner = _Cleaner(top)
+    root = cleaner.run()
     bodies = [child for child in root.children if isinstance(child, Node) and child.tag != "title"]
     if cleaner.hid and not bodies:
-        return _Cleaner(show="all").run(top)
+        return _Cleaner(top, show="all").run()
     if max(cleaner.soft_words, cleaner.covered_words) > WAITING_WORDS:
         shown = sum(count_words(text_of(body)) for body in bodies)
         waits = cleaner.soft_words > 2 * sum(content_words(body) for body in bodies)
         if waits or cleaner.covered_words > shown:
             covered = cleaner.covered if cleaner.covered_words > shown else set()
-            return _Cleaner(show="soft" if waits else "", uncovered=covered).run(top)
+            return _Cleaner(top, show="soft" if waits else "", uncovered=covered).run()
     return root
 
 
 class _Cleaner:
     """State of one cleaning."""
 
-    def __init__(self, *, show: Literal["", "soft", "all"] = "", uncovered: Set[int] = frozenset()) -> None:
+    def __init__(
+        self, top: LexborNode, *, show: Literal["", "soft", "all"] = "", uncovered: Set[int] = frozenset()
+    ) -> None:
+        self._top = top
         self._show = show
         self._uncovered = uncovered
         self.covered: set[int] = set()
@@ -216,13 +221,15 @@ class _Cleaner:
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
         self._telling: Set[str] = _TELLING_CLASSES
         self._ids: Set[str] = frozenset()
+        self._controlled: Set[str] | None = None
+        self._segments = Segments(top)
 
-    def run(self, top: LexborNode) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
-        """Return the tree below `top`; `above` holds, for each element being read, where to go on after it."""
-        root = self._begun(top)
+    def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
+        """Return the tree below the root; `above` holds, for each element being read, where to go on after it."""
+        root = self._begun()
         verdicts, ids, met = self._verdicts, self._ids, self._met
         above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
-        item, node, pre, behind, steps, made = top.first_child, root, False, "", 0, 0
+        item, node, pre, behind, steps, made = self._top.first_child, root, False, "", 0, 0
         while item is not None or above:
             if item is None:
                 done = node
@@ -241,21 +248,21 @@ class _Cleaner:
                 check_cancelled()
             tag = met.get(number) or self._meet(current, number)
             kind = tag.listed if pre else tag.kind
-            if kind <= _SHUT and self._is_left_out(current, tag, kind, node):
+            if kind == _DROP:
                 continue
-            below = current.first_child
-            if below is None and not (tag.drawn or tag.valued or node.tag in STAYS_EMPTY):
+            below, opened = current.first_child, False
+            if kind <= _PLACE:
+                kind, below, item, opened = self._entered(current, tag, kind, node, pre)
+            if below is None and (kind == _DROP or not (tag.drawn or tag.valued or node.tag in STAYS_EMPTY)):
                 continue
-            attributes, shade, opened = current.attributes, behind, False
+            attributes, shade = current.attributes, behind
             if attributes and not tag.shown:
                 verdict = verdicts.get(attributes.get("class"))
                 if verdict is None:
                     verdict = self._judge_classes(attributes["class"] or "")
                 if verdict or not _WATCHED.isdisjoint(attributes) or (ids and attributes.get("id") in ids):
-                    hides, shade = self._hides(current, attributes, behind, verdict)
-                    opened = hides and tag.kind == _NODE and can_be_opened(attributes)
-                    self.hid = self.hid or hides
-                    if hides and not opened:
+                    hiding, shade = self._hides(current, attributes, behind, verdict)
+                    if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
                         continue
                 if pre or not tag.marking.isdisjoint(attributes):
                     tag, kind = _as_marked(current, tag, kind, attributes, node, pre)
@@ -283,28 +290,59 @@ class _Cleaner:
         tag = self._met[number] = _Tag(current.tag or "-")
         return tag
 
-    def _is_left_out(self, current: LexborNode, tag: _Tag, kind: int, parent: Node) -> bool:
-        """Whether nothing below an element is read: what shows no words, images, and dialogs that are shut."""
-        if kind == _IMAGE and self._images < MAX_NODES:
-            self._images += 1
-            _add_image(parent, current)
-        elif tag.speaks and (tag.name != "script" or parent.tag not in _ROOTS):
-            attributes = current.attributes
-            if (said := stands_for(current, tag.name, attributes, parent.tag)) and not self._covers(
-                current, attributes
-            ):
-                if tag.name == "math" and attributes.get("display") != "block":
-                    add_text(parent, said, pre=False)
-                else:
-                    add_boxed(parent, said, pre=False)
-        return kind != _SHUT or ("open" not in current.attributes and not self._show)
+    def _entered(
+        self, current: LexborNode, tag: _Tag, kind: int, parent: Node, pre: bool
+    ) -> tuple[int, LexborNode | None, LexborNode | None, bool]:
+        """Return how and from which node on an element is read that may be left out, whole or but for what it says.
 
-    def _covers(self, current: LexborNode, attributes: dict[str, str | None]) -> bool:
-        """Whether an element that is read by what it stands for is hidden."""
+        Returns:
+            Its kind; the first node in it, none where it is left out; the node behind; whether a reader has to open it.
+        """
+        if kind == _PLACE:
+            below, behind = self._segments.at(current)
+            return (_DROP if below is None else _THROUGH), below, behind, False
+        attributes = current.attributes
+        if kind == _SHUT:
+            if "open" in attributes:
+                return (_LINE if pre else _NODE), current.first_child, current.next, False
+            if not pre and (self._show or can_be_opened(current, attributes, self._ids_of_buttons)):
+                return _NODE, current.first_child, current.next, True
+        elif kind == _IMAGE:
+            if self._images < MAX_NODES and attributes.get("alt"):
+                self._images += 1
+                if self._verdict(attributes) in {"", "soft"} and is_drawn(attributes):
+                    _add_image(parent, attributes)
+        elif (
+            (tag.name != "script" or parent.tag not in _ROOTS)
+            and (said := stands_for(current, tag.name, attributes, parent.tag))
+            and not self._hides(current, attributes, "", self._verdict(attributes))[0]
+        ):
+            if tag.name == "math" and attributes.get("display") != "block":
+                add_text(parent, said, pre=False)
+            else:
+                add_boxed(parent, said, pre=False)
+        return _DROP, None, current.next, False
+
+    def _opens(
+        self, current: LexborNode, tag: _Tag, attributes: dict[str, str | None], hiding: Hiding, pre: bool
+    ) -> bool:
+        """Whether a hidden element is a block that a reader opens; in a listing, which has no furniture, none is."""
+        self.hid = True
+        return hiding == "shut" and tag.block and not pre and can_be_opened(current, attributes, self._ids_of_buttons)
+
+    def _ids_of_buttons(self) -> Set[str]:
+        """Return the ids of what the page's buttons say that they control."""
+        if self._controlled is None:
+            buttons = self._top.css("[aria-controls]")
+            self._controlled = frozenset(
+                " ".join(button.attributes["aria-controls"] or "" for button in buttons).split()
+            )
+        return self._controlled
+
+    def _verdict(self, attributes: dict[str, str | None]) -> _Verdict:
+        """Return what the class of an element that is read by its attributes says about it."""
         verdict = self._verdicts.get(attributes.get("class"))
-        if verdict is None:
-            verdict = self._judge_classes(attributes["class"] or "")
-        return self._hides(current, attributes, "", verdict)[0]
+        return self._judge_classes(attributes["class"] or "") if verdict is None else verdict
 
     def _add_leaf(
         self,
@@ -352,8 +390,9 @@ class _Cleaner:
         elif not tag.block:
             add_space(parent)
 
-    def _begun(self, top: LexborNode) -> Node:
+    def _begun(self) -> Node:
         """Read the page's own style sheets; return the root that the walk fills."""
+        top = self._top
         root = Node("html")
         if language := top.attributes.get("lang"):
             root.attrs = {"lang": language}
@@ -363,41 +402,44 @@ class _Cleaner:
         self._telling = _TELLING_CLASSES | classes
         return root
 
-    def _hides(  # noqa: PLR0911  one return a reason
+    def _hides(  # noqa: PLR0911, PLR0912  one return a reason
         self, current: LexborNode, attributes: dict[str, str | None], behind: str, verdict: _Verdict
-    ) -> tuple[bool, str]:
-        """Return whether an element is hidden, and the background behind its text."""
+    ) -> tuple[Hiding, str]:
+        """Return how an element is hidden, and the background behind its text."""
         if verdict == "dropped":
-            return True, behind
+            return "hard", behind
         if self._show == "all":
-            return False, behind
-        if "hidden" in attributes and attributes["hidden"] != "until-found":
-            return True, behind
-        if attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
+            return "", behind
+        closed = "hidden" in attributes and attributes["hidden"] != "until-found"
+        if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
             self._cover(current)
-            return True, behind
+            closed = True
         if verdict == "reader":
-            return is_long(current), behind
+            return "hard" if closed or is_long(current) else "", behind
         if verdict == "number":
-            return not current.text(deep=True).strip("0123456789 \t\r\n"), behind
+            if not current.text(deep=True).strip("0123456789 \t\r\n"):
+                return "hard", behind
+            verdict = self._styles.judge_names([f".{name}" for name in (attributes["class"] or "").split()])
         hiding: Hiding = verdict
         if self._ids and (anchor := attributes.get("id")) in self._ids:
             classes = (attributes.get("class") or "").split()
             hiding = self._styles.judge_names([f"#{anchor}", *(f".{name}" for name in classes)])
         if style := attributes.get("style"):
             if "user-select" in style and (number := current.text(deep=True).strip()).isdecimal() and number:
-                return True, behind  # a line's number, which copying leaves out
+                return "hard", behind  # a line's number, which copying leaves out
             own, own_background = self._styles.judge(style, behind)
-            hiding = own or hiding
+            hiding = hiding if hiding == "hard" else own or hiding
             behind = own_background or behind
-        if hiding:
-            if hiding == "soft" and not self._show:
+        if hiding == "hard" or closed:
+            return hiding if hiding == "hard" else "shut", behind
+        if hiding == "soft":
+            if not self._show:
                 self.soft_words += count_words(current.text(deep=True))
-            return hiding == "hard" or self._show != "soft", behind
+            return "" if self._show == "soft" else "soft", behind
         ink = attributes.get("color")
         if ink and behind and current.tag == "font" and colour(ink) == behind:
-            return True, behind
-        return False, behind
+            return "hard", behind
+        return hiding, behind
 
     def _cover(self, current: LexborNode) -> None:
         """Note an element that `aria-hidden` covers, if it is long."""
@@ -521,11 +563,10 @@ def _ends_in_link(node: Node) -> bool:
     return isinstance(last, Node) and last.tag == "a" and ends_a_line(last)
 
 
-def _add_image(node: Node, image: LexborNode) -> None:
+def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
     """Keep an image that says what it shows; formulas and emoji drawn as images become the text they stand for."""
-    attributes = image.attributes
     alt = " ".join((attributes.get("alt") or "").split())
-    if not alt or "hidden" in attributes:
+    if not alt:
         return
     if _DRAWN_TEXT.search(attributes.get("class") or ""):
         node.children.append(bare_tex(alt))

@@ -92,6 +92,8 @@ class Unit:
     lead: str = ""
     main: bool = True
     """False where its own text says that it is none, as line numbers do."""
+    described: bool = False
+    """Whether it is what an image is said to show, beside the text."""
 
 
 def says_furniture(label: str) -> bool:
@@ -120,7 +122,12 @@ def content_words(body: Node) -> int:
 
 
 def judge(units: Sequence[Unit]) -> list[bool]:
-    """Return for each unit whether it is content."""
+    """Return for each unit whether it is content; images say nothing of the text around them."""
+    told = iter(_judge([unit for unit in units if not unit.described]))
+    return [not unit.described and next(told) for unit in units]
+
+
+def _judge(units: Sequence[Unit]) -> list[bool]:
     words = [count_words(unit.text) for unit in units]
     _believe(units, words)
     covered = [unit.mark is not None and unit.mark.believed for unit in units]

@@ -43,6 +43,10 @@ _ROOTS: Final = frozenset({b"body", b"html"})
 _STEP: Final = re.compile(r"""([^<]*)(?:<(/?)([a-zA-Z][^\s/>]*)((?:[^>=]|=\s*"[^"]*"|=\s*'[^']*'|=)*+)>)?""")
 """Text up to the next `<`, and the tag there if it is a whole one."""
 _ATTRIBUTE: Final = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""")
+_TEMPLATE: Final = re.compile(
+    rb"<(?:!--.*?(?:-->|\Z)|(script|style)\b.*?(?:</\1|\Z)|(/?)template\b([^>]{0,300})>)", re.IGNORECASE | re.DOTALL
+)
+"""A template's tag; comments, scripts and style sheets first, in which there is none."""
 _RAW_TEXT: Final = tags(
     "audio canvas iframe noembed noframes noscript object script style svg textarea title video xmp"
 )
@@ -68,12 +72,29 @@ def parse(html: str) -> LexborNode | None:
     read.
     """
     source = html.encode("utf-8", "replace").replace(b"\0", b"")
+    if b"shadowrootmode" in source:
+        source = _without_shadows(source)
     if source.count(b"<") > MAX_TAGS:
         source = source[: -1 - len(source.split(b"<", MAX_TAGS)[-1])]
     if not _is_harmless(source):
         source = rebuild(source.decode()).encode()
     # With events each option of a `select` is looked at anew for every further one.
     return LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
+
+
+def _without_shadows(source: bytes) -> bytes:
+    """Return `source` with declarative shadow roots as elements, which they are in a browser, instead of templates."""
+    opened: list[bool] = []
+
+    def named(match: re.Match[bytes]) -> bytes:
+        if match[2] is None:
+            return match[0]
+        if match[2]:
+            return b"</shadow-root>" if opened and opened.pop() else match[0]
+        opened.append(b"shadowrootmode" in match[3].lower())
+        return b"<shadow-root>" if opened[-1] else match[0]
+
+    return _TEMPLATE.sub(named, source)
 
 
 def _is_harmless(source: bytes) -> bool:

@@ -1,9 +1,10 @@
 """What a page hides: by attribute, by inline style, by simple rules of its own style sheets.
 
 Hidden text is noise, and the place where instructions to language models are planted. Judged are declarations that
-hide at once and for certain; what a script would show later (menus) stays hidden. What a reader opens with a click
-(accordions, answers, tabs, product sheets) is read, and ranks with the page's furniture. Not judged: external style
-sheets, selectors other than a single class or id, media queries other than on a desktop screen's width.
+hide at once and for certain. What is only closed, and by its markup opens with a click (accordions, answers, tabs,
+product sheets), is read, and ranks with the page's furniture; text that no click brings to light (tiny, off the screen,
+without colour) stays hidden there, too. Not judged: external style sheets, selectors other than a single class or id,
+media queries other than on a desktop screen's width.
 
 Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is meant to be read,
 and often carry what is drawn otherwise (prices, labels of icons). Text of at most `LABEL_WORDS` words in them stays,
@@ -11,12 +12,13 @@ whatever the page's rules say; longer text goes.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from itertools import islice
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.tree import LABEL_WORDS, tags
+from pipeline.html.tree import LABEL_WORDS, count_words, tags
 from pipeline.read.converted import MAX_ITEMS
 
 READER_CLASSES: Final = tags(
@@ -43,12 +45,17 @@ _SIMPLE: Final = re.compile(r"[.#]-?[A-Za-z_][\w-]*")
 _OPENED: Final = re.compile(r"accordion|collaps|faq|tab[-_]*(?:pan|content)|product|spoiler|toggle-?(?:content|panel)")
 """Names of what a reader opens: on 28 asked pages a sixth of what cleaning lost stood in closed product sheets."""
 _SHUT: Final = re.compile(
-    r"cookie|consent|newsletter|subscri|login|sign|cart|search|menu|nav|share|load|error|alert|age-"
+    r"cookie|consent|newsletter|subscri|login|sign|cart|search|menu|nav|share|load|error|alert|warn|age-"
 )
 """Names of closed things that hold no content."""
-Hiding = Literal["", "soft", "hard"]
-"""Not, until a script runs (opacity, visibility), or for good."""
+_OPENER_NODES: Final = 12
+"""Elements in front of a closed one, from the first down, among which the button that opens it is looked for."""
+Hiding = Literal["", "soft", "shut", "hard"]
+"""Not, until a script runs (opacity, visibility), while it is closed (not displayed, no height), or for good."""
 _SHOWN: Final[Hiding] = ""
+_NO_CONTENT: Final = frozenset({"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"})
+"""Roles of closed things that hold no content."""
+_PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 """One that never ends swallows the rest, which also keeps the search linear."""
 _PIXELS: Final = {"px": 1.0, "": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "ch": 8.0}
@@ -110,12 +117,14 @@ def how_hidden(found: dict[str, str], *, behind: str = "", in_sheet: bool = Fals
         in_sheet: They are a style sheet's: colours are left out, since other rules change them, and so is what is
             set before an animation starts (opacity, visibility).
     """
+    if _is_tiny(found.get("font-size", "")) or _is_shifted_away(found) or _is_clipped(found):
+        return "hard"
+    if (not in_sheet and _is_inkless(found, behind)) or _is_flat(found, "width", "max-width"):
+        return "hard"
     if found.get("display") == "none" or found.get("content-visibility") == "hidden":
-        return "hard"
-    if _is_tiny(found.get("font-size", "")) or _is_shifted_away(found) or _is_squeezed(found):
-        return "hard"
-    if not in_sheet and _is_inkless(found, behind):
-        return "hard"
+        return "shut"
+    if _is_flat(found, "height", "max-height"):
+        return "shut"
     if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
         return ""
     return "soft" if found.get("visibility") in {"hidden", "collapse"} or _is_clear(found.get("opacity", "")) else ""
@@ -153,9 +162,11 @@ def _is_shifted_away(found: dict[str, str]) -> bool:
     names = ["text-indent", "margin-left", "margin-top"]
     if found.get("position") in {"absolute", "fixed", "relative"}:
         names += ["left", "top", "right", "bottom"]
-    if any((_length(found.get(name, "")) or 0) <= _FAR for name in names):
+    if any((_length(found[name]) or 0) <= _FAR for name in names if name in found):
         return True
     transform = found.get("transform", "")
+    if not transform:
+        return False
     if "scale(0)" in transform or "scale(0," in transform:
         return True
     match = _SHIFT.search(transform)
@@ -163,29 +174,54 @@ def _is_shifted_away(found: dict[str, str]) -> bool:
     return any((_length(move or "") or 0) <= _FAR * 2 for move in moves)
 
 
-def _is_squeezed(found: dict[str, str]) -> bool:
+def _is_clipped(found: dict[str, str]) -> bool:
     if found.get("position") in {"absolute", "fixed"} and _CLIPPED.search(found.get("clip", "")):
         return True
-    if _CLIPPED.search(found.get("clip-path", "")):
-        return True
+    return _CLIPPED.search(found.get("clip-path", "")) is not None
+
+
+def _is_flat(found: dict[str, str], *sides: str) -> bool:
+    """Whether an element cuts off its text at one of `sides` of at most a pixel."""
     if not found.get("overflow", found.get("overflow-y", "")).startswith(("hidden", "clip")):
         return False
-    return any(
-        (size := _length(found.get(name, ""))) is not None and size <= 1.0
-        for name in ("width", "height", "max-width", "max-height")
-    )
+    return any((size := _length(found.get(name, ""))) is not None and size <= 1.0 for name in sides)
 
 
-def can_be_opened(attributes: Mapping[str, str | None]) -> bool:
-    """Return whether an element that is closed (not displayed) is one that a reader opens with a click.
+def can_be_opened(
+    current: LexborNode, attributes: Mapping[str, str | None], controlled: Callable[[], Container[str]]
+) -> bool:
+    """Return whether a closed element is one that a reader opens with a click.
 
-    Text made invisible in other ways (tiny, off the screen, without colour) is never shown to anybody.
+    It is a tab's panel, named like what opens, what follows the button, or what a button says that it controls
+    (`controlled` looks for the ids of such in the whole page, and is asked last).
     """
-    style = "".join((attributes.get("style") or "").lower().split())
-    if not ("hidden" in attributes or attributes.get("aria-hidden") == "true" or "display:none" in style):
+    name = attributes.get("id") or ""
+    label = f"{attributes.get('class') or ''} {name}".lower()
+    if _SHUT.search(label) or attributes.get("role") in _NO_CONTENT:
         return False
-    label = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
-    return (attributes.get("role") == "tabpanel" or _OPENED.search(label) is not None) and not _SHUT.search(label)
+    if attributes.get("role") == "tabpanel" or _OPENED.search(label):
+        return True
+    before = current.prev
+    while before is not None and not before.is_element_node and (before.text_content or "").isspace():
+        before = before.prev
+    if before is not None and any(
+        node.tag == "summary" or "aria-expanded" in node.attributes for node in islice(before.traverse(), _OPENER_NODES)
+    ):
+        return True
+    return name != "" and name in controlled()
+
+
+def is_drawn(attributes: Mapping[str, str | None]) -> bool:
+    """Return whether an image is there to be seen: not hidden, not a pixel that counts visits.
+
+    Its colours mean nothing, and frameworks set them until it has come.
+    """
+    if "hidden" in attributes:
+        return False
+    if any((attributes.get(side) or "").strip() in _PIXEL for side in ("width", "height")):
+        return False
+    style = attributes.get("style")
+    return not style or not how_hidden(declarations(style), in_sheet=True)
 
 
 def is_long(current: LexborNode) -> bool:
@@ -202,7 +238,7 @@ def is_long(current: LexborNode) -> bool:
             size += len(text)
         if seen > LABEL_WORDS**2 or size > LABEL_WORDS**4:
             return True
-    return len("".join(texts).split()) > LABEL_WORDS
+    return count_words("".join(texts)) > LABEL_WORDS
 
 
 class StyleJudge:
@@ -228,8 +264,13 @@ class StyleJudge:
         return known
 
     def judge_names(self, names: Sequence[str]) -> Hiding:
-        """Return how the rules for these selectors (`.class`, `#id`) hide; of several, the last in the sheets wins."""
-        return max((rule for name in names if (rule := self._rules.get(name))), default=(0, _SHOWN))[1]
+        """Return how the rules for these selectors (`.class`, `#id`) hide; of several, the last in the sheets wins.
+
+        What is closed by one and never seen by another is never seen.
+        """
+        rules = [rule for name in names if (rule := self._rules.get(name))]
+        last = max(rules, default=(0, _SHOWN))[1]
+        return "hard" if last == "shut" and any(hiding == "hard" for _, hiding in rules) else last
 
     def names(self) -> tuple[frozenset[str], frozenset[str]]:
         """Return the classes and the ids that the rules are for."""

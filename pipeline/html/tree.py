@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pipeline.text.words import is_cjk
-
 MAX_DEPTH: Final = 256
 """Levels that are kept; deeper wrappers vanish and what they hold stays. The deepest of 495 real pages has 60."""
 
@@ -74,6 +72,8 @@ _CURRENCY: Final = re.compile(r"\s*(?:[$€£¥₹]|EUR|USD|zł|kr\b)")
 _CENTS: Final = re.compile(r"cent|decimal|fraction|minor", re.IGNORECASE)
 """Names of the element that holds the part of a price behind its point."""
 _CJK_CHARACTER: Final = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f]")
+_THAI_CHARACTER: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""Thai, Lao, Burmese, Khmer: written without blanks between words of about five characters with their marks."""
 
 
 class Node:
@@ -381,12 +381,15 @@ def code_of(root: Node) -> str:
 
 
 def count_words(text: str) -> int:
-    """Return the number of words in `text`; every two Chinese, Japanese or Korean characters count as one word."""
-    words = len(text.split())
-    if text.isascii() or not is_cjk(text):
-        return words
-    spaced, found = _CJK_CHARACTER.subn(" ", text)
-    return len(spaced.split()) + (found + 1) // 2
+    """Return the number of words in `text`, in languages without blanks by its characters.
+
+    Every two Chinese, Japanese or Korean characters count as one word, and every five Thai ones and the like.
+    """
+    if text.isascii():
+        return len(text.split())
+    spaced, pairs = _CJK_CHARACTER.subn(" ", text)
+    spaced, fives = _THAI_CHARACTER.subn(" ", spaced)
+    return len(spaced.split()) + (pairs + 1) // 2 + (fives + 4) // 5
 
 
 def to_html(root: Node, *, links: bool = False) -> str:

@@ -12,11 +12,13 @@ from typing import Final
 from pipeline.documents import BlockKind
 from pipeline.html.furniture import Mark, Unit
 from pipeline.html.table import Grid, read_grid
-from pipeline.html.tree import Node, code_of, escaped, label_children, pieces, text_of, to_html, walk
+from pipeline.html.tree import Node, code_of, count_words, escaped, label_children, pieces, text_of, to_html, walk
 from pipeline.work import check_cancelled
 
 CODE_LINES: Final = 30
 """A longer listing is cut at its empty lines."""
+DESCRIBED_WORDS: Final = 3
+"""Words from which an image's alternative text says something."""
 LEAD_WORDS: Final = 40
 """Longest lead-in that is repeated with an item."""
 _HEADINGS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "summary": 7}
@@ -26,8 +28,17 @@ _SIGNS: Final = "¶§🔗\uf0c1"
 
 
 def read_units(root: Node) -> list[Unit]:
-    """Return the content units of a cleaned tree, in reading order."""
-    return _Reader(root).run()
+    """Return the content units of a cleaned tree, in reading order.
+
+    What images are said to show is told once, and only where the text does not say it.
+    """
+    units = _Reader(root).run()
+    said = {unit.text for unit in units if not unit.described}
+    told: dict[str, Unit] = {}
+    for unit in units:
+        if unit.described and unit.text not in said:
+            told.setdefault(unit.text, unit)
+    return [unit for unit in units if not unit.described or told.get(unit.text) is unit]
 
 
 @dataclass(slots=True)
@@ -195,7 +206,9 @@ class _Reader:
         frame.run = []
         whole = len(run) == len(frame.node.children)
         parts = _cut_at_empty_lines(run)
+        described: list[str] = []
         for part in parts:
+            described += [alt for item in part if isinstance(item, Node) for alt in _descriptions(item)]
             inner = [item if isinstance(item, str) else "".join(pieces(item)) for item in part]
             text = " ".join("".join(inner).split())
             if not text:
@@ -206,6 +219,11 @@ class _Reader:
                 kind = "block"
             self._emit(frame, path, text, kind, part)
             frame.runs += 1
+        for alt in described:
+            html = f"<p>{escaped(alt)}</p>"
+            path = f"{frame.path}/text0{len(self._units)}"  # runs of text count from 1
+            unit = Unit(path, self._titles, alt, alt, html, "caption", frame.mark, 0, described=True)
+            self._units.append(unit)
 
     def _emit(self, frame: _Frame, path: str, text: str, kind: BlockKind, part: Sequence[Node | str] = ()) -> None:
         nodes = [node for item in part if isinstance(item, Node) for node in walk(item)]
@@ -285,6 +303,12 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
     "caption": "p",
     "block": "p",
 }
+
+
+def _descriptions(node: Node) -> list[str]:
+    """Return what the images below a node are said to show, where it is more than a name."""
+    alts = [below.attrs.get("alt", "") for below in walk(node) if below.tag == "img"]
+    return [alt for alt in alts if count_words(alt) >= DESCRIBED_WORDS]
 
 
 def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:

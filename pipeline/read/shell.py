@@ -156,7 +156,7 @@ class _Scan:
             self.language = lang.group(1).lower() if lang else ""
         if name in _ROOT_NAMES or (name in {"div", "main", "body", "html"} and _ROOT.search(tag)):
             self.is_shell_form = True
-        if name not in _SILENT or tag.endswith("/>") or name in self._unclosed:
+        if name not in _SILENT or tag.endswith("/>") or name in self._unclosed or "shadowrootmode" in tag:
             return end + 1
         closing = _CLOSING[name].search(self.html, end + 1)
         if closing is None:
