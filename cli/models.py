@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import anyio
 import httpx2
@@ -153,9 +153,7 @@ async def report_roles(settings: Settings, *, tried: bool) -> list[RoleReport]:
         return [await _report(role, chosen, profile, tried=tried) for role, chosen in models._asdict().items()]
 
 
-async def _report(
-    role: str, chosen: Chosen[Any], profile: Profile, *, tried: bool
-) -> RoleReport:
+async def _report(role: str, chosen: Chosen[Any], profile: Profile, *, tried: bool) -> RoleReport:
     model: Model | None = chosen.model
     parts = ["none", chosen.reason]
     healthy = True
