@@ -34,8 +34,6 @@ from tools.context import answer as reply
 
 TOOL: Final = "research"
 MOST_PAGES: Final = 20
-MOST_LISTED: Final = 3
-"""Pages without a shown passage that the structured part names."""
 
 
 class Statement(BaseModel):
@@ -50,7 +48,6 @@ class ResearchResult(Found):
     """Structured part of the answer."""
 
     queries: list[str] = Field(description="Queries that were sent besides the question")
-    read: list[str] = Field(description="Further pages that were looked at, best first")
     providers: list[str] = Field(description="Each provider with its status and reason")
     answer: list[Statement] = Field(default=[], description="Check of each sentence of a written answer")
     parsed_by: str = "rules"
@@ -95,14 +92,12 @@ def _status(outcome: SearchOutcome) -> str:
 
 def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResult:
     gathered = found.gathered
-    shown = {one.url for one in found.assembled.evidence}
     return found_in(
         ResearchResult,
         found.reading,
         found.assembled,
         gathered.failures,
         queries=[query.text for query in gathered.parsed.queries[1:]],
-        read=[ranked.result.url for ranked in gathered.ranked if ranked.result.url not in shown][:MOST_LISTED],
         providers=list(dict.fromkeys(map(_status, gathered.outcomes))),
         answer=[
             Statement(labels=list(one.labels), supported=one.supported, reason=one.reason)
