@@ -125,8 +125,9 @@ def test_profiles_name_files_that_are_offered_with_size_and_licence(hub: HubServ
 
 
 def test_what_runs_is_measured(hub: HubServer, tmp_path: Path) -> None:
-    [embedder, reranker, generator] = json.loads(winnow(hub, tmp_path, "bench", "--json").stdout)
+    [embedder, reader, reranker, generator] = json.loads(winnow(hub, tmp_path, "bench", "--json").stdout)
     assert embedder["tokens_per_second"] > 0
+    assert reader["tokens_per_second"] > 0
     assert embedder["memory"]
     assert (reranker["model"], generator["model"]) == ("none", "none")
 
