@@ -24,7 +24,7 @@ from server.settings import TABLE
 ROOT: Final = Path(__file__).resolve().parents[1]
 WIDTH: Final = 120
 """Characters of a line that people read as text; rows of tables are longer."""
-QUESTION: Final = "How many grebes were counted in 2024?"
+QUESTION: Final = "What does the Nightbird minibus cost?"
 SHOWN: Final = ("(a)",)
 """Passages of the answer that the README shows."""
 Json = dict[str, Any]

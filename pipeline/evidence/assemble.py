@@ -41,8 +41,8 @@ UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 SHORT: Final = 60
 """Tokens of pages that are shown whole then."""
-ADDRESS_TOKENS: Final = 80
-"""Kept in such an answer for the address of a page and the link of the best passage."""
+ADDRESS_TOKENS: Final = 140
+"""Kept in such an answer for the addresses of its pages and the link of the best passage."""
 WORTH: Final = 0.5
 """Least share of the best score that a unit needs in such an answer."""
 

@@ -23,6 +23,8 @@ HINT_TOKENS: Final = 32
 """Tokens kept for how to go on, from `ROOMY` on: the running call with a cursor."""
 HEADING_TOKENS: Final = 16
 """Tokens of the innermost heading where room is small."""
+LINK_TOKENS: Final = 48
+"""Kept from the heads for the first link, where links may take the rest of a budget."""
 HEAD_TOKENS: Final = 8
 """Least tokens of a page's head: its number and the beginning of its title."""
 LONGEST_AUTHOR: Final = 80
@@ -78,7 +80,7 @@ def show_evidence(
     most = int(FRAME_SHARE * max_tokens)
     most -= count_tokens(notice_within(mark, max_tokens)) + hint_room(max_tokens)
     if links == "rest":
-        most = max(most, max_tokens - words)
+        most = max(most, max_tokens - words - LINK_TOKENS)
     # What marks, labels and headings leave of the frame is for the heads, then for links
     room = (most + words - count_tokens("\n".join(bodies))) // max(1, len(groups)) - 1
     heads = [page_head(number, group[0], max(HEAD_TOKENS, room)) for number, group in enumerate(groups, start=1)]
