@@ -113,11 +113,14 @@ async def test_a_process_that_dies_costs_one_call(stories: LlamaGenerator, how: 
         except ModelError as error:
             failures.append(error)
 
+    assert stories.pid is not None
+    pid = stories.pid
+    os.kill(pid, signal.SIGSTOP)  # it cannot have answered before it dies
     async with anyio.create_task_group() as group:
         group.start_soon(ask)
         await anyio.wait_all_tasks_blocked()
-        assert stories.pid is not None
-        os.kill(stories.pid, how)
+        os.kill(pid, how)
+        os.kill(pid, signal.SIGCONT)
     assert f"signal {how.value} ({how.name}" in failures[0].what
     assert "started anew" in failures[0].hint
     assert await stories.generate(said, max_tokens=20) == first
