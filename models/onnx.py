@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from errors import ModelError
 from models.fingerprint import DIGITS, fingerprint
-from models.protocols import Backend, TextKind, Vectors, unit_rows
-from models.session import EMBEDDED, HINT, Loaded, Session, load_model, padded, read_file, run_batches
+from models.protocols import TextKind, Vectors, unit_rows
+from models.session import HINT, Loaded, OnnxBackend, load_model, padded, read_file, run_batches
 from models.text import CHARACTERS_A_TOKEN, MANY_SCRIPTS, TEXTS_AT_ONCE, printable, reads_latin
 
 
@@ -37,16 +37,11 @@ class _Card:
     prompts: Mapping[TextKind, str] = field(default_factory=dict)
 
 
-class OnnxEmbedder(Backend):
+class OnnxEmbedder(OnnxBackend):
     """An `Embedder` on the processor, in threads of this process.
 
     Safe to call from many tasks at once. A text longer than the model's window is cut at its end.
     """
-
-    def __init__(self, folder: Path = EMBEDDED) -> None:
-        """Name the folder; it is read at the first use."""
-        self._folder = folder
-        self._session = Session(self._load)
 
     @property
     def name(self) -> str:
@@ -57,11 +52,6 @@ class OnnxEmbedder(Backend):
     def dimension(self) -> int:
         """Length of a vector."""
         return self._card.dimension
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the weights are in memory."""
-        return self._session.loaded
 
     def reads(self, text: str) -> bool:
         """Whether the model knows the text's script: six in ten letters are Latin, or the model is multilingual."""
@@ -75,7 +65,7 @@ class OnnxEmbedder(Backend):
         found = np.zeros((len(texts), self.dimension), dtype=np.float32)
         if not texts:
             return found
-        model = await self._session.model()
+        model = await self._ready()
         ids: list[list[int]] = []
         for start in range(0, len(texts), TEXTS_AT_ONCE):
             ids += await anyio.to_thread.run_sync(self._tokenize, model, texts[start : start + TEXTS_AT_ONCE], kind)

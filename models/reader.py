@@ -9,7 +9,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Final, TypeAlias
 
 import anyio.to_thread
@@ -19,8 +18,8 @@ from tokenizers import Tokenizer
 
 from errors import ModelError
 from models.fingerprint import DIGITS
-from models.protocols import Backend, Vectors, Window, WindowReading, unit_rows
-from models.session import EMBEDDED, HINT, Loaded, Session, load_model, padded, read_file, run_batches
+from models.protocols import Vectors, Window, WindowReading, unit_rows
+from models.session import HINT, Loaded, OnnxBackend, load_model, padded, read_file, run_batches
 from models.text import CHARACTERS_A_TOKEN, printable, reads_latin
 
 MOST_TOKENS: Final = 256
@@ -52,23 +51,13 @@ class _Card:
     sha256: dict[str, str]
 
 
-class OnnxReader(Backend):
+class OnnxReader(OnnxBackend):
     """A `CrossEncoder` on the processor, in threads of this process; safe to call from many tasks at once."""
-
-    def __init__(self, folder: Path = EMBEDDED) -> None:
-        """Name the folder; it is read at the first use."""
-        self._folder = folder
-        self._session = Session(self._load)
 
     @property
     def name(self) -> str:
         """Model, quantisation, runtime, and twelve digits of the weights' sha256."""
         return self._card.name
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the weights are in memory."""
-        return self._session.loaded
 
     def reads(self, text: str) -> bool:
         """Whether the model knows the text's script: six in ten letters are Latin."""
@@ -81,7 +70,7 @@ class OnnxReader(Backend):
         """
         if not windows:
             return []
-        model = await self._session.model()
+        model = await self._ready()
         encoded = await anyio.to_thread.run_sync(encode, model.tokenizer, question, windows)
         found: dict[int, WindowReading] = {}
 

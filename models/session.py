@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from errors import ModelError
+from models.protocols import Backend
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""
@@ -65,12 +67,12 @@ class Loaded:
         return found
 
 
-class Session:
-    """A model that is loaded at the first use, once, whichever thread asks."""
+class OnnxBackend(Backend, ABC):
+    """A model in a folder, loaded at the first use, once, whichever thread asks."""
 
-    def __init__(self, load: Callable[[], Loaded]) -> None:
-        """Keep `load`, which is called in a thread."""
-        self._load = load
+    def __init__(self, folder: Path = EMBEDDED) -> None:
+        """Name the folder; it is read at the first use."""
+        self._folder = folder
         self._lock = threading.Lock()
         self._model: Loaded | None = None
 
@@ -79,7 +81,11 @@ class Session:
         """Whether the weights are in memory."""
         return self._model is not None
 
-    async def model(self) -> Loaded:
+    @abstractmethod
+    def _load(self) -> Loaded:
+        """Return the model of the folder; called in a thread."""
+
+    async def _ready(self) -> Loaded:
         """Return the model, loaded in a thread.
 
         Raises:
