@@ -30,7 +30,6 @@ from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.cluster import Layer, cluster
-from pipeline.raptor.leaves import embedded_text
 from pipeline.raptor.tree import Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 
@@ -187,7 +186,7 @@ async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
 
 async def _kept(tree: Tree, embedder: Embedder, folder: Path) -> None:
     stores = open_stores(folder, size_limit=STORED, clock=time.time)
-    texts = [*map(embedded_text, tree.leaves), *(node.text for node in tree.nodes if node.is_summary)]
+    texts = [*(leaf.embedded for leaf in tree.leaves), *(node.text for node in tree.nodes if node.is_summary)]
     await CachedEmbedder(embedder, stores.embeddings).embed(texts, kind="passage")
     stores.close()
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from pipeline.raptor.summarise import Candidate, Writer, extract_summary, supported_part, write_summary
@@ -12,15 +11,13 @@ from pipeline.text.words import index_terms
 from tests.support.raptor_pages import Author
 
 
-def candidates(*leaves: str) -> tuple[list[Candidate], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+def candidates(*leaves: str) -> tuple[list[Candidate], dict[str, float]]:
     """The sentences of leaves (parted by `|`), and an even idf."""
-    vocabulary: dict[str, int] = {}
     found: list[Candidate] = []
     for leaf, text in enumerate(leaves):
         for n, sentence in enumerate(text.split("|")):
-            terms = tuple(vocabulary.setdefault(term, len(vocabulary)) for term in index_terms(sentence))
-            found.append(Candidate(Quote(leaf, n), sentence.strip(), terms, 0.5))
-    return found, np.ones(max(1, len(vocabulary)))
+            found.append(Candidate(Quote(leaf, n), sentence.strip(), index_terms(sentence), 0.5))
+    return found, {term: 1.0 for one in found for term in one.terms}
 
 
 def test_the_sentence_that_most_leaves_share_is_taken_first() -> None:

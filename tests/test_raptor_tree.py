@@ -231,7 +231,7 @@ async def test_a_tree_comes_back_from_the_store_as_it_was(tmp_path: Path, embedd
     assert (found.sources, found.built_with) == (tree.sources, tree.built_with)
     assert (found.vectors == tree.vectors).all()
     for question in ("When does the ferry leave?", "record bird 3", "xyzzy"):
-        assert (found.lexical.scores(question) == tree.lexical.scores(question)).all()
+        assert (found.word_scores(question) == tree.word_scores(question)).all()
     # What lies there is JSON and a plain array, no pickle.
     assert isinstance(stores.trees.get_json(tree.id), dict)
     assert stores.trees.get_bytes(f"{tree.id}:vectors") == tree.vectors.astype("<f2").tobytes()

@@ -1,11 +1,15 @@
 """BM25 over a handful to some ten thousand texts, built per call: nothing is indexed beforehand.
 
 Terms are numbered as they come and kept as one flat array, so that building costs little more than cutting the texts
-into terms; a query scans the array once a term. `okapi` and `idf` are the formula for whoever has counts already. Not
-for: persistent indexes (`pipeline/search/word_index.py`), or cutting text into terms (`pipeline/text/words.py`).
+into terms; a query scans the array once a term. `okapi` and `idf` are the formula for whoever has counts already,
+`word_vectors` stand in for an embedder that cannot read a text. Not for: persistent indexes
+(`pipeline/search/word_index.py`), or cutting text into terms (`pipeline/text/words.py`).
 """
 
+import zlib
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -78,3 +82,31 @@ class BM25:
         size = len(self._lengths)
         counts = np.stack([np.bincount(self._text_of[self._terms == number], minlength=size) for number in numbers])
         return okapi(counts, self._lengths, idf(counts))
+
+
+def rarities(texts: Sequence[Counter[str]]) -> dict[str, float]:
+    """Return `rarity` of each term of `texts`, which come as counts of their terms."""
+    found = Counter(chain.from_iterable(texts))
+    weights = rarity(np.fromiter(found.values(), dtype=np.int64), len(texts))
+    return dict(zip(found, weights.tolist(), strict=True))
+
+
+def word_vectors(texts: Sequence[Counter[str]]) -> Floats:
+    """Return unit vectors [n, 256] of TF-IDF weights, terms hashed with a sign (the hashing trick).
+
+    At 256 two of a passage's some 50 terms rarely fall together. Texts that share rare words are near; one without
+    terms gets an even vector.
+
+    Args:
+        texts: How often each term stands in each text, [n].
+    """
+    weights = rarities(texts)
+    hashes = {term: zlib.crc32(term.encode("utf-8", "surrogatepass")) for term in weights}
+    vectors = np.zeros((len(texts), 256), dtype=np.float32)
+    for vector, counts in zip(vectors, texts, strict=True):
+        for term, count in counts.items():
+            weight = (1 + np.log(count)) * weights[term]
+            vector[hashes[term] % 256] += weight if hashes[term] & 256 else -weight
+        if not vector.any():
+            vector[:] = 1.0
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)

@@ -19,10 +19,10 @@ from errors import ModelError
 from models.protocols import Embedder
 from pipeline.documents import Document
 from pipeline.messages import side_by_side
+from pipeline.rank.bm25 import rarities, word_vectors
 from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters, unit_rows
 from pipeline.raptor.join import Earlier
-from pipeline.raptor.leaves import embedded_text, heading_line, main_sentences, make_leaves, pack_sentences, unbroken
-from pipeline.raptor.lexical import count_terms, word_vectors
+from pipeline.raptor.leaves import main_sentences, make_leaves, pack_sentences, unbroken
 from pipeline.raptor.summarise import EXTRACTIVE, Candidate, Summary, Writer, extract_summary, kept_summary
 from pipeline.raptor.tree import (
     BuiltWith,
@@ -41,6 +41,7 @@ from pipeline.raptor.tree import (
 from pipeline.segment.idms import Idms
 from pipeline.segment.partition import BATCH
 from pipeline.text.tokens import count_tokens
+from pipeline.text.words import index_terms
 from pipeline.trace import traced
 from pipeline.work import Report, in_thread, no_report
 
@@ -129,6 +130,10 @@ def _is_read(documents: Sequence[Document], embedder: Embedder) -> bool:
     return 2 * read >= sum(len(d.text) for d in documents)
 
 
+def _with_terms(chunks: Sequence[Sequence[str]], language: str) -> list[list[tuple[str, list[str]]]]:
+    return [[(text, index_terms(text, language=language)) for text in chunk] for chunk in chunks]
+
+
 class _Growth:
     """A tree that is being built: what is known so far, layer by layer."""
 
@@ -162,9 +167,9 @@ class _Growth:
 
     async def cut(self, documents: Sequence[Document], idms: Idms | None) -> None:
         """Cut the documents into leaves and count their terms."""
-        texts: list[list[str]] = []
         forms: list[str] = []
-        languages: list[str] = []
+        self._sentences: list[list[tuple[str, list[str]]]] = []
+        """Of each leaf, its sentences: text on one line, terms."""
         seen: set[tuple[str, str]] = set()
         before: Counter[str] = Counter()
         for number, document in enumerate(documents):
@@ -182,23 +187,16 @@ class _Growth:
                 found = await idms.ranges(sentences, embedder=self._embedder, minimum=least, maximum=most)
                 ranges = unbroken(sentences, found)
             chunks = [[sentence.text for sentence in sentences[begin:end]] for begin, end in ranges]
-            texts.extend(chunks)
-            forms.extend(await idms.forms(chunks, language=language) if idms else [""] * len(chunks))
-            languages.extend([language] * len(chunks))
+            forms.extend(await idms.forms(chunks, language=language) if idms else ())
+            self._sentences.extend(await in_thread(_with_terms, chunks, language or "en"))
             leaves = await in_thread(make_leaves, document, sentences, ranges, number=number, before=before)
             self.leaves.extend(leaves)
             message = f"cut {number + 1} of {len(documents)} documents into {len(self.leaves)} leaves"
             await self._report(0, None, message)
-        if idms is None or not idms.writes:  # forms of some documents and not of others would tip the scales
-            forms = [""] * len(forms)
-        self._forms = forms
-        pieces = [[heading_line(leaf), *text, form] for leaf, text, form in zip(self.leaves, texts, forms, strict=True)]
-        self.lexical, terms = await in_thread(count_terms, pieces, languages)
-        self._idf = self.lexical.idf()
-        self._sentences = [
-            list(zip(text, numbers[1:-1], strict=True)) for text, numbers in zip(texts, terms, strict=True)
-        ]
-        """Of each leaf, its sentences: text on one line, term numbers."""
+        if idms is not None and idms.writes:  # forms of some documents and not of others would tip the scales
+            self.leaves = [leaf._replace(form=form) for leaf, form in zip(self.leaves, forms, strict=True)]
+        self._terms = [Counter(term for _, terms in leaf for term in terms) for leaf in self._sentences]
+        self._idf = rarities(self._terms)
         self.nodes = [leaf_node(place, leaf) for place, leaf in enumerate(self.leaves)]
         # A tree in which every node has about `CHILDREN` children has one inner node for so many leaves less one.
         self.total = max(1.0, len(self.leaves) * (1 + 1 / (CHILDREN - 1)))
@@ -206,11 +204,10 @@ class _Growth:
     async def embed_leaves(self) -> None:
         """Add the leaves' vectors: of the embedder, else of their words."""
         if self._embedder is None:
-            self.vectors.append(await in_thread(word_vectors, self.lexical))
+            self.vectors.append(await in_thread(word_vectors, self._terms))
             await self.tell("counted the words of the leaves", done=len(self.leaves))
             return
-        texts = [embedded_text(leaf, form) for leaf, form in zip(self.leaves, self._forms, strict=True)]
-        self.vectors.append(await self._embedded(self.nodes, texts, self._embedder))
+        self.vectors.append(await self._embedded(self.nodes, [leaf.embedded for leaf in self.leaves], self._embedder))
 
     async def _embedded(self, nodes: Sequence[TreeNode], texts: Sequence[str], embedder: Embedder) -> Floats:
         """Embed the nodes' texts in batches, between which a build can be cancelled.
@@ -238,7 +235,6 @@ class _Growth:
             leaves=tuple(self.leaves),
             roots=tuple(roots),
             vectors=np.concatenate(self.vectors).astype(np.float16),
-            lexical=self.lexical,
             sources=tuple(Source(p.final_url or p.url, p.title, p.content_hash, p.published) for p in pages),
             built_with=built_with,
         )

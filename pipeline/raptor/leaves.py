@@ -145,17 +145,3 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
             blocks.append(Block(leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end))
     page = Page(source.url, source.url, source.title, "", "", published=source.published)
     return Document(page, "", "".join(pieces), tuple(blocks), Node("body"))
-
-
-def heading_line(leaf: Leaf) -> str:
-    """Return the innermost two headings over a leaf as one line; often empty.
-
-    The page's title is none of them: before every leaf it costs 3 points of recall.
-    """
-    return " > ".join(leaf.heading_path[-2:])
-
-
-def embedded_text(leaf: Leaf, form: str = "") -> str:
-    """Return what an embedder reads for a leaf: its heading line, then its text, or the `form` written for it."""
-    line, text = heading_line(leaf), form or leaf.shown
-    return f"{line}\n{text}" if line else text

@@ -11,7 +11,7 @@ from bisect import bisect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -142,16 +142,18 @@ def _candidates(tree: Tree, question: str, vector: Floats | None, most: int) -> 
     tokens = np.asarray([leaf.tokens for leaf in tree.leaves])
     if tokens.sum() <= most:
         return list(range(len(tokens)))
-    order = np.argsort(-_leaf_scores(tree, question, vector), kind="stable")
+    order = np.argsort(-_scores(tree, question, vector)[: len(tokens)], kind="stable")
     kept = np.cumsum(tokens[order]) <= most
     kept[0] = True
     return sorted(order[kept].tolist())
 
 
-def _leaf_scores(tree: Tree, question: str, vector: Floats | None) -> Floats:
-    """One score a leaf, words and embedding blended."""
-    shared = tree.lexical.scores(question)
-    return shared if vector is None else blend([shared, tree.vectors[: len(shared)].astype(np.float32) @ vector])
+def _scores(tree: Tree, question: str, vector: Floats | None, *, by_cosine: bool = False) -> Floats:
+    """One score a node [nodes]: words and cosine blended, or the paper's cosine alone."""
+    if vector is None:
+        return tree.word_scores(question)
+    cosine = np.asarray(tree.vectors.astype(np.float32) @ vector, dtype=np.float32)
+    return cosine if by_cosine else blend([tree.word_scores(question), cosine])
 
 
 def _units(
@@ -228,8 +230,8 @@ def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOpti
         return ()
     by_cosine = options.by_cosine or tree.built_with.options.clustering in ("gmm", "umap")
     flat = options.mode == "flat"
-    scores = _leaf_scores(tree, question, vector) if flat else _node_scores(tree, question, vector, by_cosine=by_cosine)
-    order = np.argsort(-scores, kind="stable").tolist()
+    scores = _scores(tree, question, vector, by_cosine=by_cosine and not flat)
+    order = np.argsort(-scores[: len(tree.leaves) if flat else None], kind="stable").tolist()
     if options.mode == "traversal":
         walked = _walk(tree, scores)
         # Root first, the summaries alone would fill the budget of a deep tree: the likeliest of all walked go in.
@@ -255,21 +257,6 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[Passage
 
     nodes = [(tree.nodes[i], float(scores[i])) for i in sorted(chosen, key=place)]
     return [Passage(node, node.text, node.tokens, score) for node, score in nodes]
-
-
-def _node_scores(tree: Tree, question: str, vector: Floats | None, *, by_cosine: bool) -> Floats:
-    """One score a node: words (a summary's by its leaves' mean) and cosine blended, or the paper's cosine alone."""
-    cosine = None if vector is None else np.asarray(tree.vectors.astype(np.float32) @ vector, dtype=np.float32)
-    if cosine is not None and by_cosine:
-        return cosine
-    shared = tree.lexical.scores(question)
-    inner = tree.nodes[len(shared) :]
-    if inner:
-        sizes = np.asarray([len(node.leaves) for node in inner])
-        below = np.fromiter(chain.from_iterable(node.leaves for node in inner), dtype=np.int64, count=int(sizes.sum()))
-        means = np.add.reduceat(shared[below], np.cumsum(sizes) - sizes) / sizes
-        shared = np.concatenate((shared, means.astype(np.float32)))
-    return shared if cosine is None else blend([shared, cosine])
 
 
 def _walk(tree: Tree, scores: Floats) -> set[int]:

@@ -9,12 +9,9 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from cache.store import Store
 from models.protocols import Generator
@@ -50,8 +47,8 @@ class Candidate:
     quote: Quote
     text: str
     """The sentence on one line."""
-    terms: tuple[int, ...]
-    """Its term numbers, repeats kept."""
+    terms: Sequence[str]
+    """Its index terms, repeats kept."""
     likeness: float
     """Cosine of its leaf to the cluster's centre."""
     child: int = 0
@@ -83,12 +80,12 @@ class Writer:
         return f"{self.generator.name}:{self.prompt.version}"
 
 
-def extract_summary(candidates: Sequence[Candidate], idf: NDArray[np.float64], *, max_tokens: int) -> Summary:
+def extract_summary(candidates: Sequence[Candidate], idf: Mapping[str, float], *, max_tokens: int) -> Summary:
     """Return the most central sentences that do not repeat each other, in reading order.
 
     Args:
         candidates: Sentences of the children, in reading order.
-        idf: Inverse document frequency by term number.
+        idf: Inverse document frequency by term.
         max_tokens: Most tokens of the summary; at least one sentence is taken, cut if it must be.
     """
     once: dict[str, Candidate] = {}
@@ -97,7 +94,7 @@ def extract_summary(candidates: Sequence[Candidate], idf: NDArray[np.float64], *
             once.setdefault(candidate.text, candidate)
     usable = list(once.values()) or list(candidates)
     leaves = Counter(term for _, term in {(one.quote.leaf, term) for one in usable for term in one.terms})
-    worth = {term: count * float(idf[term]) for term, count in leaves.items()}
+    worth = {term: count * idf[term] for term, count in leaves.items()}
     taken: Counter[int] = Counter()
     chosen: list[int] = []
     room = max_tokens
@@ -120,7 +117,7 @@ def extract_summary(candidates: Sequence[Candidate], idf: NDArray[np.float64], *
     return Summary(" ".join(usable[i].text for i in chosen), tuple(usable[i].quote for i in chosen))
 
 
-def _value(candidate: Candidate, worth: dict[int, float]) -> float:
+def _value(candidate: Candidate, worth: Mapping[str, float]) -> float:
     """Worth of the words, damped by the square root of their number so that length neither helps nor hurts much."""
     distinct = set(candidate.terms)
     if not distinct:

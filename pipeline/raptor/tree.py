@@ -8,7 +8,7 @@ A tree is plain data: JSON and arrays, never pickle. Node `i` has row `i` of `Tr
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, cast
 
@@ -19,14 +19,16 @@ from pydantic import TypeAdapter
 from cache.store import JsonValue, Store
 from pipeline.documents import Document
 from pipeline.messages import KEPT_SECONDS
-from pipeline.raptor.lexical import LexicalIndex
+from pipeline.rank.bm25 import BM25
+from pipeline.rank.fuse import Floats
+from pipeline.text.language import guess_language
 
 Chunking = Literal["sentences", "idms"]
 Clustering = Literal["kmeans", "gmm", "umap", "runs"]
 Half = NDArray[np.float16]
 
 SCHEME: Final = "winnow://tree/"
-FORMAT: Final = 5
+FORMAT: Final = 6
 """Raised when leaves, extracted summaries, ids or the stored form change: no old tree is then taken for a new one."""
 
 
@@ -76,6 +78,18 @@ class Leaf(NamedTuple):
     """Spans of its sentences in `Document.text`, in order."""
     shown: str
     """What is read, scored and returned: table rows as `header: value` pairs, no invisible characters."""
+    form: str = ""
+    """What a generator wrote for the index beside it (IDMS)."""
+
+    @property
+    def heading_line(self) -> str:
+        """The innermost two headings over it; the page's title before every leaf would cost 3 points of recall."""
+        return " > ".join(self.heading_path[-2:])
+
+    @property
+    def embedded(self) -> str:
+        """What an embedder reads: the heading line, then the text, or the form written for it."""
+        return f"{self.heading_line}\n{self.form or self.shown}".strip()
 
 
 class Quote(NamedTuple):
@@ -134,10 +148,19 @@ class Tree:
     """Nodes without a parent, in reading order."""
     vectors: Half
     """Unit vectors [nodes, dimension]."""
-    lexical: LexicalIndex
-    """Terms of the leaves."""
     sources: tuple[Source, ...]
     built_with: BuiltWith
+    _counted: dict[str, BM25] = field(default_factory=dict, init=False, repr=False)
+    """By language of questions: the words of the nodes, counted at the first question."""
+
+    def word_scores(self, question: str) -> Floats:
+        """Return the BM25 score of every node [nodes]; 0 where no word of `question` occurs."""
+        language = guess_language(question) or "en"
+        if language not in self._counted:
+            inner = (node.text for node in self.nodes[len(self.leaves) :])
+            texts = [*(f"{leaf.heading_line}\n{leaf.shown}\n{leaf.form}" for leaf in self.leaves), *inner]
+            self._counted[language] = BM25(texts, language=language)
+        return self._counted[language].scores(question)
 
     @cached_property
     def layers(self) -> tuple[tuple[int, ...], ...]:
@@ -180,15 +203,13 @@ def hashed(parts: Sequence[str]) -> str:
 
 
 class _Stored(NamedTuple):
-    """The JSON part of a tree; arrays are kept beside it."""
+    """The JSON part of a tree; vectors are kept beside it."""
 
     dimension: int
     sources: tuple[Source, ...]
     leaves: tuple[Leaf, ...]
     summaries: tuple[TreeNode, ...]
     roots: tuple[int, ...]
-    terms: tuple[str, ...]
-    languages: tuple[str, ...]
     built_with: BuiltWith
 
 
@@ -203,17 +224,14 @@ def keep_tree(store: Store, tree: Tree) -> None:
         leaves=tree.leaves,
         summaries=tree.nodes[len(tree.leaves) :],
         roots=tree.roots,
-        terms=tuple(tree.lexical.vocabulary),
-        languages=tree.lexical.languages,
         built_with=tree.built_with,
     )
-    arrays = {f"{tree.id}:vectors": tree.vectors.astype("<f2").tobytes(), f"{tree.id}:terms": tree.lexical.to_bytes()}
     head = {"format": FORMAT, "tree": cast(JsonValue, _STORED.dump_python(stored, mode="json"))}
-    _write(store, tree.id, cast(JsonValue, head), arrays)
+    _write(store, tree.id, cast(JsonValue, head), tree.vectors.astype("<f2").tobytes())
 
 
-def _write(store: Store, handle: str, head: JsonValue, arrays: dict[str, bytes]) -> None:
-    store.set_many_bytes(arrays, expire=KEPT_SECONDS)
+def _write(store: Store, handle: str, head: JsonValue, vectors: bytes) -> None:
+    store.set_bytes(f"{handle}:vectors", vectors, expire=KEPT_SECONDS)
     store.set_json(handle, head, expire=KEPT_SECONDS)
     # While this is there, a tree in use is not written anew: once a day is enough to keep it from leaving.
     store.set_json(f"{handle}:used", True, expire=KEPT_SECONDS / 30)
@@ -224,21 +242,20 @@ def find_tree(store: Store, handle: str) -> Tree | None:
     head = store.get_json(handle)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         return None
-    arrays = store.get_many_bytes([f"{handle}:vectors", f"{handle}:terms"])
-    if len(arrays) != 2:
+    vectors = store.get_bytes(f"{handle}:vectors")
+    if vectors is None:
         return None
     if store.get_json(f"{handle}:used") is None:
-        _write(store, handle, head, arrays)
+        _write(store, handle, head, vectors)
     stored = _STORED.validate_python(head["tree"])
     nodes = (*(leaf_node(i, leaf) for i, leaf in enumerate(stored.leaves)), *stored.summaries)
-    rows = np.frombuffer(arrays[f"{handle}:vectors"], dtype="<f2").astype(np.float16)
+    rows = np.frombuffer(vectors, dtype="<f2").astype(np.float16)
     return Tree(
         id=handle,
         nodes=nodes,
         leaves=stored.leaves,
         roots=stored.roots,
         vectors=rows.reshape(len(nodes), stored.dimension),
-        lexical=LexicalIndex.from_bytes(arrays[f"{handle}:terms"], vocabulary=stored.terms, languages=stored.languages),
         sources=stored.sources,
         built_with=stored.built_with,
     )

@@ -5,6 +5,7 @@ the margin at each boundary falls short (IDMS, margin sampling chunking). The ru
 half of all gaps whatever their level, so it is a choice and not the default. Not for: margins (`judge.py`).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from models.protocols import Embedder
 from pipeline.documents import Sentence
-from pipeline.raptor.lexical import count_terms, word_vectors
+from pipeline.rank.bm25 import word_vectors
 from pipeline.text.tokens import count_tokens
+from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, in_thread
 
 Floats = NDArray[np.float32]
@@ -52,7 +54,7 @@ async def segment(
     if not texts:
         return []
     if embedder is None or not embedder.reads(" ".join(texts)[:20_000]):
-        vectors = await in_thread(_vectors_by_words, texts)
+        vectors = await in_thread(lambda: word_vectors([Counter(index_terms(text)) for text in texts]))
     else:
         batches = [await embedder.embed(texts[i : i + BATCH], kind="passage") for i in range(0, len(texts), BATCH)]
         vectors = np.concatenate(batches)
@@ -66,11 +68,6 @@ async def segment(
 def sentence_costs(texts: Sequence[str]) -> list[int]:
     """Return the tokens of each text, with one for what parts it from the next."""
     return [count_tokens(text) + 1 for text in texts]
-
-
-def _vectors_by_words(texts: Sequence[str]) -> Floats:
-    index, _ = count_terms([[text] for text in texts], [""] * len(texts))
-    return word_vectors(index)
 
 
 def partition(vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: int, price: float = PRICE) -> Ranges:
