@@ -122,7 +122,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="samples and pinned floors")
     parser.add_argument("--only", choices=["recall", "sizes"], help="one part instead of both")
-    parser.add_argument("--clustering", choices=["kmeans", "gmm", "umap", "runs"], default="kmeans")
+    parser.add_argument("--clustering", choices=["kmeans", "gmm", "umap"], default="kmeans")
     parser.add_argument("--generator", metavar="FILE", help="a GGUF file whose model writes the meetings' summaries")
     parser.add_argument("--minutes", type=float, default=25.0, help="for --generator: when no further meeting begins")
     parser.add_argument("--cache", help="folder that keeps embeddings, summaries and trees between runs")

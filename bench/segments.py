@@ -44,13 +44,10 @@ def strung_documents() -> list[list[list[str]]]:
 
 async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
     """Print Pk, F1 and sentences a chunk of every rule; return Pk by rule."""
-    rules: list[tuple[str, Rule | None, float]] = [
-        ("partition", None, 0),
-        ("fixed 0.1", "fixed", 0.1),
-        ("fixed 0.2", "fixed", 0.2),
-        ("running mean (paper)", "running", 0),
-        ("mean - 1 deviation", "deviation", 0),
-        ("valleys", "valleys", 0),
+    rules: list[tuple[str, Rule | None]] = [
+        ("partition", None),
+        ("running mean (paper)", "running"),
+        ("mean - 1 deviation", "partition"),
     ]
     errors: dict[str, list[Cut]] = {}
     sizes: dict[str, list[float]] = {}
@@ -61,15 +58,15 @@ async def boundaries(embedder: Embedder, documents: int) -> dict[str, float]:
         truth = list(itertools.pairwise(edges))
         costs = sentence_costs(sentences)
         margins = (vectors[:-1] * vectors[1:]).sum(axis=1)
-        for name, rule, threshold in rules:
+        for name, rule in rules:
             if rule is None:
                 found = partition(vectors, costs, minimum=0, maximum=FAR)
             else:
-                found = cut_by_margins(margins, costs, rule=rule, threshold=threshold, minimum=0, maximum=FAR)
+                found = cut_by_margins(margins, costs, rule=rule, minimum=0, maximum=FAR)
             errors.setdefault(name, []).append(agreement(found, truth))
             sizes.setdefault(name, []).append(len(sentences) / len(found))
     print(f"\nchunk boundaries, {documents} documents of ten foreign paragraphs\n      Pk     F1  sentences a chunk")
-    for name, _, _ in rules:
+    for name, _ in rules:
         f1 = np.mean([cut.f1 for cut in errors[name]])
         print(f"  {np.mean([cut.pk for cut in errors[name]]):6.3f} {f1:6.3f} {np.mean(sizes[name]):8.1f}  {name}")
     return {name: float(np.mean([cut.pk for cut in found])) for name, found in errors.items()}

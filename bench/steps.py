@@ -38,9 +38,9 @@ from pipeline.prune.paper import paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.relevance import Blend
 from pipeline.segment.judge import Judge
-from pipeline.segment.partition import LIKE, Rule, cut_by_margins, partition, sentence_costs
+from pipeline.segment.partition import Rule, cut_by_margins, partition, sentence_costs
 
-RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys", "partition")
+RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 BUDGET: Final = 512
 PARAGRAPHS: Final = 8
 """Paragraphs of a document whose boundaries are looked for."""
@@ -69,9 +69,7 @@ async def boundary_table(model: LlamaGenerator, count: int, paragraphs: int) -> 
         found: dict[str, list[tuple[int, int]]] = {}
         for rule in RULES:
             found[f"margins: {rule}"] = cut_by_margins(margins, costs, rule=rule, minimum=0, maximum=FAR)
-            found[f"embeddings: {rule}"] = cut_by_margins(
-                cosines, costs, rule=rule, threshold=LIKE, minimum=0, maximum=FAR
-            )
+            found[f"embeddings: {rule}"] = cut_by_margins(cosines, costs, rule=rule, minimum=0, maximum=FAR)
         found["margins: partition, 50 to 200 tokens"] = cut_by_margins(
             margins, costs, rule="partition", minimum=50, maximum=200
         )

@@ -19,11 +19,7 @@ from errors import UsageError
 MEGABYTE: Final = 1_000_000
 """Bytes; sizes in settings are decimal, as disks and downloads state them."""
 PROVIDERS: Final = ("searxng", "brave", "tavily", "exa", "serper", "wikipedia", "ddgs", "folder")
-IDMS: Final = tuple(
-    rule + more
-    for rule in ("partition", "deviation", "running", "valleys", "fixed")
-    for more in ("", "+density", "+density:model")
-)
+IDMS: Final = tuple(rule + more for rule in ("partition", "running") for more in ("", "+density", "+density:model"))
 NAT64_LENGTHS: Final = frozenset((32, 40, 48, 56, 64, 96))
 """Of prefixes that translators have (RFC 6052 §2.2)."""
 _NEEDED: Final = {"searxng": "searxng", "brave": "brave_key", "exa": "exa_key", "serper": "serper_key"}
@@ -210,13 +206,13 @@ class Settings:
     )
     idms: str = _setting(
         "partition",
-        "How idms chunks are cut: partition (all boundaries at once), or the paper's deviation, running, valleys, "
-        "fixed. +density behind it lets a generator write forms of chunks that are searched as well (+density:model: "
-        "it lists the names, too).",
+        "How idms chunks are cut: partition (all boundaries at once), or running (the paper's mean of the margins so "
+        "far). +density behind it lets a generator write forms of chunks that are searched as well (+density:model: it "
+        "lists the names, too).",
         _one_of(*IDMS),
     )
-    clustering: Literal["kmeans", "gmm", "umap", "runs"] = _setting(
-        "kmeans", "How trees group nodes: kmeans; gmm or umap as in RAPTOR; runs of neighbours."
+    clustering: Literal["kmeans", "gmm", "umap"] = _setting(
+        "kmeans", "How trees group nodes: kmeans; gmm or umap as in RAPTOR."
     )
     model_key: str = _setting("", "API key sent to openai: models.", secret=True)
     models: Path | None = _setting("", "Folder of downloaded models; the cache of Hugging Face by default.", _path)

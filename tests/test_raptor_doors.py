@@ -262,7 +262,7 @@ def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("clustering", ["gmm", "runs", "umap"])
+@pytest.mark.parametrize("clustering", ["gmm", "umap"])
 def test_the_command_clusters_as_it_is_told_or_names_the_extra_that_is_missing(clustering: str, tmp_path: Path) -> None:
     # Enough leaves for UMAP: a page of a few is laid out by components.
     name = a_file(tmp_path, "a.html", "Herons", lines=160)

@@ -67,7 +67,7 @@ async def test_the_lean_to_the_first_option_is_measured_and_taken_off() -> None:
     assert margins == pytest.approx([0.4, 0.4, -0.4, 0.4, 0.4])
 
 
-@pytest.mark.parametrize("rule", ["partition", "valleys", "deviation", "running", "fixed"])
+@pytest.mark.parametrize("rule", ["partition", "running"])
 async def test_every_rule_finds_the_one_boundary_that_the_model_sees(rule: Rule) -> None:
     idms = Idms(IdmsOptions(rule), generator=Reader(), boundary_seconds=30)
     found = await idms.ranges(sentences(TEXTS), embedder=None, minimum=0, maximum=500)

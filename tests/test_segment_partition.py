@@ -51,7 +51,7 @@ async def test_boundaries_fall_where_the_topic_changes(embedder: OnnxEmbedder) -
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("rule", ["partition", "valleys", "deviation", "running", "fixed"])
+@pytest.mark.parametrize("rule", ["partition", "running"])
 @pytest.mark.parametrize("n", [0, 1, 2, 12])
 async def test_every_rule_covers_all_sentences(rule: Rule, n: int, embedder: OnnxEmbedder) -> None:
     texts = [text for topic in TOPICS for text in topic][:n]
@@ -112,12 +112,10 @@ def test_short_segments_are_joined_where_that_is_possible() -> None:
     assert all(b - a >= 4 for a, b in partition(vectors, [10] * 8, minimum=40, maximum=100, price=0.5))
 
 
-def cuts(margins: list[float], rule: Rule, threshold: float = 0.0) -> list[int]:
+def cuts(margins: list[float], rule: Rule) -> list[int]:
     """Gaps at which a rule sets boundaries where lengths do not matter."""
     costs = [10] * (len(margins) + 1)
-    found = cut_by_margins(
-        np.asarray(margins), costs, rule=rule, threshold=threshold, minimum=0, maximum=10 * len(costs)
-    )
+    found = cut_by_margins(np.asarray(margins), costs, rule=rule, minimum=0, maximum=10 * len(costs))
     return [start - 1 for start, _ in found[1:]]
 
 
@@ -127,20 +125,11 @@ def test_the_running_mean_is_the_papers_rule() -> None:
     assert cuts([0.5, 0.5, 0.5], "running") == [1, 2]
 
 
-def test_a_fixed_threshold_and_a_deviation_cut_the_low_margins() -> None:
-    margins = [0.6, 0.6, 0.05, 0.6, 0.6, 0.6, 0.55]
-    assert cuts(margins, "fixed", 0.1) == [2]
-    assert cuts(margins, "deviation") == [2]
+def test_the_default_cuts_at_margins_a_deviation_below_their_mean() -> None:
+    assert cuts([0.6, 0.6, 0.05, 0.6, 0.6, 0.6, 0.55], "partition") == [2]
 
 
-def test_valleys_are_measured_from_the_peaks_beside_them() -> None:
-    # Depths are 0.1, 0, 1.1, 0, 0.05.
-    assert cuts([0.5, 0.6, 0.1, 0.7, 0.65], "valleys") == [2]
-    # Low, and yet no valley: it goes on falling.
-    assert cuts([0.9, 0.5, 0.4, 0.3, 0.2, 0.9], "valleys") == [4]
-
-
-@pytest.mark.parametrize("rule", ["valleys", "deviation", "running", "fixed"])
+@pytest.mark.parametrize("rule", ["partition", "running"])
 def test_lengths_hold_for_margins_too(rule: Rule) -> None:
     margins = np.random.default_rng(5).uniform(-1, 1, size=199)
     found = cut_by_margins(margins, [20] * 200, rule=rule, minimum=60, maximum=160)

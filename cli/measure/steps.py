@@ -44,7 +44,7 @@ BUDGET: Final = 256
 """Tokens of pruned pages and of extracted sentences: few, so that choosing well shows."""
 EVIDENCE: Final = BUDGET * 3
 """Tokens of evidence that an answer is written from."""
-RULES: Final[tuple[Rule, ...]] = ("fixed", "running", "deviation", "valleys", "partition")
+RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 METHODS: Final[dict[Literal["winnow", "paper"], str]] = {
     "winnow": f"answers kept at {BUDGET} tokens",
     "paper": "the same by the paper's own steps",

@@ -1,11 +1,10 @@
 """Grouping the nodes of one layer: soft clusters, global then local, none over the summariser's window (RAPTOR §3).
 
-Four methods with one result, clusters of node numbers in which every node stands at least once:
+Three methods with one result, clusters of node numbers in which every node stands at least once:
 - `kmeans`: spherical k-means in two steps, some nodes in two clusters. Loses 0 to 0.7 points of collapsed recall
   against UMAP and a Gaussian mixture at a three-hundredth of their time, hence the default.
 - `gmm`: the paper's Gaussian mixture with BIC (`mixture.py`), on principal components instead of UMAP.
 - `umap`: the same on UMAP's points, as in the paper (extra `umap`).
-- `runs`: neighbours in the text, cut where the subject changes.
 Deterministic: one seed, ties to the lower number. Not for: summaries, or which nodes make a layer (`build.py`).
 """
 
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 
 from pipeline.raptor.mixture import soft_mixture, spread_seeds
 from pipeline.raptor.tree import Clustering
-from pipeline.segment.partition import partition
 from pipeline.work import check_cancelled
 
 Floats = NDArray[np.float32]
@@ -38,8 +36,6 @@ ROUNDS: Final = 8
 COMPARED: Final = 1024
 """Nodes compared with all centres at a time, which bounds memory; also the clusters up to which a node may spill into
 any of them and not only into those of its own coarse group, which keeps time near linear."""
-RUN_TOKENS: Final = 1200
-"""Most tokens of a run of neighbouring leaves."""
 
 
 class Layer(NamedTuple):
@@ -66,10 +62,6 @@ def cluster(layer: Layer, method: Clustering) -> list[tuple[int, ...]]:
         return []
     if method == "kmeans":
         return _in_order(_soft_kmeans(layer), layer)
-    if method == "runs":
-        most = min(layer.window, max(RUN_TOKENS, 2 * max(layer.tokens)))
-        runs = partition(layer.vectors, layer.tokens, minimum=most // 4, maximum=most)
-        return _in_order([list(range(*run)) for run in runs], layer)
     return _in_order(_mixture(layer, by_umap=method == "umap"), layer)
 
 

@@ -24,7 +24,7 @@ from pipeline.rank.fuse import Floats
 from pipeline.text.language import guess_language
 
 Chunking = Literal["sentences", "idms"]
-Clustering = Literal["kmeans", "gmm", "umap", "runs"]
+Clustering = Literal["kmeans", "gmm", "umap"]
 Half = NDArray[np.float16]
 
 SCHEME: Final = "winnow://tree/"
@@ -41,7 +41,7 @@ class TreeOptions:
     leaf_tokens: int = 100
     """Length of a leaf as `count_tokens` counts (RAPTOR §3: 100)."""
     clustering: Clustering = "kmeans"
-    """Soft spherical k-means; the paper's Gaussian mixture with BIC on components (`gmm`) or on UMAP; neighbours."""
+    """Soft spherical k-means; the paper's Gaussian mixture with BIC on components (`gmm`) or on UMAP."""
     summary_tokens: int = 130
     """Most tokens of a summary (RAPTOR App. C: mean 131)."""
     window_tokens: int = 3500

@@ -23,12 +23,10 @@ Floats = NDArray[np.float32]
 Margins = NDArray[np.floating]
 Ranges = list[tuple[int, int]]
 """[start, end) ranges of items that cover all of them in order."""
-Rule = Literal["partition", "deviation", "running", "valleys", "fixed"]
+Rule = Literal["partition", "running"]
 
 PRICE: Final = 1.1
 """What a further segment costs, in units of a unit vector's agreement with itself; higher means longer segments."""
-LIKE: Final = 0.2
-"""Cosine of neighbours below which the rule `fixed` sets a boundary; margins of a generator have 0."""
 LONGEST: Final = 64
 """Most items of one segment, which bounds the work to 64 ranges an item."""
 BATCH: Final = 64
@@ -43,7 +41,7 @@ async def segment(
     Args:
         sentences: In reading order.
         embedder: Makes the sentence vectors; None, or one that cannot read the text, gives word vectors.
-        rule: `partition`, or a rule of `cut_by_margins` over the cosines of neighbours.
+        rule: `partition`, or the running mean over the cosines of neighbours.
         minimum: Least tokens of a segment, where the text allows it.
         maximum: Most tokens of a segment; one sentence may exceed it alone.
 
@@ -62,7 +60,7 @@ async def segment(
     if rule == "partition":
         return await in_thread(partition, vectors, costs, minimum=minimum, maximum=maximum)
     cosines = (vectors[:-1] * vectors[1:]).sum(axis=1)
-    return await in_thread(cut_by_margins, cosines, costs, rule=rule, threshold=LIKE, minimum=minimum, maximum=maximum)
+    return await in_thread(cut_by_margins, cosines, costs, rule=rule, minimum=minimum, maximum=maximum)
 
 
 def sentence_costs(texts: Sequence[str]) -> list[int]:
@@ -98,57 +96,30 @@ def _agreements(vectors: Floats, price: float) -> Iterator[NDArray[np.float64]]:
         yield 1 + 2 * pairs / np.arange(j - low, 0, -1) - price
 
 
-def cut_by_margins(
-    margins: Margins, costs: Sequence[int], *, rule: Rule, threshold: float = 0.0, minimum: int, maximum: int
-) -> Ranges:
+def cut_by_margins(margins: Margins, costs: Sequence[int], *, rule: Rule, minimum: int, maximum: int) -> Ranges:
     """Return the segments whose boundaries together fall furthest below what the rule asks of a margin.
 
-    Without bounds on the length a boundary stands wherever a margin is below:
-    - `fixed`: `threshold`;
-    - `running`: the mean of all margins before it, which starts at 0; an equal margin is a boundary, too (the paper's);
-    - `deviation` and `partition`: the mean less one standard deviation;
-    - `valleys`: the peaks beside it, by more than the mean depth and half a deviation (TextTiling).
+    Without bounds on the length a boundary stands wherever a margin is below the mean of all margins before it, which
+    starts at 0 (`running`, the paper's; an equal margin is a boundary, too), or below the mean less one standard
+    deviation (`partition`).
 
     Args:
         margins: How much items i and i+1 belong together, [n - 1].
         costs: Tokens of each item, [n].
         rule: What is asked of a margin.
-        threshold: For `fixed`.
         minimum: As for `partition`.
         maximum: As for `partition`.
     """
-    gains = _gains(np.asarray(margins, dtype=np.float64), rule, threshold)
+    margins = np.asarray(margins, dtype=np.float64)
+    gains = np.zeros(0)
+    if rule == "running" and len(margins):
+        gains = np.concatenate(([0.0], np.cumsum(margins)[:-1] / np.arange(1, len(margins)))) - margins + 1e-9
+    elif len(margins):
+        gains = margins.mean() - margins.std() - margins
     # A segment is worth what the boundary before it is; the beginning of the text is none.
     opened = np.concatenate(([0.0], gains))
     worths = (opened[max(0, end - LONGEST) : end] for end in range(1, len(costs) + 1))
     return _best_ranges(worths, costs, minimum, maximum, short=1 + 2 * float(np.abs(gains).sum()))
-
-
-def _gains(margins: NDArray[np.float64], rule: Rule, threshold: float) -> NDArray[np.float64]:
-    """By how much each margin falls below what `rule` asks, [n - 1]; above 0 is a boundary."""
-    if not len(margins):
-        return margins
-    if rule == "fixed":
-        return threshold - margins
-    if rule == "running":
-        before = np.concatenate(([0.0], np.cumsum(margins)[:-1] / np.arange(1, len(margins))))
-        return np.asarray(before - margins + 1e-9)
-    if rule == "valleys":
-        depths = _peaks(margins) + _peaks(margins[::-1])[::-1] - 2 * margins
-        beside = np.pad(margins, 1, constant_values=np.inf)
-        lowest = margins <= np.minimum(beside[:-2], beside[2:])
-        gains = depths - depths.mean() - depths.std() / 2
-        return np.asarray(np.where(lowest, gains, gains - np.ptp(depths)))
-    return np.asarray(margins.mean() - margins.std() - margins)
-
-
-def _peaks(margins: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Height of the peak that is reached by climbing to the left from each point."""
-    peaks = margins.copy()
-    for i in range(1, len(margins)):
-        if margins[i - 1] >= margins[i]:
-            peaks[i] = peaks[i - 1]
-    return peaks
 
 
 def _best_ranges(
