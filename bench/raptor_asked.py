@@ -77,7 +77,7 @@ async def picked(one: Asked, question: str, method: str, embedder: Embedder, bud
         by_cosine = method.startswith("paper's")
         return (await answered(one, question, MODES[method], embedder, budget, by_cosine=by_cosine))[1]
     if method == "leaves, BM25":
-        scores = tree.word_scores(question)[: len(tree.leaves)]
+        scores = tree.word_scores(question)
     else:
         vector = (await embedder.embed([question], kind="query"))[0]
         scores = tree.vectors[: len(tree.leaves)].astype(np.float32) @ vector

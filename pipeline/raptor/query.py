@@ -142,18 +142,24 @@ def _candidates(tree: Tree, question: str, vector: Floats | None, most: int) -> 
     tokens = np.asarray([leaf.tokens for leaf in tree.leaves])
     if tokens.sum() <= most:
         return list(range(len(tokens)))
-    order = np.argsort(-_scores(tree, question, vector)[: len(tokens)], kind="stable")
+    order = np.argsort(-_scores(tree, question, vector), kind="stable")
     kept = np.cumsum(tokens[order]) <= most
     kept[0] = True
     return sorted(order[kept].tolist())
 
 
-def _scores(tree: Tree, question: str, vector: Floats | None, *, by_cosine: bool = False) -> Floats:
-    """One score a node [nodes]: words and cosine blended, or the paper's cosine alone."""
-    if vector is None:
-        return tree.word_scores(question)
-    cosine = np.asarray(tree.vectors.astype(np.float32) @ vector, dtype=np.float32)
-    return cosine if by_cosine else blend([tree.word_scores(question), cosine])
+def _scores(
+    tree: Tree, question: str, vector: Floats | None, *, inner: bool = False, by_cosine: bool = False
+) -> Floats:
+    """One score a leaf, with `inner` a node: words (a summary's by its leaves' mean) and cosine blended, or cosine."""
+    rows = tree.vectors if inner else tree.vectors[: len(tree.leaves)]
+    cosine = None if vector is None else np.asarray(rows.astype(np.float32) @ vector, dtype=np.float32)
+    if cosine is not None and by_cosine:
+        return cosine
+    shared = tree.word_scores(question)
+    if inner:
+        shared = np.array([shared[list(node.leaves)].mean() for node in tree.nodes], dtype=np.float32)
+    return shared if cosine is None else blend([shared, cosine])
 
 
 def _units(
@@ -230,8 +236,8 @@ def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOpti
         return ()
     by_cosine = options.by_cosine or tree.built_with.options.clustering in ("gmm", "umap")
     flat = options.mode == "flat"
-    scores = _scores(tree, question, vector, by_cosine=by_cosine and not flat)
-    order = np.argsort(-scores[: len(tree.leaves) if flat else None], kind="stable").tolist()
+    scores = _scores(tree, question, vector, inner=not flat, by_cosine=by_cosine and not flat)
+    order = np.argsort(-scores, kind="stable").tolist()
     if options.mode == "traversal":
         walked = _walk(tree, scores)
         # Root first, the summaries alone would fill the budget of a deep tree: the likeliest of all walked go in.

@@ -151,14 +151,13 @@ class Tree:
     sources: tuple[Source, ...]
     built_with: BuiltWith
     _counted: dict[str, BM25] = field(default_factory=dict, init=False, repr=False)
-    """By language of questions: the words of the nodes, counted at the first question."""
+    """By language of questions: the words of the leaves, counted at the first question."""
 
     def word_scores(self, question: str) -> Floats:
-        """Return the BM25 score of every node [nodes]; 0 where no word of `question` occurs."""
+        """Return the BM25 score of every leaf [leaves]; 0 where no word of `question` occurs."""
         language = guess_language(question) or "en"
         if language not in self._counted:
-            inner = (node.text for node in self.nodes[len(self.leaves) :])
-            texts = [*(f"{leaf.heading_line}\n{leaf.shown}\n{leaf.form}" for leaf in self.leaves), *inner]
+            texts = [f"{leaf.heading_line}\n{leaf.shown}\n{leaf.form}" for leaf in self.leaves]
             self._counted[language] = BM25(texts, language=language)
         return self._counted[language].scores(question)
 
