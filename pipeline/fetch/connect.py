@@ -26,9 +26,6 @@ _ACCEPT: Final = (
 )
 _NEXT_SECONDS: Final = 0.25
 """After which the next address is tried beside the ones that have not answered (RFC 8305 §5 names 0.25 s)."""
-_MOST_ADDRESSES: Final = 8
-"""Of a name, that are tried."""
-_IDLE_SECONDS: Final = 15.0
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
@@ -66,7 +63,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         inner = [address for address in addresses if is_inner(ip_address(address), limits)]
         if inner:
             return await self._dial(inner, port)
-        return await self._through(proxy, addresses[:_MOST_ADDRESSES], port)
+        return await self._through(proxy, addresses, port)
 
     async def _through(self, proxy: Proxy, hosts: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
         """Return a tunnel to the first of `hosts` that the proxy reaches: it may know one address family only."""
@@ -114,7 +111,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
         try:
             async with anyio.create_task_group() as attempts:
-                for address in addresses[:_MOST_ADDRESSES]:
+                for address in addresses:
                     ended = anyio.Event()
                     attempts.start_soon(attempt, address, ended)
                     with anyio.move_on_after(_NEXT_SECONDS):
@@ -139,7 +136,7 @@ def open_pool(
     return httpcore2.AsyncConnectionPool(
         ssl_context=tls,
         max_connections=4 * limits.overall,
-        keepalive_expiry=_IDLE_SECONDS,
+        keepalive_expiry=limits.total_seconds,
         http2=True,
         network_backend=backend,
     )

@@ -17,7 +17,6 @@ import anyio
 USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
 MAX_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; more is not read."""
-MAX_RULES: Final = 5_000
 _SAFE: Final = "/*$?=&:@!'(),;+~[]-._"
 HOUR: Final = timedelta(hours=1).total_seconds()
 """For how long rules are believed, and silence is kept at most; RFC 9309 allows a day for rules."""
@@ -90,7 +89,6 @@ def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
     groups: dict[str, list[tuple[bool, str]]] = {}
     named: list[str] = []
     in_rules = False
-    count = 0
     for line in text.splitlines():
         key, colon, value = line.partition("#")[0].partition(":")
         key, value = key.strip().lower(), value.strip()
@@ -103,8 +101,7 @@ def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
             groups.setdefault(named[-1], [])
         elif key in {"allow", "disallow"}:
             in_rules = True
-            count += 1
-            if value and count <= MAX_RULES:
+            if value:
                 for name in named:
                     groups[name].append((key == "allow", _normal(value)))
     return Rules(tuple(groups.get(agent.partition("/")[0].lower(), groups.get("*", []))))

@@ -17,6 +17,7 @@ from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document, Reading
 from pipeline.evidence.assemble import LISTED, SMALLEST, UNASKED, WORTH, fill, worth_showing
+from pipeline.evidence.show import WIDE
 from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
 from pipeline.prune.forms import Form
@@ -30,8 +31,6 @@ from pipeline.trace import traced
 from pipeline.work import check_cancelled, in_thread
 
 Method = Literal["winnow", "paper"]
-WIDE: Final = 1500
-"""Tokens from which HTML tables are written cell by cell; below, as pipe rows, which cost a third."""
 UNASKED_PAGE: Final = 2000
 """Tokens without a question, when there are no scores to go by."""
 PAGE_LEAST: Final = 60
@@ -53,7 +52,7 @@ class PruneOptions:
 
     @property
     def style(self) -> Style:
-        """How pages are written: HTML tables cell by cell where the budget is wide."""
+        """How pages are written: HTML tables cell by cell where the budget is wide, else as pipe rows, a third."""
         return Style(self.format, wide=(self.max_tokens or 0) >= WIDE, links=self.links)
 
 

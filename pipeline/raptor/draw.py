@@ -16,8 +16,6 @@ from pipeline.work import check_cancelled
 
 MOST_NODES: Final = 20_000
 """Nodes in one file, some 10 MB; browsers grow slow beyond."""
-MOST_BOXES: Final = 1500
-"""Boxes side by side that a picture can show: beyond, a box is less than a pixel wide and left out."""
 
 _STYLE: Final = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
@@ -82,21 +80,17 @@ def _picture(tree: Tree) -> str:
     if len(tree.layers) < 2:
         return ""
     spans = _spans(tree)
-    # Leaves that are too narrow have no row at all.
-    lowest = 0 if len(tree.leaves) <= MOST_BOXES else 1
-    rows = len(tree.layers) - lowest
+    rows = len(tree.layers)
     parts = [
         f'<div class="picture" style="height:{2.6 * rows:.1f}em" role="img" aria-label="The layers of the tree">'
-        f'<svg viewBox="0 0 {len(tree.leaves)} {rows}" preserveAspectRatio="none">{_lines(tree, spans, lowest)}</svg>'
+        f'<svg viewBox="0 0 {len(tree.leaves)} {rows}" preserveAspectRatio="none">{_lines(tree, spans)}</svg>'
     ]
     for (begin, end), node in zip(spans, tree.nodes, strict=True):
-        if node.layer < lowest or (end - begin) * MOST_BOXES < len(tree.leaves):
-            continue
         check_cancelled()
         name, below = escape(label(tree, node)), tree.documents_below(node)
         colour = "#d5d5d5" if len(below) > 1 else _colour(below[0], 80 if node.is_summary else 86)
         left, width = 100 * begin / len(tree.leaves), 100 * (end - begin) / len(tree.leaves)
-        top = 2.6 * (len(tree.layers) - 1 - node.layer)
+        top = 2.6 * (rows - 1 - node.layer)
         parts.append(
             f'<a href="#n{node.id}" title="{name} ({len(node.leaves)} leaves)" style="left:{left:.3f}%;'
             f'width:{width:.3f}%;top:{top:.1f}em;background:{colour}">{name if width > 2 else ""}</a>'
@@ -122,8 +116,8 @@ def _spans(tree: Tree) -> list[tuple[int, int]]:
     return spans
 
 
-def _lines(tree: Tree, spans: list[tuple[int, int]], lowest: int) -> str:
-    """Lines from nodes of layer `lowest` and above to the parents that they do not stand under; units as `_picture`."""
+def _lines(tree: Tree, spans: list[tuple[int, int]]) -> str:
+    """Lines from nodes to the parents that they do not stand under; units as `_picture`."""
     drawn: set[int] = set()
     found: list[str] = []
     # A node stands under the parent whose span holds it; any other parent gets a line.
@@ -131,7 +125,7 @@ def _lines(tree: Tree, spans: list[tuple[int, int]], lowest: int) -> str:
         begin, end = spans[parent]
         for child in tree.nodes[parent].children:
             low, high = spans[child]
-            if tree.nodes[child].layer < lowest or (begin <= low and high <= end and child not in drawn):
+            if begin <= low and high <= end and child not in drawn:
                 drawn.add(child)
                 continue
             top = len(tree.layers) - 1 - tree.nodes[parent].layer

@@ -51,8 +51,6 @@ LIFT: Final = 0.6
 SUMMARY_SHARE: Final = 0.8
 """Most of the budget that summaries may take where the question is about the whole. Words of the written answers rise
 with it on meetings (.381 with leaves alone, .422 with it, at 1,000 tokens); under 1, so that words of the page stay."""
-SAID: Final = 0.5
-"""A node with this part of its word triples in the answer is left out."""
 LAYER_NODES: Final = 10
 """Nodes that a traversal keeps of each layer (RAPTOR's top-k)."""
 
@@ -285,7 +283,7 @@ def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
         tree: The tree.
         order: Node indices, best first.
         max_tokens: The budget, exact.
-        distinct: Say nothing twice: pass over nodes that mostly repeat words already chosen, such as a summary of
+        distinct: Say nothing twice: pass over nodes half of whose word triples are chosen already, such as a summary of
             leaves that are shown; their room goes to the next node.
     """
     chosen: list[int] = []
@@ -299,7 +297,7 @@ def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
             continue
         if distinct:
             triples = word_triples(node.text)
-            if triples and len(triples & said) >= SAID * len(triples):
+            if triples and 2 * len(triples & said) >= len(triples):
                 continue
             said |= triples
         chosen.append(i)

@@ -24,7 +24,8 @@ from pipeline.trace import traced
 from pipeline.work import in_thread
 
 DEADLINE: Final = 7.0
-"""Seconds for all queries and providers together: a metasearch that needs longer does not come back."""
+"""Seconds for all queries and providers together: APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of its engines;
+a metasearch that needs longer does not come back."""
 FIRST_SHARE: Final = 0.6
 """Part of the time left that a provider gets while others wait behind it: 4 s, and SearXNG's engines have 3 s."""
 KEPT: Final = 900.0

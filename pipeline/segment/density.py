@@ -19,16 +19,16 @@ from errors import ModelError
 from models.protocols import Embedder, Generator, chooser
 from pipeline.messages import KEPT_SECONDS, Asking, Said, ask, side_by_side, within
 from pipeline.text.frame import one_line
-from pipeline.text.names import find_entities
+from pipeline.text.names import MAX_ENTITIES, find_entities
 from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
 from prompts import load
 
-LISTED: Final = 12
-"""Most entities that a generator lists of a chunk; as many in a hundred tokens count as full density of names."""
 ENTITIES: Final[dict[str, object]] = {
     "type": "object",
-    "properties": {"entities": {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": LISTED}},
+    "properties": {
+        "entities": {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": MAX_ENTITIES}
+    },
     "required": ["entities"],
     "additionalProperties": False,
 }
@@ -64,8 +64,8 @@ async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, langua
         factors = [
             # I, effectiveness: how near the entities are to the chunk.
             _mean_cosine(vectors[len(chunk) :] @ whole[place]) if names else 0.0,
-            # W, variety: different entities in a hundred tokens.
-            min(1.0, len(names) / size / LISTED),
+            # W, variety: different entities in a hundred tokens, as many as are listed being full density.
+            min(1.0, len(names) / size / MAX_ENTITIES),
             # C, cohesion (Eq. 5): how near the sentences are to each other.
             _cohesion(vectors[: len(chunk)]),
             # α, relation: how near the nearest other chunk is.
@@ -100,7 +100,7 @@ async def _entities(text: str, reading: Reading, language: str) -> tuple[str, ..
     asking = Asking(300, reading.seconds, prompt.version, ENTITIES)
     said = [Said("user", prompt.fill(text=one_line(text)))]
     listed = json.loads(await ask(reading.generator, said, asking, store=reading.store))["entities"]
-    return tuple(dict.fromkeys(name for name in listed if name.strip() and name in text))[:LISTED]
+    return tuple(dict.fromkeys(name for name in listed if name.strip() and name in text))[:MAX_ENTITIES]
 
 
 async def _rating(text: str, reading: Reading) -> float | None:

@@ -21,10 +21,9 @@ import httpx2
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.fetch.answer import retry_after as seconds_asked
 from pipeline.html.tree import LONGEST_LABEL
+from pipeline.search.chain import DEADLINE
 from pipeline.text.frame import one_line
 
-TIMEOUT: Final = 6.0
-"""Seconds; APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of its engines; the chain has 7 s for all of them."""
 MAX_BYTES: Final = 4_000_000
 """A page of results has about 50 kB, with long passages 300 kB."""
 LONGEST_SNIPPET: Final = 2_000
@@ -69,7 +68,7 @@ class Exchange:
 
     name: str
     client: httpx2.AsyncClient
-    timeout: float = TIMEOUT
+    timeout: float = DEADLINE
     secret: str = field(default="", repr=False)
     judge: Judge = lambda code, answer: None
     meaning: Mapping[SearchStatus, str] = field(default_factory=dict)

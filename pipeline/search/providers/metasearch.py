@@ -14,7 +14,8 @@ import anyio.to_thread
 
 from errors import MissingExtra
 from pipeline.documents import SearchOutcome, SearchQuery
-from pipeline.search.providers.exchange import TIMEOUT, hit, on_site, rows_of, sentences, unmet, words_of
+from pipeline.search.chain import DEADLINE
+from pipeline.search.providers.exchange import hit, on_site, rows_of, sentences, unmet, words_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
 """Named, because `auto` asks two encyclopedias first and the rest in random order, and an unknown name becomes it."""
@@ -35,7 +36,7 @@ class Metasearch:
 
     name: Final = "ddgs"
 
-    def __init__(self, *, timeout: float = TIMEOUT, backends: str = BACKENDS) -> None:
+    def __init__(self, *, timeout: float = DEADLINE, backends: str = BACKENDS) -> None:
         """Load the library.
 
         Raises:

@@ -12,8 +12,8 @@ from typing import Final
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.search.chain import DEADLINE
 from pipeline.search.providers.exchange import (
-    TIMEOUT,
     Exchange,
     Request,
     day_of,
@@ -57,7 +57,7 @@ class Searxng:
     """A provider in front of one SearXNG instance."""
 
     def __init__(
-        self, client: httpx2.AsyncClient, base_url: str, *, name: str = "searxng", timeout: float = TIMEOUT
+        self, client: httpx2.AsyncClient, base_url: str, *, name: str = "searxng", timeout: float = DEADLINE
     ) -> None:
         """Ask the instance at `base_url` (without `/search`) through `client`."""
         self.name = name

@@ -18,8 +18,8 @@ from urllib.parse import quote
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.search.chain import DEADLINE
 from pipeline.search.providers.exchange import (
-    TIMEOUT,
     Exchange,
     Judge,
     Request,
@@ -94,7 +94,7 @@ class WebApi:
         key: str = "",
         *,
         base_url: str = "",
-        timeout: float = TIMEOUT,
+        timeout: float = DEADLINE,
         today: Callable[[], date] = date.today,
     ) -> None:
         """Ask `service` with `key`.
@@ -349,7 +349,7 @@ class Wikipedia:
 
     name: Final = "wikipedia"
 
-    def __init__(self, client: httpx2.AsyncClient, *, base_url: str = WIKIPEDIA, timeout: float = TIMEOUT) -> None:
+    def __init__(self, client: httpx2.AsyncClient, *, base_url: str = WIKIPEDIA, timeout: float = DEADLINE) -> None:
         """Ask at `base_url`, in which `{language}` is replaced."""
         self._exchange = Exchange(self.name, client, timeout, judge=_wiki_judged)
         self._base_url = base_url
