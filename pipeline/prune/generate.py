@@ -19,7 +19,7 @@ from models.protocols import Generator, PathScores, TreeScorer, tree_scorer
 from pipeline.documents import Document
 from pipeline.html.tree import Node, label_children, to_html
 from pipeline.messages import SHRINK, Said, shrinking, within
-from pipeline.prune.paper import PaperBlocks, finer_blocks, keep_within
+from pipeline.prune.paper import PaperBlocks, ancestors, finer_blocks, keep_within
 from pipeline.rank.fuse import Floats, standardise
 from pipeline.work import in_thread
 from prompts import load
@@ -187,10 +187,12 @@ def numbered_html(documents: Sequence[Document], found: PaperBlocks, *, first: i
     wanted: dict[int, set[str]] = {}
     for document, block in zip(found.documents, found.blocks, strict=True):
         wanted.setdefault(document, set()).add(block.path)
-    return "\n".join(
-        _numbered(documents[page].root, roots[page], wanted[page], found.split.get(page, set()), first)
-        for page in sorted(wanted)
-    )
+    pages = []
+    for page, paths in sorted(wanted.items()):
+        whole, inner = paths - found.split.get(page, set()), ancestors(paths)
+        root = documents[page].root
+        pages.append(_numbered(root, root.tag, roots[page], (paths, whole, inner), first))
+    return "\n".join(pages)
 
 
 def _roots(found: PaperBlocks, *, first: int) -> dict[int, str]:
@@ -213,32 +215,21 @@ def _label(step: str, first: int) -> str:
     return f"{name}{int(number) - 1 + first}" if number else step
 
 
-def _numbered(root: Node, label: str, wanted: set[str], split: set[str], first: int) -> str:
-    above = {path[:end] for path in wanted for end in range(len(path)) if path[end] == "/"}
-    out: list[str] = []
-    stack: list[tuple[Node, str, str] | str] = [(root, root.tag, label)]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            out.append(item)
-            continue
-        node, path, name = item
-        if path in wanted and path not in split:
-            inside = "".join(escape(c, quote=False) if isinstance(c, str) else to_html(c) for c in node.children)
-            out.append(f"<{name}>{inside}</{name}>")
-            continue
-        out.append(f"<{name}>")
-        stack.append(f"</{name}>")
-        labels = iter(label_children(node))
-        parts: list[tuple[Node, str, str] | str] = []
-        for child in node.children:
-            if isinstance(child, str):
-                if path in wanted:
-                    parts.append(escape(child, quote=False))
-                continue
+def _numbered(node: Node, path: str, name: str, kept: tuple[set[str], set[str], set[str]], first: int) -> str:
+    """A node by the paths of all blocks, of those that are whole nodes, and of what stands above blocks.
+
+    Recursive, since a cleaned tree is at most `html.tree.MAX_DEPTH` deep.
+    """
+    wanted, whole, inner = kept
+    labels = iter(label_children(node))
+    parts: list[str] = []
+    for child in node.children:
+        if isinstance(child, str):
+            parts.extend([escape(child, quote=False)] if path in wanted else [])
+        elif path in whole:
+            parts.append(to_html(child))
+        else:
             step = next(labels)
-            below = f"{path}/{step}"
-            if below in wanted or below in above:
-                parts.append((child, below, _label(step, first)))
-        stack.extend(reversed(parts))
-    return "".join(out)
+            if (below := f"{path}/{step}") in wanted or below in inner:
+                parts.append(_numbered(child, below, _label(step, first), kept, first))
+    return f"<{name}>{''.join(parts)}</{name}>"

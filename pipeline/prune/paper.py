@@ -4,7 +4,8 @@ Kept for comparison and for readers who want whole HTML subtrees; `prune.py` say
 the generative step (§3.4.2), which scores the finer blocks (`generate.py`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -36,7 +37,7 @@ def paper_blocks(documents: Sequence[Document], *, max_words: int = PAPER_WORDS)
         blocks = block_tree(document.root, max_words=max_words)
         found.blocks.extend(blocks)
         found.documents.extend([number] * len(blocks))
-        found.split[number] = _ancestors(block.path for block in blocks)
+        found.split[number] = ancestors(block.path for block in blocks)
     return found
 
 
@@ -51,14 +52,9 @@ def finer_blocks(
     survivors = {(found.documents[number], found.blocks[number].path) for number in kept}
     result = PaperBlocks(split=finer.split)
     for index, block in zip(finer.documents, finer.blocks, strict=True):
-        split = found.split[index]
-        path = block.path
         # A node that was opened already in the first step stands for its own text alone.
-        inside = (index, path) in survivors
-        while not inside and "/" in path:
-            path = path.rpartition("/")[0]
-            inside = path not in split and (index, path) in survivors
-        if inside:
+        above = ancestors([block.path]) - found.split[index]
+        if any((index, path) in survivors for path in (block.path, *above)):
             result.documents.append(index)
             result.blocks.append(block)
     return result
@@ -79,23 +75,15 @@ def keep_within(
         The blocks that are kept, best first, and the HTML by document. The number of deletions is found by bisection
         (the length falls with each one), then settled one by one.
     """
-    low, high = 0, len(order)
-    while low < high:
+
+    def is_over(count: int) -> bool:
         check_cancelled()
-        middle = (low + high + 1) // 2
-        if _size(_texts(documents, found, order[:middle])) <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    texts = _texts(documents, found, order[:low])
-    while low and _size(texts) > max_tokens:
-        low -= 1
-        texts = _texts(documents, found, order[:low])
-    return list(order[:low]), texts
+        return count_tokens("\n".join(_texts(documents, found, order[:count]).values())) > max_tokens
 
-
-def _size(texts: Mapping[int, str]) -> int:
-    return count_tokens("\n".join(texts.values()))
+    kept = bisect_left(range(1, len(order) + 1), True, key=is_over)
+    while kept and is_over(kept):
+        kept -= 1
+    return list(order[:kept]), _texts(documents, found, order[:kept])
 
 
 def _texts(documents: Sequence[Document], found: PaperBlocks, kept: Sequence[int]) -> dict[int, str]:
@@ -105,37 +93,39 @@ def _texts(documents: Sequence[Document], found: PaperBlocks, kept: Sequence[int
     return {
         index: to_html(repaired)
         for index in sorted(paths)
-        if (repaired := _remaining(documents[index], paths[index], found.split[index]))
+        if (repaired := _repaired(documents[index].root, paths[index], found.split[index]))
     }
 
 
-def _remaining(document: Document, paths: set[str], split: set[str]) -> Node | None:
+def _repaired(root: Node, paths: set[str], split: set[str]) -> Node | None:
+    return _remaining(root, root.tag, paths, split, ancestors(paths))
+
+
+def _remaining(node: Node, path: str, paths: set[str], split: set[str], inner: set[str]) -> Node | None:
     """Return a tree of the kept blocks only: emptied parents are gone, single-nested ones merged.
 
     A block that is a whole node keeps all below it; one that is a split node's own text keeps the text alone.
+    Recursive, since a cleaned tree is at most `html.tree.MAX_DEPTH` deep.
     """
-    inner = _ancestors(paths)
-    done: dict[str, Node | None] = {}
-    stack: list[tuple[Node, str, bool]] = [(document.root, document.root.tag, False)]
-    while stack:
-        node, path, ready = stack.pop()
-        if not ready and path in paths and path not in split:
-            done[path] = node
+    if path in paths and path not in split:
+        return node
+    shell = Node(node.tag, node.attrs)
+    labels = iter(label_children(node))
+    for child in node.children:
+        if isinstance(child, str):
+            shell.children.extend([child] if path in paths else [])
             continue
-        labels = label_children(node)
-        children = [child for child in node.children if isinstance(child, Node)]
-        below = [(child, f"{path}/{label}") for child, label in zip(children, labels, strict=True)]
-        wanted = [(child, name) for child, name in below if name in paths or name in inner]
-        if not ready:
-            stack.append((node, path, True))
-            stack.extend((child, name, False) for child, name in wanted)
-            continue
-        names = {id(child): name for child, name in wanted}
-        done[path] = _shell(node, names, done, with_text=path in paths)
-    return done.get(document.root.tag)
+        name = f"{path}/{next(labels)}"
+        if (name in paths or name in inner) and (kept := _remaining(child, name, paths, split, inner)):
+            shell.children.append(kept)
+    if not shell.children:
+        return None
+    only = shell.children[0]
+    merges = len(shell.children) == 1 and isinstance(only, Node) and node.tag in _MERGED and only.breaks
+    return only if merges and isinstance(only, Node) else shell
 
 
-def _ancestors(paths: Iterable[str]) -> set[str]:
+def ancestors(paths: Iterable[str]) -> set[str]:
     """Return the paths above `paths`."""
     above: set[str] = set()
     for path in paths:
@@ -151,28 +141,8 @@ def kept_units(document: Document, paths: set[str], split: set[str]) -> tuple[in
     whole, own = paths - split, paths & split
     kept: list[int] = []
     for number, block in enumerate(document.blocks):
-        path = block.path
-        parent = path.rpartition("/")[0]
-        inside = path in whole or (parent in own and path.rpartition("/")[2].removeprefix("text").isdigit())
-        while not inside and "/" in path:
-            path = path.rpartition("/")[0]
-            inside = path in whole
-        if inside:
+        parent, _, step = block.path.rpartition("/")
+        is_own = parent in own and step.removeprefix("text").isdigit()
+        if is_own or not whole.isdisjoint((block.path, *ancestors([block.path]))):
             kept.append(number)
     return tuple(kept)
-
-
-def _shell(node: Node, names: Mapping[int, str], done: Mapping[str, Node | None], *, with_text: bool) -> Node | None:
-    shell = Node(node.tag, node.attrs)
-    for child in node.children:
-        if isinstance(child, str):
-            if with_text:
-                shell.children.append(child)
-        elif (name := names.get(id(child))) and (kept := done.get(name)) is not None:
-            shell.children.append(kept)
-    if not shell.children:
-        return None
-    only = shell.children[0]
-    if len(shell.children) == 1 and isinstance(only, Node) and node.tag in _MERGED and only.breaks:
-        return only
-    return shell
