@@ -6,6 +6,7 @@ tokens the paper's loses to plain chunks, since markup costs tokens and one larg
 fetching, or cited passages (`pipeline/evidence`).
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -26,7 +27,7 @@ from pipeline.prune.paper import PaperBlocks, keep_within, kept_units, paper_blo
 from pipeline.prune.render import Kept, Style, is_header_row, render
 from pipeline.rank.fuse import Floats, standardise, unit_range
 from pipeline.rank.relevance import Reader, score_texts
-from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
+from pipeline.text.tokens import count_each, count_tokens
 from pipeline.trace import traced
 from pipeline.work import check_cancelled, in_thread
 
@@ -66,7 +67,6 @@ class PrunedPage:
     tokens: int
     kept: tuple[int, ...]
     """Indices into `Document.blocks`, in order; a long block may be kept in part."""
-    blocks_total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class _Pages:
         for place in sorted(by_page):
             text = render(self.documents[place], by_page[place], self._style)
             blocks = tuple(sorted({kept.block for kept in by_page[place]}))
-            pages.append(PrunedPage(place, text, count_tokens(text), blocks, len(self.documents[place].blocks)))
+            pages.append(PrunedPage(place, text, count_tokens(text), blocks))
         return tuple(pages)
 
     def _kept(self, place: int, row: int) -> Kept:
@@ -244,7 +244,7 @@ class _Pages:
         text = _cut_to_form(unit.text, options.format, options.max_tokens or 0)
         if not text:
             return ()
-        return (PrunedPage(place, text, count_tokens(text), (unit.block,), len(self.documents[place].blocks)),)
+        return (PrunedPage(place, text, count_tokens(text), (unit.block,)),)
 
 
 async def _first_step(
@@ -316,12 +316,12 @@ def _paper_parts(documents: Sequence[Document], found: PaperBlocks, order: list[
     for index, text in texts.items():
         paths = {found.blocks[number].path for number in kept if found.documents[number] == index}
         units = kept_units(documents[index], paths, found.split[index])
-        pages.append(PrunedPage(index, text, count_tokens(text), units, len(documents[index].blocks)))
+        pages.append(PrunedPage(index, text, count_tokens(text), units))
     if not pages and order and (text := _cut_to_form(found.blocks[order[0]].text, "html", budget)):
         index = found.documents[order[0]]
         path = {found.blocks[order[0]].path}
         units = kept_units(documents[index], path, found.split[index])
-        pages, order = [PrunedPage(index, text, count_tokens(text), units, len(documents[index].blocks))], order[1:]
+        pages, order = [PrunedPage(index, text, count_tokens(text), units)], order[1:]
     tokens = count_tokens(_text(pages))
     return Pruned(tuple(pages), tokens, budget, parts_left=bool(order) and bool(pages), left_out=len(order))
 
@@ -332,21 +332,11 @@ def _cut_to_form(text: str, form: Form, most: int) -> str:
     Words are whole, unless the first alone is over them.
     """
     line = " ".join(text.split())
-    begin = cut_to_tokens(line, most) or _cut_word(line.partition(" ")[0], most)
-    if form != "html":
-        return begin
-    while begin and count_tokens(escape(begin, quote=False)) > most:
-        begin = cut_to_tokens(begin, count_tokens(begin) - 1) or begin[: len(begin) // 2]
-    return escape(begin, quote=False)
 
+    def written(end: int) -> str:
+        return escape(line[:end], quote=False) if form == "html" else line[:end]
 
-def _cut_word(word: str, most: int) -> str:
-    """Return the beginning of a word in at most `most` tokens."""
-    low, high = 0, len(word)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count_tokens(word[:middle]) <= most:
-            low = middle
-        else:
-            high = middle - 1
-    return word[:low]
+    end = bisect_left(range(1, len(line) + 1), True, key=lambda end: count_tokens(written(end)) > most)
+    if end < len(line) and line[end] != " ":
+        end = line.rfind(" ", 0, end) if " " in line[:end] else end
+    return written(end).rstrip()
