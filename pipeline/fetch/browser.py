@@ -166,7 +166,6 @@ class _Desk:
         self._bytes = 0
 
     def take(self, route: Route) -> None:
-        """Start answering a request; called by Playwright."""
         self._group.start_soon(self._answer, route)
 
     def turn_away(self, popup: Page) -> None:

@@ -179,13 +179,9 @@ async def open_fetcher(
     """Open a fetcher; its connections close with the context.
 
     Args:
-        limits: Caps, deadlines and permissions.
-        pages: Where pages are kept; None to keep none.
         roots: Folders below which files may be read.
-        clock: Seconds since the epoch.
         resolve: Finds the addresses of a host; whatever it says is checked.
         tls: Which certificates are trusted; None for the system's.
-        browser: Renders pages that only scripts fill; None to say that they need one.
     """
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(open_client(limits, resolve, tls))

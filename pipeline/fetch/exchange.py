@@ -231,7 +231,6 @@ async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_
 
 
 def _is_certificate(error: BaseException | None) -> bool:
-    """Return whether a failed connection failed over the site's certificate."""
     for _ in range(6):  # causes of causes; they may go in a circle
         if error is None or isinstance(error, ssl.SSLCertVerificationError):
             break
@@ -240,7 +239,6 @@ def _is_certificate(error: BaseException | None) -> bool:
 
 
 def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
-    """Return what a failed exchange means to the caller."""
     if _is_certificate(error):
         what, hint = f"{url}: the certificate of {target.host} is not valid.", "Use another source."
     elif isinstance(error, httpx2.ConnectError):

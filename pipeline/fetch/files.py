@@ -137,7 +137,6 @@ def file_key(path: Path, *, named: str = "") -> str:
 
 
 def _read(path: Path, source: str, max_bytes: int) -> tuple[bytes, float]:
-    """Return the bytes of a regular file and the moment of its last change."""
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
     except OSError as e:

@@ -29,7 +29,6 @@ class Flights(Generic[T]):
     """The flights of one process."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._flights: dict[str, _Flight[T]] = {}
 
     async def share(self, key: str, work: Callable[[], Awaitable[T]]) -> T:

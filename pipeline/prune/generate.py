@@ -79,10 +79,6 @@ class PathScorer:
     async def score(self, query: str, found: PaperBlocks) -> Floats:
         """Return log P(path) of each block among the paths of all [n].
 
-        Args:
-            query: What is looked for.
-            found: The blocks below the first step's survivors; the model is shown them with numbered tags.
-
         Raises:
             ContextExceeded: The HTML is longer than the model's context.
             ModelError: The model failed, or gave no scores in time.
@@ -111,11 +107,7 @@ async def rank_finer(
     The input is fitted by leaving out whole blocks of the first step, lowest first; `PathRanking` tells how many.
 
     Args:
-        documents: The pages.
-        query: What is looked for.
-        found: Blocks of the first step.
         order: Their indices, best first.
-        scorer: What scores the finer blocks.
 
     A model that fails, or has no room for a single block, scores nothing; the reason is in the result.
     """
@@ -140,8 +132,6 @@ def spread_scores(documents: Sequence[Document], ranking: PathRanking, units: Se
     """Return the standardised score of the finer block that each content unit lies in [n].
 
     Args:
-        documents: The pages.
-        ranking: Scores of finer blocks.
         units: Index of the document and of the unit in `Document.blocks`; a unit outside every scored block gets the
             lowest score, and one below 0 (the imprint) the mean.
     """
@@ -196,7 +186,6 @@ def numbered_html(documents: Sequence[Document], found: PaperBlocks, *, first: i
 
 
 def _roots(found: PaperBlocks, *, first: int) -> dict[int, str]:
-    """By document, the label of its root: pages are numbered like any equal siblings."""
     named: dict[int, str] = {}
     for document, block in zip(found.documents, found.blocks, strict=True):
         named.setdefault(document, block.path.split("/", 1)[0])

@@ -50,7 +50,6 @@ class References:
         return f"[{words}][{number}]" if self._form == "markdown" else f"{words} [{number}]"
 
     def _links(self, block: int) -> Iterator[tuple[str, str]]:
-        """Yield the words and the absolute address of each link of a unit."""
         path = self._document.blocks[block].path
         node = resolve(self._document.root, path)
         if node is None:

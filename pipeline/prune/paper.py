@@ -66,8 +66,6 @@ def keep_within(
     """Delete blocks, lowest first, until what remains is within `max_tokens`; repair the structure.
 
     Args:
-        documents: The pages.
-        found: Their blocks.
         order: Indices of the blocks that may be kept, best first.
         max_tokens: Budget for the HTML of all pages joined by line breaks.
 

@@ -102,8 +102,6 @@ async def prune(
     Without a question the pages are read from the top. The same arguments give the same result.
 
     Args:
-        documents: The pages.
-        question: What is looked for; empty reads in order.
         options: Budget, form, method, part.
         reader: What judges units.
         embedder: For the paper's method, whose first step scores whole blocks.
@@ -181,8 +179,6 @@ def _text(pages: Sequence[PrunedPage]) -> str:
 
 
 class _Pages:
-    """Writes the chosen units of a reading as pages."""
-
     def __init__(self, documents: Sequence[Document], reading: Reading, style: Style) -> None:
         self.documents = documents
         self.places = reading.places
@@ -219,7 +215,6 @@ class _Pages:
         return block.kind in LISTED or count_tokens(unit.text) >= SMALLEST // 2
 
     def write(self, rows: Sequence[int]) -> tuple[PrunedPage, ...]:
-        """Return the pages that `rows` make, in the order of the documents."""
         by_page: dict[int, list[Kept]] = {}
         for row in rows:
             place = self.places[row][0]

@@ -65,9 +65,7 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     Args:
         documents: Any number; one without text adds a source and no leaf.
         embedder: Vectors for leaves and summaries; None, or one that cannot read the texts, gives word vectors.
-        options: Chunking, clustering and lengths.
         store: Where trees and written summaries are kept; None keeps nothing.
-        report: Progress in nodes.
         writer: Generator and prompt for summaries; without one they are extracted.
         grown_from: An earlier tree over some of these documents. Leaves that it has keep their clusters, new ones join
             the nearest, and only summaries whose children changed are made again; a tree by another embedder, other
@@ -161,7 +159,6 @@ class _Growth:
         """Summaries that were not taken over from an earlier tree."""
 
     async def tell(self, message: str, *, done: float = 0.0) -> None:
-        """Report progress: `done` nodes more."""
         self._done = min(self._done + done, self.total)
         await self._report(self._done, self.total, message)
 
@@ -227,7 +224,6 @@ class _Growth:
         return np.stack([rows[i] for i in range(len(nodes))])
 
     def finished(self, handle: str, documents: Sequence[Document], roots: Sequence[int], built_with: BuiltWith) -> Tree:
-        """Return the tree."""
         pages = [document.page for document in documents]
         return Tree(
             id=handle,

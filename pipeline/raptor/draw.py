@@ -156,7 +156,6 @@ def _layers(tree: Tree) -> str:
 
 
 def _nodes(tree: Tree) -> list[str]:
-    """The nodes depth first; a stack, for a tree may be deeper than Python's recursion likes."""
     parts: list[str] = []
     drawn: set[int] = set()
     stack: list[int | str] = list(reversed(tree.roots))

@@ -65,9 +65,6 @@ def fit_evidence(
     """Return the evidence of the best passages that fits `max_tokens` when shown, and its text.
 
     Args:
-        tree: The tree that was asked.
-        passages: In the order to be shown.
-        documents: As for `to_evidence`.
         max_tokens: Bound on the tokens of the text, kept exactly.
         mark: The answer's own mark for untrusted text.
     """
@@ -88,8 +85,6 @@ def to_evidence(tree: Tree, passages: Sequence[Passage], documents: Mapping[int,
     """Return the passages as evidence in their order, leaves that follow each other on a page as one.
 
     Args:
-        tree: The tree that was asked.
-        passages: As `query_tree` returns them.
         documents: Pages by index into `tree.sources`; a passage whose page is not at hand is cited by its address.
     """
     runs: list[list[Passage]] = []
@@ -102,7 +97,6 @@ def to_evidence(tree: Tree, passages: Sequence[Passage], documents: Mapping[int,
 
 
 def _follows(tree: Tree, before: Passage, passage: Passage) -> bool:
-    """Whether two leaves follow each other in one document."""
     if before.node.is_summary or passage.node.is_summary:
         return False
     (one,), (other,) = before.node.leaves, passage.node.leaves

@@ -66,12 +66,7 @@ class Earlier:
         return found
 
     def settle(self, kept: dict[int, list[int]], made: Sequence[tuple[int, Sequence[int]]]) -> None:
-        """Note which new parents stand for the earlier ones: each for the one that it shares most children with.
-
-        Args:
-            kept: What `clusters` returned.
-            made: New nodes with their children.
-        """
+        """Note which new parents stand for the earlier ones: each for the one that it shares most children with."""
         above: dict[int, list[int]] = {}
         for parent, members in kept.items():
             for member in members:

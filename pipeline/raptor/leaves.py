@@ -81,9 +81,6 @@ def make_leaves(
     """Return the leaves of one document.
 
     Args:
-        document: The document.
-        sentences: Its sentences that make leaves.
-        ranges: Which sentences each leaf has.
         number: Index of the document among the tree's sources.
         before: How often each address and text stood in the tree so far; counts on.
     """

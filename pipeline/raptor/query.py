@@ -95,9 +95,7 @@ async def read_tree(
         tree: Any tree, also one without leaves.
         question: In any language; words alone choose leaves where no embedder reads it.
         pages: Where documents come from; the leaves stand in for those that are gone.
-        reader: What judges units.
         embedder: The one that the tree was built with; None, or another, leaves words to choose leaves.
-        max_tokens: Budget of the answer.
 
     Raises:
         UsageError: The question is empty.
@@ -216,9 +214,7 @@ async def query_tree(
     Summaries come first, then documents by their best passage, each in reading order.
 
     Args:
-        tree: Any tree, also one without leaves.
         question: In any language; words alone count where no embedder reads it.
-        options: Mode and budget.
         embedder: The one that the tree was built with; None, or another, leaves words only.
 
     Raises:
@@ -280,9 +276,7 @@ def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
     Labels and buttons, which are shorter than a sentence, are passed over.
 
     Args:
-        tree: The tree.
         order: Node indices, best first.
-        max_tokens: The budget, exact.
         distinct: Say nothing twice: pass over nodes half of whose word triples are chosen already, such as a summary of
             leaves that are shown; their room goes to the next node.
     """

@@ -84,7 +84,6 @@ def extract_summary(candidates: Sequence[Candidate], idf: Mapping[str, float], *
     """Return the most central sentences that do not repeat each other, in reading order.
 
     Args:
-        candidates: Sentences of the children, in reading order.
         idf: Inverse document frequency by term.
         max_tokens: Most tokens of the summary; at least one sentence is taken, cut if it must be.
     """

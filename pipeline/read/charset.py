@@ -98,7 +98,6 @@ def decode(body: bytes, *, content_type: str = "") -> Decoded:
     """Return the text of `body`.
 
     Args:
-        body: The bytes, unpacked.
         content_type: The `Content-Type` header; only its charset is read.
     """
     for mark, codec in _MARKS:
@@ -174,7 +173,6 @@ def _read_as(body: bytes, codec: str) -> str | None:
 
 
 def _likeliest(sample: bytes) -> str:
-    """Return the codec that detection finds likeliest."""
     from charset_normalizer import from_bytes  # noqa: PLC0415  for pages without a right label only
 
     found = from_bytes(sample, cp_isolation=list(_DETECTED), enable_fallback=False, preemptive_behaviour=False)

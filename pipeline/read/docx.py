@@ -65,7 +65,6 @@ def docx_to_html(body: bytes) -> Converted:
 
 
 def _no_image(_image: object) -> list[object]:
-    """Return nothing for an image: neither embedded nor linked ones are opened."""
     return []
 
 

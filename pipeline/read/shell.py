@@ -45,7 +45,6 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     """Return an HTML page with its title and language, and a note where it may be a shell.
 
     Args:
-        html: The page.
         rendered: Whether its scripts have run in a browser, so that there is nothing to be had beyond what it shows.
 
     Raises:
@@ -74,7 +73,6 @@ def may_stand_for(html: str, shown: Sequence[str], drawn: str) -> bool:
     """Return whether text in a page's scripts may be read as the page's: no reader of the page is sure to see it.
 
     Args:
-        html: The page.
         shown: The texts that it shows, its navigation left out, each with single blanks.
         drawn: The text in its scripts, with single blanks.
     """
@@ -126,7 +124,6 @@ class _Scan:
         return self.letters < _FEW_LETTERS and self.has_scripts and (self.is_shell_form or self.letters == 0)
 
     def found(self) -> str:
-        """Return what the page does show, in words."""
         named = f'it is called "{self.title[:80]}"' if self.title else "it has no title"
         return f"{named} and shows {self.letters} letters" if self.letters else f"{named} and shows nothing"
 

@@ -82,8 +82,6 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
     """Return the media type of `body`; a type that holds no text is returned as it is called.
 
     Args:
-        body: The bytes, unpacked.
-        content_type: The header, empty when there is none.
         name: File name or URL path; only its ending is read.
     """
     start = body[:1024]

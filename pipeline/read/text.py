@@ -85,8 +85,6 @@ def json_to_html(text: str) -> Converted | None:
 
 
 class _JsonWriter:
-    """Writes values out until there are too many."""
-
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.count = 0

@@ -71,7 +71,6 @@ def xml_to_html(body: bytes) -> Converted | None:
 
 
 def _feed(root: etree._Element) -> Converted:
-    """Return an RSS or Atom feed."""
     channel = next((child for child in root if _local_name(child) == "channel"), root)
     title = child_text(channel, "title")
     entries = [element for element in root.iter() if _local_name(element) in {"item", "entry"}]

@@ -91,7 +91,6 @@ class Chain:
 
         Args:
             providers: Asked in order until one answers.
-            store: Where answers are remembered, if anywhere.
             clock: Seconds, for the rests of providers.
             beside: Asked for every query as well, whoever answers: a person's own documents beside the web.
             deadline: Seconds for one search.

@@ -44,12 +44,7 @@ _FULL_DATE: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}[./]\d{1,2}
 
 @traced("parse")
 def parse_request(question: str, *, today: date) -> ParsedRequest:
-    """Return what to search for `question`.
-
-    Args:
-        question: The request as it came.
-        today: Today's date, for telling the running year.
-    """
+    """Return what to search for `question`."""
     request = question.strip()
     language = guess_language(request)
     entities = find_entities(request, language=language)

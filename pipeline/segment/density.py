@@ -80,7 +80,6 @@ async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, langua
 
 
 def _mean_cosine(values: NDArray[np.float32]) -> float:
-    """The mean of cosines, those below 0 being no likeness."""
     return float(np.clip(values, 0, 1).mean())
 
 

@@ -52,10 +52,8 @@ class Idms:
         """Cut by the margins of `generator` where it lists probabilities, else by embeddings.
 
         Args:
-            options: Rule and forms.
             generator: Judges boundaries and writes forms.
             embedder: Measures densities; without one no forms are written.
-            store: Keeps what the generator said.
             boundary_seconds: Time for all boundaries, from the first question on.
             form_seconds: Time for all forms, from the first on.
         """

@@ -39,11 +39,8 @@ async def segment(
     """Cut a document's sentences into segments by their embeddings.
 
     Args:
-        sentences: In reading order.
         embedder: Makes the sentence vectors; None, or one that cannot read the text, gives word vectors.
         rule: `partition`, or the running mean over the cosines of neighbours.
-        minimum: Least tokens of a segment, where the text allows it.
-        maximum: Most tokens of a segment; one sentence may exceed it alone.
 
     Raises:
         ModelError: The embedder failed.
@@ -76,7 +73,6 @@ def partition(vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: i
 
     Args:
         vectors: Unit vectors in order, [n, d].
-        costs: Tokens of each item, [n].
         minimum: Least tokens of a segment; shorter ones are taken only where nothing else fits.
         maximum: Most tokens of a segment; one item may exceed it alone.
         price: What a further segment costs.
@@ -106,9 +102,6 @@ def cut_by_margins(margins: Margins, costs: Sequence[int], *, rule: Rule, minimu
     Args:
         margins: How much items i and i+1 belong together, [n - 1].
         costs: Tokens of each item, [n].
-        rule: What is asked of a margin.
-        minimum: As for `partition`.
-        maximum: As for `partition`.
     """
     margins = np.asarray(margins, dtype=np.float64)
     gains = np.zeros(0)
@@ -129,7 +122,6 @@ def _best_ranges(
 
     Args:
         worths: For each end in order, the worth of the ranges that end there, for the last `LONGEST` starts.
-        costs: Tokens of each item, [n].
         minimum: Least tokens of a range; a shorter one pays `short`.
         maximum: Most tokens of a range of two or more items.
         short: More than all ranges together can be worth.

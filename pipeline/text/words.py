@@ -108,7 +108,6 @@ def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = Fals
     """Return the index terms of `text` in order, repeats kept.
 
     Args:
-        text: Any text.
         language: ISO 639-1 code that picks the stemmer; English where unknown. Query and texts must agree.
         keep_stop_words: Keep words such as "the"; for texts that are nothing else.
     """

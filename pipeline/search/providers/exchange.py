@@ -283,7 +283,6 @@ async def _read_body(response: httpx2.Response) -> bytes:
 
 
 def _read_json(body: bytes) -> object:
-    """Return the parsed body, None where it is no JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

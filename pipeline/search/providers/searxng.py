@@ -109,12 +109,10 @@ class Searxng:
 
 
 def _failures(silent: Sequence[object]) -> list[tuple[str, str]]:
-    """Engine and reason of each entry of `unresponsive_engines`."""
     pairs = [row for row in silent if isinstance(row, list) and len(row) >= 2]
     return [(plain_text(row[0], longest=40), plain_text(row[1], longest=120)) for row in pairs]
 
 
 def _status_of(reasons: Sequence[str]) -> SearchStatus:
-    """One status for several engines' reasons."""
     said = " ".join(reasons).lower()
     return next((status for words, status in _STATUS_WORDS.items() if words in said), "bad_response")

@@ -46,7 +46,6 @@ class SearchCall:
 
     query: SearchQuery
     words: str
-    """Its words, cut to what the service takes."""
     count: int
     """Results wanted."""
     base: str
@@ -101,10 +100,7 @@ class WebApi:
 
         Args:
             service: A row of `SERVICES`.
-            client: Open for as long as this provider is used.
             key: Of the person who asks; only Tavily answers without one.
-            base_url: Another address than the service's own.
-            timeout: Seconds for one answer.
             today: Turns a freshness into a date where that is all a service knows.
         """
         self.name = service.name if key else f"{service.name}-keyless"
