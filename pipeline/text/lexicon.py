@@ -35,7 +35,7 @@ _UNPARTED: Final = re.compile("[\u3040-\ud7ff]")
 
 
 def words(section: str, language: str = "") -> frozenset[str]:
-    """Return the entries of `section` for `language`, without one those of all languages; empty where there are none."""
+    """Return the entries of `section` for a language (ISO 639-1), or for all; empty where there are none."""
     if not language:
         return frozenset().union(*(words(section, code) for code in languages()))
     return _sections(language).get(section, frozenset()) if language in languages() else frozenset()
