@@ -14,7 +14,7 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -227,7 +227,9 @@ class _Desk:
             async with client.stream(method, target.url, headers=headers, content=content or None) as response:
                 answer = Answer(target, response.status_code, response.headers, b"")
                 if not answer.location:
-                    return replace(answer, headers=_returned(answer.headers), body=await self._read(response, url))
+                    lowered = {name.lower(): value for name, value in answer.headers.items()}
+                    given = {n: v for n, v in lowered.items() if n in _RETURNED or n.startswith("access-control-")}
+                    return replace(answer, headers=given, body=await self._read(response, url))
             if answer.status in _AS_GET:
                 method, content = "GET" if method == "POST" else method, b""
             url = str(target.url.join(answer.location))
@@ -251,11 +253,6 @@ class _Desk:
             raise
         self._bytes += len(body)
         return body
-
-
-def _returned(headers: Mapping[str, str]) -> dict[str, str]:
-    lowered = {name.lower(): value for name, value in headers.items()}
-    return {n: value for n, value in lowered.items() if n in _RETURNED or n.startswith("access-control-")}
 
 
 async def _settle(session: CDPSession, desk: _Desk, ends: float, seconds: float) -> bool:

@@ -7,9 +7,9 @@ top, 1 to 2 % of the summaries against 60 to 96 %. Not for: asking a tree (`quer
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,31 +132,28 @@ def _with_terms(chunks: Sequence[Sequence[str]], language: str) -> list[list[tup
     return [[(text, index_terms(text, language=language)) for text in chunk] for chunk in chunks]
 
 
+@dataclass(slots=True)
 class _Growth:
     """A tree that is being built: what is known so far, layer by layer."""
 
-    def __init__(
-        self,
-        embedder: Embedder | None,
-        options: TreeOptions,
-        store: Store | None,
-        writer: Writer | None,
-        report: Report,
-    ) -> None:
-        self._embedder = embedder
-        self._options = options
-        self._store = store
-        self._writer = writer
-        self._report = report
-        self.earlier: Earlier | None = None
-        self.leaves: list[Leaf] = []
-        self.nodes: list[TreeNode] = []
-        self.vectors: list[Floats] = []
-        """One block of rows a layer."""
-        self.total = 1.0
-        self._done = 0.0
-        self._made = 0
-        """Summaries that were not taken over from an earlier tree."""
+    _embedder: Embedder | None
+    _options: TreeOptions
+    _store: Store | None
+    _writer: Writer | None
+    _report: Report
+    earlier: Earlier | None = None
+    leaves: list[Leaf] = field(default_factory=list)
+    nodes: list[TreeNode] = field(default_factory=list)
+    vectors: list[Floats] = field(default_factory=list)
+    """One block of rows a layer."""
+    total: float = 1.0
+    _done: float = 0.0
+    _made: int = 0
+    """Summaries that were not taken over from an earlier tree."""
+    _sentences: list[list[tuple[str, list[str]]]] = field(default_factory=list)
+    """Of each leaf, its sentences: text on one line, terms."""
+    _terms: list[Counter[str]] = field(default_factory=list)
+    _idf: dict[str, float] = field(default_factory=dict)
 
     async def tell(self, message: str, *, done: float = 0.0) -> None:
         self._done = min(self._done + done, self.total)
@@ -165,8 +162,6 @@ class _Growth:
     async def cut(self, documents: Sequence[Document], idms: Idms | None) -> None:
         """Cut the documents into leaves and count their terms."""
         forms: list[str] = []
-        self._sentences: list[list[tuple[str, list[str]]]] = []
-        """Of each leaf, its sentences: text on one line, terms."""
         seen: set[tuple[str, str]] = set()
         before: Counter[str] = Counter()
         for number, document in enumerate(documents):
@@ -235,14 +230,9 @@ class _Growth:
             built_with=built_with,
         )
 
-    def _by_document(self) -> list[tuple[int, int]]:
-        leaves = self.leaves
-        edges = [i for i in range(len(leaves)) if i == 0 or leaves[i].document != leaves[i - 1].document]
-        return list(pairwise([*edges, len(leaves)]))
-
     async def grow(self) -> list[int]:
         """Add layers until no group can be clustered; returns the roots in reading order."""
-        groups = [list(range(*span)) for span in self._by_document()]
+        groups = [list(own) for _, own in groupby(range(len(self.leaves)), key=lambda i: self.leaves[i].document)]
         joined = False
         while True:
             kept = [self.earlier.clusters(group) if self.earlier else {} for group in groups]

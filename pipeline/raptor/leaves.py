@@ -90,13 +90,16 @@ def make_leaves(
         part = sentences[begin:end]
         start, stop = part[0].start, part[-1].end
         text, shown = document.text[start:stop], _shown(part)
+        # A heading's own path counts only where nothing else is there.
+        telling = [sentence for sentence in part if not _is_heading(document, sentence)] or part
+        above = common_path([sentence.heading_path for sentence in telling])
         named = hashed((url, text, str(len(part))))
         leaves.append(
             Leaf(
                 id=hashed((named, str(before[named]))),
                 text=text,
                 document=number,
-                heading_path=headings_to_show(document.page.title, _shared_path(document, part)),
+                heading_path=headings_to_show(document.page.title, above),
                 block_path=document.blocks[part[0].block].path,
                 start=start,
                 end=stop,
@@ -115,12 +118,6 @@ def _shown(part: Sequence[Sentence]) -> str:
     for before, sentence in itertools.pairwise(part):
         pieces.extend((" " if sentence.block == before.block else "\n", sentence.text))
     return "".join(pieces)
-
-
-def _shared_path(document: Document, part: Sequence[Sentence]) -> tuple[str, ...]:
-    """The headings that stand over all of `part`; a heading counts only where nothing else is there."""
-    paths = [s.heading_path for s in part if not _is_heading(document, s)] or [s.heading_path for s in part]
-    return common_path(paths)
 
 
 def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -95,13 +95,8 @@ def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
 def principal_components(rows: Doubles, dimensions: int) -> Doubles:
     """Return the rows on their first principal components, [n, dimensions]; signs fixed so that runs agree."""
     centred = rows - rows.mean(axis=0)
-    if len(rows) < rows.shape[1]:
-        values, left = np.linalg.eigh(centred @ centred.T)
-        order = np.argsort(values)[::-1][:dimensions]
-        scores = left[:, order] * np.sqrt(np.maximum(values[order], 0))
-    else:
-        values, axes = np.linalg.eigh(centred.T @ centred)
-        scores = centred @ axes[:, np.argsort(values)[::-1][:dimensions]]
+    left, values, _ = np.linalg.svd(centred, full_matrices=False)
+    scores = (left * values)[:, :dimensions]
     signs = np.sign(scores[np.abs(scores).argmax(axis=0), np.arange(scores.shape[1])])
     return np.asarray(scores * np.where(signs == 0, 1, signs), dtype=np.float64)
 

@@ -29,7 +29,7 @@ from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.language import guess_language
-from pipeline.text.lexicon import any_of, words
+from pipeline.text.lexicon import whole_words, words
 from pipeline.text.words import is_cjk, raw_words
 from pipeline.trace import traced
 from pipeline.work import in_thread
@@ -325,7 +325,4 @@ def is_broad(question: str) -> bool:
 
 @cache
 def _pattern(section: str) -> re.Pattern[str]:
-    """Matches the section's words of all languages: whole words, or anywhere where words stand without blanks."""
-    entries = words(section)
-    run = {entry for entry in entries if is_cjk(entry)}
-    return re.compile(rf"(?<!\w)(?:{any_of(entries - run)})(?!\w)|{any_of(run)}")
+    return whole_words(words(section))

@@ -54,18 +54,15 @@ def docx_to_html(body: bytes) -> Converted:
             inner = _long_to_html(text)
             notes = ("a long Word file: its links and footnotes were left out",)
         else:
+            # No image is opened, neither embedded nor linked ones.
             inner = mammoth.convert_to_html(
-                io.BytesIO(body), convert_image=_no_image, include_embedded_style_map=False
+                io.BytesIO(body), convert_image=lambda _image: [], include_embedded_style_map=False
             ).value
     except _DAMAGED as e:
         raise Unreadable(f"it is a damaged Word file ({type(e).__name__})") from e
     if not inner.strip():
         raise Unreadable("it is a Word file without text")
     return Converted(whole_page(inner, title=title), title, "", author, published, notes)
-
-
-def _no_image(_image: object) -> list[object]:
-    return []
 
 
 def _inspect(archive: zipfile.ZipFile) -> tuple[str, str, str]:

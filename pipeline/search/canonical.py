@@ -83,7 +83,7 @@ def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
     shingles: list[frozenset[tuple[str, ...]]] = []
     for result in by_url.values():
         own = _shingles(result.snippet)
-        same = next((number for number, other in enumerate(shingles) if own and _alike(own, other)), None)
+        same = next((number for number, other in enumerate(shingles) if _share(own, other) >= _SAME_SNIPPET), None)
         if same is not None:
             kept[same] = merged(kept[same], result)
             continue
@@ -110,8 +110,5 @@ def _shingles(snippet: str) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(terms, terms[1:], terms[2:], strict=False))
 
 
-def _alike(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    if not other:
-        return False
-    common = len(one & other)
-    return common >= _SAME_SNIPPET * (len(one) + len(other) - common)
+def _share(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
+    return len(one & other) / max(1, len(one | other))

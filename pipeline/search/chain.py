@@ -167,7 +167,9 @@ class Chain:
             except WinnowError as error:
                 outcome = SearchOutcome((), provider.name, "bad_response", str(error))
         await self._remember_rest(outcome)
-        if outcome.status == "ok" and self._store is not None and _may_keep(outcome):
+        # Local files may change at any moment and are cached file by file where they are read.
+        is_local = any(result.url.startswith("file:") for result in outcome.results)
+        if outcome.status == "ok" and self._store is not None and not is_local:
             await in_thread(self._store.set_json, key, _RESULTS.dump_python(outcome.results, mode="json"), expire=KEPT)
         return outcome
 
@@ -238,11 +240,6 @@ def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
     best_first = sorted(pages, key=lambda key: (-scores[numbers[key]], numbers[key]))
     kept = distinct([pages[key] for key in best_first])
     return tuple(replace(result, rank=rank) for rank, result in enumerate(kept, start=1))
-
-
-def _may_keep(outcome: SearchOutcome) -> bool:
-    """Local files may change at any moment and are cached file by file where they are read."""
-    return not any(result.url.startswith("file:") for result in outcome.results)
 
 
 def cache_key(provider: str, query: SearchQuery, limit: int) -> str:

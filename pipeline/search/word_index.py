@@ -8,7 +8,6 @@ for: finding and reading files (`pipeline/search/folder.py`).
 
 import html
 import json
-import math
 import re
 import zlib
 from bisect import bisect_left, bisect_right
@@ -20,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.bm25 import K1, B
+from pipeline.rank.bm25 import idf, okapi
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
 VERSION: Final = "3"
@@ -59,7 +58,7 @@ def title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
     """Return title (empty where none is given) and text, markup blanked, of a file in UTF-8 with this ending."""
     data = data[:MOST_BYTES]
     if suffix in _JSON:
-        return "", _JSON_ESCAPE.sub(lambda escape: _character(escape[1]), data)
+        return "", _JSON_ESCAPE.sub(_character, data)
     if suffix not in _MARKED_UP:
         heading = _MARKDOWN_TITLE.search(data[:4_000])
         return (heading[1].decode("utf-8", "replace").strip(" #\"'\r") if heading else ""), data
@@ -73,8 +72,8 @@ def title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
     return " ".join(title.split()), text
 
 
-def _character(code: bytes | None) -> bytes:
-    return chr(int(code, 16)).encode("utf-8", "surrogatepass") if code else b" "
+def _character(escape: re.Match[bytes]) -> bytes:
+    return chr(int(escape[1], 16)).encode("utf-8", "surrogatepass") if escape[1] else b" "
 
 
 class FileStamp(NamedTuple):
@@ -172,18 +171,14 @@ class WordIndex:
         if not self._files or not terms:
             return []
         flat = self._flattened()
-        scores = np.zeros(len(flat.files))
+        found = []
         for term in dict.fromkeys(terms):
-            numbers = self._numbers(term, language)
-            if not numbers:
-                continue
             wanted = np.zeros(len(self._vocabulary), dtype=bool)
-            wanted[numbers] = True
+            wanted[self._numbers(term, language)] = True
             hits = np.flatnonzero(wanted[flat.words])
-            counts = np.bincount(flat.file_of[hits], weights=flat.counts[hits], minlength=len(scores))
-            found = np.count_nonzero(counts)
-            idf = math.log1p((len(scores) - found + 0.5) / (found + 0.5))
-            scores += idf * counts * (K1 + 1) / (counts + flat.norm)
+            found.append(np.bincount(flat.file_of[hits], weights=flat.counts[hits], minlength=len(flat.files)))
+        counts = np.stack(found)
+        scores = okapi(counts, flat.lengths, idf(counts))
         order = np.argsort(-scores, kind="stable")[:limit]
         return [(flat.files[i], float(scores[i])) for i in order if scores[i] > 0]
 
@@ -266,7 +261,7 @@ class _Flat:
     words: NDArray[np.uint32]
     counts: NDArray[np.float32]
     file_of: NDArray[np.int64]
-    norm: NDArray[np.float64]
+    lengths: NDArray[np.float64]
 
     @classmethod
     def of(cls, files: list[IndexedFile]) -> "_Flat":
@@ -274,6 +269,5 @@ class _Flat:
         counts = np.concatenate([np.zeros(0, dtype=np.float32), *(file.counts for file in files)]).astype(np.float32)
         sizes = np.asarray([len(file.words) for file in files], dtype=np.int64)
         file_of = np.repeat(np.arange(len(files)), sizes)
-        lengths = np.bincount(file_of, weights=counts, minlength=len(files))
-        mean = lengths.mean() if lengths.any() else 1.0
-        return cls(files, words, counts, file_of, K1 * (1 - B + B * lengths / mean))
+        lengths = np.bincount(file_of, weights=counts, minlength=len(files)).astype(np.float64)
+        return cls(files, words, counts, file_of, lengths)

@@ -104,7 +104,7 @@ def cut_by_margins(margins: Margins, costs: Sequence[int], *, rule: Rule, minimu
         costs: Tokens of each item, [n].
     """
     margins = np.asarray(margins, dtype=np.float64)
-    gains = np.zeros(0)
+    gains: NDArray[np.floating] = np.zeros(0)
     if rule == "running" and len(margins):
         gains = np.concatenate(([0.0], np.cumsum(margins)[:-1] / np.arange(1, len(margins)))) - margins + 1e-9
     elif len(margins):

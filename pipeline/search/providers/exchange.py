@@ -237,27 +237,20 @@ def sentences(*parts: str) -> str:
 
 def error_text(answer: object) -> str:
     """Return the words of an error body in the forms the APIs document: error, errors, detail, message, nested."""
-    for _ in range(4):
-        if isinstance(answer, list):
-            answer = answer[0] if answer else None
-        if not isinstance(answer, dict):
-            break
+    while isinstance(answer, dict | list):
         names = ("detail", "error", "errors", "message", "msg", "info")
-        answer = next((answer[name] for name in names if answer.get(name)), None)
+        parts = answer if isinstance(answer, list) else map(answer.get, names)
+        answer = next(filter(None, parts), None)
     return answer if isinstance(answer, str) else ""
 
 
 def error_code(answer: object) -> str:
     """Return the machine-readable code of an error body (`code` or `tag`, at the top or below `error`/`errors`)."""
-    for _ in range(3):
-        if isinstance(answer, list):
-            answer = answer[0] if answer else None
-        if not isinstance(answer, dict):
-            return ""
-        found = answer.get("code") or answer.get("tag")
-        if isinstance(found, str):
+    while isinstance(answer, dict | list):
+        if isinstance(answer, dict) and isinstance(found := answer.get("code") or answer.get("tag"), str):
             return found
-        answer = answer.get("error") or answer.get("errors")
+        parts = answer if isinstance(answer, list) else map(answer.get, ("error", "errors"))
+        answer = next(filter(None, parts), None)
     return ""
 
 

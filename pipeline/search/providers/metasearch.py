@@ -6,8 +6,7 @@ deadline. Not for: a default that nobody chose.
 """
 
 import importlib
-from collections.abc import Callable
-from typing import Final, Protocol, cast
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -25,12 +24,6 @@ _SAFE: Final = {"off": "off", "moderate": "moderate", "strict": "on"}
 _NOT_KNOWN: Final = "blocked or nothing found: the library does not tell which"
 
 
-class _Library(Protocol):
-    def text(self, query: str, **options: object) -> object:
-        """Return rows of title, href and body."""
-        ...
-
-
 class Metasearch:
     """A provider over `ddgs`."""
 
@@ -43,14 +36,10 @@ class Metasearch:
             MissingExtra: The package `ddgs` is not installed.
         """
         try:
-            library = importlib.import_module("ddgs")
-            failures = importlib.import_module("ddgs.exceptions")
+            self._library = importlib.import_module("ddgs")
+            self._failures = importlib.import_module("ddgs.exceptions")
         except ImportError as error:
             raise MissingExtra("ddgs", extra="ddgs", needed_for="The search provider ddgs") from error
-        self._make = cast("Callable[..., _Library]", library.DDGS)
-        self._late = cast("type[Exception]", failures.TimeoutException)
-        self._limited = cast("type[Exception]", failures.RatelimitException)
-        self._failed = cast("type[Exception]", failures.DDGSException)
         self._timeout = timeout
         self._backends = backends
         # A call that is given up on keeps its thread until the library itself gives up
@@ -73,12 +62,12 @@ class Metasearch:
         if query.freshness != "any" and not (query.since or query.until):
             options["timelimit"] = _PERIOD[query.freshness]
         try:
-            answer = self._make(timeout=max(1, round(self._timeout))).text(words, **options)
-        except self._late as error:
+            answer = self._library.DDGS(timeout=max(1, round(self._timeout))).text(words, **options)
+        except self._failures.TimeoutException as error:
             return SearchOutcome((), self.name, "timeout", f"The engines were too slow ({error}).")
-        except self._limited as error:
+        except self._failures.RatelimitException as error:
             return SearchOutcome((), self.name, "rate_limited", f"An engine limits our requests ({error}).")
-        except self._failed as error:
+        except self._failures.DDGSException as error:
             # The same words for 429, 403, a CAPTCHA and a true zero; no rest, because it may have been the zero.
             said = _NOT_KNOWN if "no results" in str(error).lower() else str(error)[:200]
             return SearchOutcome((), self.name, "blocked", f"Unknown: {said}.", 0.0)

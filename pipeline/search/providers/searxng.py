@@ -5,7 +5,7 @@ SearXNG answers 200 with no results when every engine behind it was blocked; the
 instance). The base address is a person's own setting and may be loopback. Not for: setting up an instance.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -88,14 +88,21 @@ class Searxng:
         if rows is None or not isinstance(silent, list):
             return self._exchange.strange()
         # SearXNG's order stays: its score counts engines and places, not relevance
-        failures = _failures(silent)
+        failures = [
+            (plain_text(row[0], longest=40), plain_text(row[1], longest=120))
+            for row in silent
+            if isinstance(row, list) and len(row) >= 2
+        ]
         silent_ones = "; ".join(f"{engine}: {reason}" for engine, reason in failures)
         failed = f"Some engines failed ({silent_ones})." if failures else ""
         notes = sentences(failed, unmet(query, _ABLE | {"region"} if query.language else _ABLE), cut)
         outcome = self._exchange.finished(map(self._result, rows), query, limit=limit, notes=notes)
         if outcome.results or not failures:
             return outcome
-        status = _status_of([reason for _, reason in failures])
+        said = silent_ones.lower()
+        status: SearchStatus = next(
+            (status for words, status in _STATUS_WORDS.items() if words in said), "bad_response"
+        )
         return self._exchange.failed(
             status, f"No engine behind the instance answered ({silent_ones}).", wait=SUSPENDED.get(status)
         )
@@ -106,13 +113,3 @@ class Searxng:
         named = "+".join(filter(None, (plain_text(engine, longest=40) for engine in listed)))
         found = hit(f"{self.name}:{named}" if named else self.name, row, url="url", snippet=row.get("content"))
         return found and replace(found, published=day_of(row.get("publishedDate")))
-
-
-def _failures(silent: Sequence[object]) -> list[tuple[str, str]]:
-    pairs = [row for row in silent if isinstance(row, list) and len(row) >= 2]
-    return [(plain_text(row[0], longest=40), plain_text(row[1], longest=120)) for row in pairs]
-
-
-def _status_of(reasons: Sequence[str]) -> SearchStatus:
-    said = " ".join(reasons).lower()
-    return next((status for words, status in _STATUS_WORDS.items() if words in said), "bad_response")
