@@ -107,9 +107,9 @@ def test_segments_stay_within_their_lengths(costs: list[int], minimum: int, maxi
 
 
 def test_short_segments_are_joined_where_that_is_possible() -> None:
-    vectors = vectors_of(np.eye(8).tolist())
-    assert len(partition(vectors, [10] * 8, minimum=0, maximum=100, price=0.5)) == 8
-    assert all(b - a >= 4 for a, b in partition(vectors, [10] * 8, minimum=40, maximum=100, price=0.5))
+    vectors = vectors_of([[(-1.0) ** i, 0.0] for i in range(8)])
+    assert len(partition(vectors, [10] * 8, minimum=0, maximum=100)) == 8
+    assert all(b - a >= 4 for a, b in partition(vectors, [10] * 8, minimum=40, maximum=100))
 
 
 def cuts(margins: list[float], rule: Rule) -> list[int]:

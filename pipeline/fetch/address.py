@@ -65,8 +65,6 @@ BLOCKED_PORTS: Final = frozenset(
         *(2375, 2376, 2379, 3306, 5432, 6379, 9042, 11211, 27017),
     )
 )
-_RESOLVERS: Final = 32
-"""Threads that may wait for the system's resolver; a hanging name server holds one each until the system gives up."""
 _INNER_NAMES: Final = (
     *("local", "internal", "intranet", "private", "corp", "home", "lan", "localdomain", "home.arpa", "consul"),
     *("cluster.local", "svc", "onion", "test", "invalid", "example"),
@@ -198,7 +196,8 @@ def is_inner(address: Address, limits: FetchLimits) -> bool:
     return refusal(address, limits.public_only()) != ""
 
 
-_lookups: Final = threading.BoundedSemaphore(_RESOLVERS)
+_lookups: Final = threading.BoundedSemaphore(2 * FetchLimits().overall)
+"""Threads that may wait for the system's resolver; a hanging name server holds one each until the system gives up."""
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
@@ -215,7 +214,7 @@ async def system_resolver(host: str, port: int) -> Sequence[str]:
 def _look_up(host: str, port: int) -> list[str]:
     # Taken and given back by the thread itself: a caller that leaves does not end the lookup.
     if not _lookups.acquire(blocking=False):
-        raise OSError(f"{_RESOLVERS} other lookups are waiting for the name server")
+        raise OSError("too many other lookups are waiting for the name server")
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     finally:

@@ -34,7 +34,6 @@ class Answer:
     """One answer of a web server."""
 
     target: Target
-    """Where it came from."""
     status: int
     headers: Mapping[str, str]
     """By names whose case is of no matter."""

@@ -6,6 +6,7 @@ at its end. Not for: files, the cache, conversion and the deadline (`pipeline/fe
 
 import random
 import ssl
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -35,9 +36,6 @@ _TRANSIENT: Final = frozenset((502, 503, 504))
 _BUSY: Final = frozenset((429, 503))
 """Answers whose `Retry-After` speaks for the whole site."""
 _RETRYABLE: Final = (httpx2.ConnectError, httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
-_BREATH: Final = 0.005
-"""Seconds of reading and unpacking between two looks at the event loop: what has arrived already is read without one,
-and 64 kB in chunks of one byte take 0.3 s."""
 
 
 class Exchange:
@@ -216,7 +214,8 @@ async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_
                 raise too_large(f"sent more than {max_bytes:,} bytes")
             if len(body) > max_unpacked:
                 raise too_large(f"unpacks to more than {max_unpacked:,} bytes")
-            if time.monotonic() - since > _BREATH:
+            # What has arrived already is read without a look at the event loop; 64 kB in chunks of a byte take 0.3 s.
+            if time.monotonic() - since > sys.getswitchinterval():
                 await anyio.lowlevel.checkpoint()
                 since = time.monotonic()
     except SourceTooLarge:

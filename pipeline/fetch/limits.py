@@ -26,7 +26,6 @@ class FetchLimits:
     per_host: int = 6
     """Requests to one host at a time, and idle connections kept to one site; browsers use six."""
     overall: int = 16
-    """Requests at a time."""
     allow_loopback: bool = False
     """Whether 127.0.0.0/8 and ::1 may be asked: for tests, and for services on one's own machine."""
     allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()

@@ -100,7 +100,6 @@ class Renderer:
     open_web: httpx2.AsyncClient
     """Reaches public addresses only."""
     limits: FetchLimits
-    """Those of `own`."""
     places: anyio.Semaphore
     """As many as browsers may run."""
 

@@ -46,9 +46,7 @@ class PathRanking:
     shown: int
     """Blocks of the first step that the scorer was shown; 0 where it scored nothing."""
     total: int
-    """Blocks of the first step."""
     failure: str = ""
-    """Why it scored nothing."""
 
 
 def is_pruner(name: str) -> bool:

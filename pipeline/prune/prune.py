@@ -62,7 +62,6 @@ class PrunedPage:
     """What is kept of one page."""
 
     document: int
-    """Index into the documents that were given."""
     text: str
     tokens: int
     kept: tuple[int, ...]

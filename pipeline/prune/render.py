@@ -40,7 +40,6 @@ class Style:
     wide: bool = True
     """Whether HTML tables are written cell by cell."""
     links: bool = False
-    """Whether links become numbered references, listed below."""
 
 
 def render(document: Document, kept: Sequence[Kept], style: Style) -> str:

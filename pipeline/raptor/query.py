@@ -62,7 +62,6 @@ class QueryOptions:
     mode: NodeMode = "collapsed"
     """The paper's `collapsed` and `traversal`; `flat`: leaves as they score alone."""
     max_tokens: int = 2000
-    """Most tokens of all passages together."""
     by_cosine: bool = False
     """For `collapsed` and `traversal`: the paper's cosine alone, repeats and all, as trees of the paper's clusterings
     (`gmm`, `umap`) are always asked. Else words and embedding, with nothing said twice."""
@@ -75,7 +74,6 @@ class Passage(NamedTuple):
     text: str
     """The node's, or what a generator wrote in its place."""
     tokens: int
-    """`count_tokens(text)`."""
     score: float
     """Comparable within one answer only."""
     written: bool = False

@@ -48,7 +48,6 @@ class Candidate:
     text: str
     """The sentence on one line."""
     terms: Sequence[str]
-    """Its index terms, repeats kept."""
     likeness: float
     """Cosine of its leaf to the cluster's centre."""
     child: int = 0

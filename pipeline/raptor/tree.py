@@ -113,7 +113,6 @@ class TreeNode(NamedTuple):
     leaves: tuple[int, ...]
     """Indices of all leaves below, in reading order; a leaf lists itself."""
     tokens: int
-    """`count_tokens(text)`."""
     quotes: tuple[Quote, ...] = ()
     """The sentences of an extractive summary, in order; empty for leaves and written summaries."""
     unsupported: tuple[str, ...] = ()

@@ -11,8 +11,6 @@ from typing import Final
 MAX_ITEMS: Final = 20_000
 """Rows, values, entries, style rules or parts of one document that are read; where they are content, a note tells of
 the rest."""
-DEEPEST: Final = 200
-"""Elements inside one another: libxml2 leaves out what lies below a depth of 256."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,6 @@ class Converted:
     language: str = ""
     author: str = ""
     published: str = ""
-    """ISO date, empty when unknown."""
     notes: tuple[str, ...] = ()
 
 

@@ -12,7 +12,8 @@ from typing import Final
 
 from markdown_it import MarkdownIt
 
-from pipeline.read.converted import DEEPEST, MAX_ITEMS, Converted, escape, html_table, whole_page
+from pipeline.html.tree import MAX_DEPTH
+from pipeline.read.converted import MAX_ITEMS, Converted, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
 _MAX_MARKDOWN: Final = 5_000_000
@@ -94,7 +95,7 @@ class _JsonWriter:
         self.count += 1
         if self.count % 500 == 0:
             check_cancelled()
-        if self.count > MAX_ITEMS or 2 * depth > DEEPEST:  # a level is a list and its item
+        if self.count > MAX_ITEMS or 2 * depth > MAX_DEPTH:  # a level is a list and its item
             self.cut = True
         elif isinstance(value, dict | list):
             self.parts.append("<ul>")

@@ -68,7 +68,6 @@ class Parser:
     generator: Generator | None
     store: Store | None
     seconds: float
-    """Time for the model's answer."""
 
 
 async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:

@@ -45,7 +45,6 @@ class Reading:
     """`model` lets the generator list entities, which must stand in the chunk letter by letter."""
     store: Store | None = None
     seconds: float = 30.0
-    """Time for one answer."""
 
 
 async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, language: str) -> NDArray[np.float64]:

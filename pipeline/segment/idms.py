@@ -33,7 +33,6 @@ class IdmsOptions:
     """Whether a generator writes a condensed form of chunks of low density and a supplemented one of high (IDMS,
     density-driven chunking), for the index to read beside the text."""
     entities: Literal["rule", "model"] = "rule"
-    """Who finds the names that a density counts."""
 
 
 class Idms:

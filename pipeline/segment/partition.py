@@ -65,22 +65,21 @@ def sentence_costs(texts: Sequence[str]) -> list[int]:
     return [count_tokens(text) + 1 for text in texts]
 
 
-def partition(vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: int, price: float = PRICE) -> Ranges:
+def partition(vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: int) -> Ranges:
     """Return the segments whose members agree most.
 
-    Maximises the sum over segments of |sum of its vectors|^2 / its size - `price`: the least scatter about the means of
+    Maximises the sum over segments of |sum of its vectors|^2 / its size - `PRICE`: the least scatter about the means of
     the segments, with a price on every segment. Time n x 64 x d, memory n.
 
     Args:
         vectors: Unit vectors in order, [n, d].
         minimum: Least tokens of a segment; shorter ones are taken only where nothing else fits.
         maximum: Most tokens of a segment; one item may exceed it alone.
-        price: What a further segment costs.
     """
-    return _best_ranges(_agreements(vectors, price), costs, minimum, maximum, short=3.0 * len(vectors))
+    return _best_ranges(_agreements(vectors), costs, minimum, maximum, short=3.0 * len(vectors))
 
 
-def _agreements(vectors: Floats, price: float) -> Iterator[NDArray[np.float64]]:
+def _agreements(vectors: Floats) -> Iterator[NDArray[np.float64]]:
     """For each end j = 1..n, what the segments [start, j) are worth, for the last `LONGEST` starts in order."""
     pairs = np.zeros(0)
     for j in range(1, len(vectors) + 1):
@@ -89,7 +88,7 @@ def _agreements(vectors: Floats, price: float) -> Iterator[NDArray[np.float64]]:
         beside = vectors[low : j - 1] @ vectors[j - 1]
         before = pairs[len(pairs) - len(beside) :]
         pairs = np.append(before + np.cumsum(beside[::-1], dtype=np.float64)[::-1], 0.0)
-        yield 1 + 2 * pairs / np.arange(j - low, 0, -1) - price
+        yield 1 + 2 * pairs / np.arange(j - low, 0, -1) - PRICE
 
 
 def cut_by_margins(margins: Margins, costs: Sequence[int], *, rule: Rule, minimum: int, maximum: int) -> Ranges:

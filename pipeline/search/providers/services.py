@@ -47,7 +47,6 @@ class SearchCall:
     query: SearchQuery
     words: str
     count: int
-    """Results wanted."""
     base: str
     key: str
     today: date
@@ -59,7 +58,6 @@ class Service:
 
     name: str
     title: str
-    """Its name for people."""
     address: str
     write: Callable[[SearchCall], Request]
     judge: Judge
