@@ -19,7 +19,6 @@ from pipeline.raptor.query import (
     SUMMARY_SHARE,
     Mode,
     Passage,
-    QueryOptions,
     is_broad,
     overview,
     query_tree,
@@ -90,8 +89,10 @@ async def answered(
 ) -> tuple[str, Spans]:
     """Return the words that a mode puts into `budget` tokens, without anything around them, and their places."""
     if mode != "guided":
-        options = QueryOptions(mode, budget, by_cosine=by_cosine)
-        return told_by(one.tree, await query_tree(one.tree, question, options=options, embedder=embedder))
+        return told_by(
+            one.tree,
+            await query_tree(one.tree, question, mode=mode, max_tokens=budget, by_cosine=by_cosine, embedder=embedder),
+        )
     summaries = overview(one.tree, int(SUMMARY_SHARE * budget)) if is_broad(question) else ()
     text, spans = told_by(one.tree, summaries)
     room = budget - sum(passage.tokens for passage in summaries)

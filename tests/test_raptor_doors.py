@@ -17,7 +17,7 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
 from pipeline.raptor.evidence import to_evidence, write_shown
 from pipeline.raptor.outline import outline
-from pipeline.raptor.query import QueryOptions, overview, query_tree
+from pipeline.raptor.query import overview, query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
 from pipeline.text.tokens import count_tokens
@@ -176,8 +176,7 @@ async def test_nodes_are_called_by_titles_and_headings_and_a_link_to_one_points_
 async def test_neighbouring_leaves_are_one_passage_with_one_link() -> None:
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
-    options = QueryOptions("flat", max_tokens=900)
-    found = await query_tree(tree, "record ferry harbour of Pell", options=options, embedder=None)
+    found = await query_tree(tree, "record ferry harbour of Pell", mode="flat", max_tokens=900, embedder=None)
     evidence = to_evidence(tree, found, {0: document})
     assert len(evidence) < len(found)
     assert len({one.citation for one in evidence}) == len(evidence)

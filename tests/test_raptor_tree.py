@@ -14,7 +14,7 @@ from pipeline.cached_models import CachedEmbedder
 from pipeline.documents import Document
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.outline import outline
-from pipeline.raptor.query import QueryOptions, query_tree
+from pipeline.raptor.query import query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
 from pipeline.segment.partition import BATCH
@@ -90,7 +90,7 @@ async def test_equal_leaves_make_a_tree_with_ids_of_their_own(with_embedder: boo
 async def test_no_documents_make_an_empty_tree_that_answers_nothing() -> None:
     tree = await built([])
     assert tree.nodes == ()
-    assert await query_tree(tree, "What is here?", options=QueryOptions(), embedder=None) == ()
+    assert await query_tree(tree, "What is here?", mode="collapsed", max_tokens=2000, embedder=None) == ()
     assert (await guided(tree, [], "What is here?", None)).evidence == ()
     assert outline(tree, max_tokens=50)
 

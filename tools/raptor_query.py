@@ -24,7 +24,6 @@ from pipeline.raptor.query import (
     SUMMARY_SHARE,
     NodeMode,
     Passage,
-    QueryOptions,
     is_broad,
     overview,
     query_tree,
@@ -164,8 +163,7 @@ async def _by_nodes(
     tree: Tree, question: str, services: Services, *, mode: NodeMode, max_tokens: int, mark: str
 ) -> tuple[Assembled, Sequence[Document]]:
     """Return leaves and summaries as they score in `mode`, and their pages."""
-    options = QueryOptions(mode, max_tokens)
-    passages = await query_tree(tree, question, options=options, embedder=services.embedder)
+    passages = await query_tree(tree, question, mode=mode, max_tokens=max_tokens, embedder=services.embedder)
     return await _fitted(tree, passages, services, max_tokens=max_tokens, mark=mark)
 
 

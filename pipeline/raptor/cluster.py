@@ -28,7 +28,10 @@ CHILDREN: Final = 7
 MOST_CHILDREN: Final = 12
 """No k-means cluster is larger: a summary of 130 tokens cannot speak for more."""
 SPILL_SHARE: Final = 0.15
-"""Part of the nodes that join a second cluster, where it has room: those that stand most nearly between the two."""
+"""Most of the nodes that may join a second cluster, those nearest to it first."""
+SPILL_GAP: Final = 0.08
+"""Largest difference of cosine at which a node joins its second cluster as well: without it, one more document changes
+half as many nodes again."""
 ROUNDS: Final = 8
 """Rounds of k-means; assignments hardly change after six."""
 COMPARED: Final = 1024
@@ -212,6 +215,6 @@ def _spilled(layer: Layer, clusters: Groups, only: frozenset[int] | None = None)
     order = [i for i in np.lexsort((members, gap)).tolist() if only is None or int(members[i]) in only]
     for i in order[: int(SPILL_SHARE * (len(members) if only is None else len(only)))]:
         node, to = int(members[i]), int(second[i])
-        if layer.has_room(clusters[to], node):
+        if gap[i] <= SPILL_GAP and layer.has_room(clusters[to], node):
             clusters[to].append(node)
     return clusters

@@ -9,7 +9,7 @@ building (`build.py`), showing (`evidence.py`), or writing an answer.
 import re
 from bisect import bisect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
@@ -53,18 +53,6 @@ SUMMARY_SHARE: Final = 0.8
 with it on meetings (.381 with leaves alone, .422 with it, at 1,000 tokens); under 1, so that words of the page stay."""
 LAYER_NODES: Final = 10
 """Nodes that a traversal keeps of each layer (RAPTOR's top-k)."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryOptions:
-    """How the nodes of a tree are asked."""
-
-    mode: NodeMode = "collapsed"
-    """The paper's `collapsed` and `traversal`; `flat`: leaves as they score alone."""
-    max_tokens: int = 2000
-    by_cosine: bool = False
-    """For `collapsed` and `traversal`: the paper's cosine alone, repeats and all, as trees of the paper's clusterings
-    (`gmm`, `umap`) are always asked. Else words and embedding, with nothing said twice."""
 
 
 class Passage(NamedTuple):
@@ -205,36 +193,46 @@ def overview(tree: Tree, max_tokens: int) -> tuple[Passage, ...]:
 
 @traced("query_tree")
 async def query_tree(
-    tree: Tree, question: str, *, options: QueryOptions, embedder: Embedder | None
+    tree: Tree,
+    question: str,
+    *,
+    mode: NodeMode,
+    max_tokens: int,
+    embedder: Embedder | None,
+    by_cosine: bool = False,
 ) -> tuple[Passage, ...]:
-    """Return the nodes of `tree` that answer `question` best, within `options.max_tokens` tokens in all.
+    """Return the nodes of `tree` that answer `question` best, within `max_tokens` tokens in all.
 
     Summaries come first, then documents by their best passage, each in reading order.
 
     Args:
         question: In any language; words alone count where no embedder reads it.
+        mode: The paper's `collapsed` and `traversal`; `flat`: leaves as they score alone.
         embedder: The one that the tree was built with; None, or another, leaves words only.
+        by_cosine: For `collapsed` and `traversal`: the paper's cosine alone, repeats and all, as trees of the paper's
+            clusterings (`gmm`, `umap`) are always asked. Else words and embedding, with nothing said twice.
 
     Raises:
         UsageError: The question is empty.
         ModelError: The embedder failed.
     """
     question, vector = await _asked(tree, question, embedder)
-    return await in_thread(_answer, tree, question, vector, options)
+    by_cosine = mode != "flat" and (by_cosine or tree.built_with.options.clustering != "kmeans")
+    return await in_thread(_answer, tree, question, vector, mode, max_tokens, by_cosine=by_cosine)
 
 
-def _answer(tree: Tree, question: str, vector: Floats | None, options: QueryOptions) -> tuple[Passage, ...]:
+def _answer(
+    tree: Tree, question: str, vector: Floats | None, mode: NodeMode, max_tokens: int, *, by_cosine: bool
+) -> tuple[Passage, ...]:
     if not tree.leaves:
         return ()
-    by_cosine = options.by_cosine or tree.built_with.options.clustering in ("gmm", "umap")
-    flat = options.mode == "flat"
-    scores = _scores(tree, question, vector, inner=not flat, by_cosine=by_cosine and not flat)
+    scores = _scores(tree, question, vector, inner=mode != "flat", by_cosine=by_cosine)
     order = np.argsort(-scores, kind="stable").tolist()
-    if options.mode == "traversal":
+    if mode == "traversal":
         walked = _walk(tree, scores)
         # Root first, the summaries alone would fill the budget of a deep tree: the likeliest of all walked go in.
         order = [i for i in order if i in walked]
-    chosen = take(tree, order, options.max_tokens, distinct=not (flat or by_cosine))
+    chosen = take(tree, order, max_tokens, distinct=mode != "flat" and not by_cosine)
     return tuple(_passages(tree, chosen, scores))
 
 
