@@ -17,8 +17,8 @@ from pipeline.rank.relevance import Blend
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.query import (
     SUMMARY_SHARE,
+    ChosenNode,
     Mode,
-    Passage,
     is_broad,
     overview,
     query_tree,
@@ -111,7 +111,7 @@ async def answered(
     return "\n".join([text, *(unit.text for _, unit in chosen)]), spans
 
 
-def told_by(tree: Tree, answer: tuple[Passage, ...]) -> tuple[str, Spans]:
+def told_by(tree: Tree, answer: tuple[ChosenNode, ...]) -> tuple[str, Spans]:
     """Return the words of an answer's passages and their places in the documents."""
     spans: Spans = []
     for passage in answer:

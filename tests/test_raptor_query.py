@@ -13,7 +13,7 @@ from models.protocols import Embedder
 from pipeline.documents import Document, Page, Reading, Sentence
 from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import NodeMode, Passage, is_broad, lifted, query_tree, take, word_triples
+from pipeline.raptor.query import ChosenNode, NodeMode, is_broad, lifted, query_tree, take, word_triples
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 from tests.support.raptor_pages import Counting, guided
@@ -58,7 +58,7 @@ async def tree_of(documents: Sequence[Document], embedder: Embedder | None) -> T
     return await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None)
 
 
-async def ask(tree: Tree, question: str, embedder: Embedder | None, **options: object) -> tuple[Passage, ...]:
+async def ask(tree: Tree, question: str, embedder: Embedder | None, **options: object) -> tuple[ChosenNode, ...]:
     given = {"mode": "collapsed", "max_tokens": 2000, **options}
     return await query_tree(tree, question, embedder=embedder, **given)  # type: ignore[arg-type]  # passed by name
 

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.raptor.summarise import Candidate, Writer, extract_summary, supported_part, write_summary
+from pipeline.raptor.summarise import Quotable, Writer, extract_summary, supported_part, write_summary
 from pipeline.raptor.tree import Quote
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from tests.support.raptor_pages import Author
 
 
-def candidates(*leaves: str) -> tuple[list[Candidate], dict[str, float]]:
+def candidates(*leaves: str) -> tuple[list[Quotable], dict[str, float]]:
     """The sentences of leaves (parted by `|`), and an even idf."""
-    found: list[Candidate] = []
+    found: list[Quotable] = []
     for leaf, text in enumerate(leaves):
         for n, sentence in enumerate(text.split("|")):
-            found.append(Candidate(Quote(leaf, n), sentence.strip(), index_terms(sentence), 0.5))
+            found.append(Quotable(Quote(leaf, n), sentence.strip(), index_terms(sentence), 0.5))
     return found, {term: 1.0 for one in found for term in one.terms}
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from models.onnx import OnnxEmbedder
 from models.protocols import Ability, Message, Prompt
-from pipeline.segment.density import Reading, densities
+from pipeline.segment.density import DensityModels, densities
 from pipeline.segment.enrich import ITERATIONS, enrich
 
 pytestmark = pytest.mark.anyio
@@ -44,20 +44,20 @@ class Writer:
 
 
 async def test_a_chunk_of_names_is_denser_than_idle_talk(embedder: OnnxEmbedder) -> None:
-    found = await densities(CHUNKS, Reading(embedder), language="en")
+    found = await densities(CHUNKS, DensityModels(embedder), language="en")
     assert found[1] > found[0] == found.min()
-    assert len(await densities((), Reading(embedder), language="en")) == 0
+    assert len(await densities((), DensityModels(embedder), language="en")) == 0
 
 
 async def test_a_rating_counts_and_entities_that_a_generator_lists_must_stand_in_the_text(
     embedder: OnnxEmbedder,
 ) -> None:
-    plain = await densities(CHUNKS, Reading(embedder), language="en")
-    rated = await densities(CHUNKS, Reading(embedder, Writer("")), language="en")
+    plain = await densities(CHUNKS, DensityModels(embedder), language="en")
+    rated = await densities(CHUNKS, DensityModels(embedder, Writer("")), language="en")
     assert (rated != plain).all()
     found = {}
     for names in ('["Niels Bohr"]', "[]", '["Ernest Solvay", "Niels Bohr"]'):
-        listing = Reading(embedder, Writer(f'{{"entities": {names}}}'), "model")
+        listing = DensityModels(embedder, Writer(f'{{"entities": {names}}}'), "model")
         found[names] = await densities(CHUNKS, listing, language="en")
     assert (found['["Niels Bohr"]'] == found["[]"]).all()
     assert (found['["Ernest Solvay", "Niels Bohr"]'] > found["[]"]).tolist() == [False, False, True, False]
@@ -70,7 +70,7 @@ AROUND = [("Rain fell.",), ("The wind blew.",), ("Fog came.",)]
 async def test_a_condensed_form_stands_beside_the_text(embedder: OnnxEmbedder) -> None:
     short = "The lighthouse of Quoxholm was built in 1868."
     levels = np.array([0.1, 0.5, 0.5, 0.5])
-    found = await enrich([(CHATTER,), *AROUND], levels, Writer(short), Reading(embedder), language="en")
+    found = await enrich([(CHATTER,), *AROUND], levels, Writer(short), DensityModels(embedder), language="en")
     assert found[0] == (short, "condensed")
     assert found[1:] == [("", "kept")] * 3
 
@@ -88,7 +88,7 @@ async def test_a_condensed_form_stands_beside_the_text(embedder: OnnxEmbedder) -
 )
 async def test_a_form_that_loses_or_invents_is_thrown_away(answer: str, embedder: OnnxEmbedder) -> None:
     levels = np.array([0.1, 0.5, 0.5, 0.5])
-    found = await enrich([(CHATTER,), *AROUND], levels, Writer(answer), Reading(embedder), language="en")
+    found = await enrich([(CHATTER,), *AROUND], levels, Writer(answer), DensityModels(embedder), language="en")
     assert found[0] == ("", "refused")
 
 
@@ -98,7 +98,7 @@ async def test_supplementing_takes_from_elsewhere_and_ends(embedder: OnnxEmbedde
     ]
     levels = np.array([0.9, *(0.5 for _ in chunks[1:])])
     model = Writer("Curie met Paul Langevin there in 1911.")
-    found = await enrich(chunks, levels, model, Reading(embedder), language="en")
+    found = await enrich(chunks, levels, model, DensityModels(embedder), language="en")
     assert found[0] == ("Curie met Paul Langevin there in 1911.", "supplemented")
     assert 2 <= model.asked <= ITERATIONS
     assert all(form.way == "kept" for form in found[1:])

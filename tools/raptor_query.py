@@ -22,8 +22,8 @@ from pipeline.raptor.evidence import fit_evidence, write_shown
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import (
     SUMMARY_SHARE,
+    ChosenNode,
     NodeMode,
-    Passage,
     is_broad,
     overview,
     query_tree,
@@ -168,7 +168,7 @@ async def _by_nodes(
 
 
 async def _fitted(
-    tree: Tree, passages: Sequence[Passage], services: Services, *, max_tokens: int, mark: str
+    tree: Tree, passages: Sequence[ChosenNode], services: Services, *, max_tokens: int, mark: str
 ) -> tuple[Assembled, Sequence[Document]]:
     """Return the best passages that fit, summaries written where a generator is set, and their pages."""
     if services.generator is not None:

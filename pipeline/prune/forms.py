@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final, Literal
 
+from pipeline.evidence.passage import GAP
+
 Form = Literal["html", "markdown", "text"]
 LineKind = Literal["heading", "paragraph", "item", "definition", "code", "table", "gap"]
-GAP: Final = "…"
 _TICKS: Final = re.compile(r"`{3,}")
 
 

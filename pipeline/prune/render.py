@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pipeline.documents import Block, Document
-from pipeline.prune.forms import GAP, Form, Line, Place, write
+from pipeline.evidence.passage import GAP
+from pipeline.prune.forms import Form, Line, Place, write
 from pipeline.prune.links import References
+from pipeline.rank.units import JOINT
 
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
-JOINT: Final = " › "
-"""Between headings that share a line."""
 
 
 @dataclass(frozen=True, slots=True)

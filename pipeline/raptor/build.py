@@ -23,7 +23,7 @@ from pipeline.rank.bm25 import rarities, word_vectors
 from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters, unit_rows
 from pipeline.raptor.join import Earlier
 from pipeline.raptor.leaves import main_sentences, make_leaves, pack_sentences, unbroken
-from pipeline.raptor.summarise import EXTRACTIVE, Candidate, Summary, Writer, extract_summary, kept_summary
+from pipeline.raptor.summarise import EXTRACTIVE, Quotable, Summary, Writer, extract_summary, kept_summary
 from pipeline.raptor.tree import (
     BuiltWith,
     Leaf,
@@ -332,7 +332,7 @@ class _Growth:
         cosines = rows @ unit_rows(rows.mean(axis=0, keepdims=True))[0]
         likeness = dict(zip(leaves, cosines.tolist(), strict=True))
         candidates = [
-            Candidate(quote, *self._sentences[quote.leaf][quote.sentence], likeness[quote.leaf], shown[quote])
+            Quotable(quote, *self._sentences[quote.leaf][quote.sentence], likeness[quote.leaf], shown[quote])
             for quote in sorted(shown)
         ]
         return extract_summary(candidates, self._idf, max_tokens=self._options.summary_tokens)

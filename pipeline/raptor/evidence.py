@@ -19,7 +19,7 @@ from pipeline.evidence.cite import cite
 from pipeline.evidence.show import Shown, show_evidence
 from pipeline.messages import side_by_side
 from pipeline.raptor.leaves import common_path
-from pipeline.raptor.query import Passage
+from pipeline.raptor.query import ChosenNode
 from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from pipeline.raptor.tree import Tree
 from pipeline.text.tokens import count_tokens
@@ -29,8 +29,8 @@ SOURCES: Final = 8
 
 
 async def write_shown(
-    tree: Tree, passages: Sequence[Passage], writer: Writer, *, store: Store, seconds: float
-) -> tuple[Passage, ...]:
+    tree: Tree, passages: Sequence[ChosenNode], writer: Writer, *, store: Store, seconds: float
+) -> tuple[ChosenNode, ...]:
     """Return `passages` with extracted summaries replaced by written ones, as many as `seconds` allow, in order.
 
     A written summary is no longer than the extracted one, so a budget holds. What the generator does not manage, or
@@ -56,7 +56,7 @@ async def write_shown(
 
 def fit_evidence(
     tree: Tree,
-    passages: Sequence[Passage],
+    passages: Sequence[ChosenNode],
     documents: Mapping[int, Document],
     *,
     max_tokens: int,
@@ -81,13 +81,13 @@ def fit_evidence(
     return Assembled(evidence(chosen), shown(chosen), len(passages) - len(chosen))
 
 
-def to_evidence(tree: Tree, passages: Sequence[Passage], documents: Mapping[int, Document]) -> tuple[Evidence, ...]:
+def to_evidence(tree: Tree, passages: Sequence[ChosenNode], documents: Mapping[int, Document]) -> tuple[Evidence, ...]:
     """Return the passages as evidence in their order, leaves that follow each other on a page as one.
 
     Args:
         documents: Pages by index into `tree.sources`; a passage whose page is not at hand is cited by its address.
     """
-    runs: list[list[Passage]] = []
+    runs: list[list[ChosenNode]] = []
     for passage in passages:
         if runs and _follows(tree, runs[-1][-1], passage):
             runs[-1].append(passage)
@@ -96,14 +96,14 @@ def to_evidence(tree: Tree, passages: Sequence[Passage], documents: Mapping[int,
     return tuple(_evidence(tree, run, documents) for run in runs)
 
 
-def _follows(tree: Tree, before: Passage, passage: Passage) -> bool:
+def _follows(tree: Tree, before: ChosenNode, passage: ChosenNode) -> bool:
     if before.node.is_summary or passage.node.is_summary:
         return False
     (one,), (other,) = before.node.leaves, passage.node.leaves
     return other == one + 1 and tree.leaves[one].document == tree.leaves[other].document
 
 
-def _evidence(tree: Tree, run: Sequence[Passage], documents: Mapping[int, Document]) -> Evidence:
+def _evidence(tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Document]) -> Evidence:
     """One summary, or leaves that follow each other."""
     leaves = [tree.leaves[leaf] for passage in run for leaf in passage.node.leaves]
     one_page = len({leaf.document for leaf in leaves}) == 1
@@ -132,7 +132,7 @@ def _evidence(tree: Tree, run: Sequence[Passage], documents: Mapping[int, Docume
     )
 
 
-def _sources(tree: Tree, passage: Passage, documents: Mapping[int, Document]) -> tuple[str, ...]:
+def _sources(tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]) -> tuple[str, ...]:
     """Return the citations of a summary: of its quoted sentences or, where it was written, of the leaves below."""
     spans = [(quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence]) for quote in passage.node.quotes]
     if passage.written or not spans:

@@ -55,7 +55,7 @@ LAYER_NODES: Final = 10
 """Nodes that a traversal keeps of each layer (RAPTOR's top-k)."""
 
 
-class Passage(NamedTuple):
+class ChosenNode(NamedTuple):
     """A node that was chosen."""
 
     node: TreeNode
@@ -177,7 +177,7 @@ def _around(values: Floats) -> Floats:
     return np.asarray((running[high] - running[low]) / (high - low), dtype=np.float32)
 
 
-def overview(tree: Tree, max_tokens: int) -> tuple[Passage, ...]:
+def overview(tree: Tree, max_tokens: int) -> tuple[ChosenNode, ...]:
     """Return summaries for a question about the whole: the lowest layer that fits whole, else as many as fit."""
     chosen: list[int] = []
     level = [root for root in tree.roots if tree.nodes[root].is_summary]
@@ -200,7 +200,7 @@ async def query_tree(
     max_tokens: int,
     embedder: Embedder | None,
     by_cosine: bool = False,
-) -> tuple[Passage, ...]:
+) -> tuple[ChosenNode, ...]:
     """Return the nodes of `tree` that answer `question` best, within `max_tokens` tokens in all.
 
     Summaries come first, then documents by their best passage, each in reading order.
@@ -223,7 +223,7 @@ async def query_tree(
 
 def _answer(
     tree: Tree, question: str, vector: Floats | None, mode: NodeMode, max_tokens: int, *, by_cosine: bool
-) -> tuple[Passage, ...]:
+) -> tuple[ChosenNode, ...]:
     if not tree.leaves:
         return ()
     scores = _scores(tree, question, vector, inner=mode != "flat", by_cosine=by_cosine)
@@ -236,7 +236,7 @@ def _answer(
     return tuple(_passages(tree, chosen, scores))
 
 
-def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[Passage]:
+def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[ChosenNode]:
     """The chosen nodes: summaries from the top, then documents by their best passage, reading order inside."""
     best: dict[int, float] = {}
     for i in chosen:
@@ -252,7 +252,7 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[Passage
         return (1, -best[document], document, i)
 
     nodes = [(tree.nodes[i], float(scores[i])) for i in sorted(chosen, key=place)]
-    return [Passage(node, node.text, node.tokens, score) for node, score in nodes]
+    return [ChosenNode(node, node.text, node.tokens, score) for node, score in nodes]
 
 
 def _walk(tree: Tree, scores: Floats) -> set[int]:

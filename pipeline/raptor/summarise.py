@@ -41,7 +41,7 @@ _ENDS: Final = tuple('.!?。！？…"”»)')
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Quotable:
     """A sentence of a child that a summary may take over."""
 
     quote: Quote
@@ -79,14 +79,14 @@ class Writer:
         return f"{self.generator.name}:{self.prompt.version}"
 
 
-def extract_summary(candidates: Sequence[Candidate], idf: Mapping[str, float], *, max_tokens: int) -> Summary:
+def extract_summary(candidates: Sequence[Quotable], idf: Mapping[str, float], *, max_tokens: int) -> Summary:
     """Return the most central sentences that do not repeat each other, in reading order.
 
     Args:
         idf: Inverse document frequency by term.
         max_tokens: Most tokens of the summary; at least one sentence is taken, cut if it must be.
     """
-    once: dict[str, Candidate] = {}
+    once: dict[str, Quotable] = {}
     for candidate in candidates:
         if candidate.terms and count_tokens(candidate.text) in SENTENCE_TOKENS:
             once.setdefault(candidate.text, candidate)
@@ -115,7 +115,7 @@ def extract_summary(candidates: Sequence[Candidate], idf: Mapping[str, float], *
     return Summary(" ".join(usable[i].text for i in chosen), tuple(usable[i].quote for i in chosen))
 
 
-def _value(candidate: Candidate, worth: Mapping[str, float]) -> float:
+def _value(candidate: Quotable, worth: Mapping[str, float]) -> float:
     """Worth of the words, damped by the square root of their number so that length neither helps nor hurts much."""
     distinct = set(candidate.terms)
     if not distinct:

@@ -35,7 +35,7 @@ ENTITIES: Final[dict[str, object]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DensityModels:
     """What chunks are read with."""
 
     embedder: Embedder
@@ -47,7 +47,7 @@ class Reading:
     seconds: float = 30.0
 
 
-async def densities(chunks: Sequence[Sequence[str]], reading: Reading, *, language: str) -> NDArray[np.float64]:
+async def densities(chunks: Sequence[Sequence[str]], reading: DensityModels, *, language: str) -> NDArray[np.float64]:
     """Return the density of each chunk of one document [n], none of them without sentences."""
     texts = [" ".join(chunk) for chunk in chunks]
     if not texts:
@@ -91,7 +91,7 @@ def _cohesion(vectors: NDArray[np.float32]) -> float:
     return float(np.clip((likeness.sum() - np.trace(likeness)) / (n * (n - 1)), 0, 1))
 
 
-async def _entities(text: str, reading: Reading, language: str) -> tuple[str, ...]:
+async def _entities(text: str, reading: DensityModels, language: str) -> tuple[str, ...]:
     if reading.generator is None or reading.entities == "rule":
         return find_entities(text, language=language)
     prompt = load("list_entities")
@@ -101,7 +101,7 @@ async def _entities(text: str, reading: Reading, language: str) -> tuple[str, ..
     return tuple(dict.fromkeys(name for name in listed if name.strip() and name in text))[:MAX_ENTITIES]
 
 
-async def _rating(text: str, reading: Reading) -> float | None:
+async def _rating(text: str, reading: DensityModels) -> float | None:
     """The probability that a chunk reads well (IDMS Eq. 6); None where the generator lists no probabilities."""
     model = chooser(reading.generator)
     if model is None:

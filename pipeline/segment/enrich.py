@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from models.protocols import Generator
 from pipeline.messages import Asking, Said, ask, side_by_side
-from pipeline.segment.density import Reading
+from pipeline.segment.density import DensityModels
 from pipeline.text.frame import one_line
 from pipeline.text.names import find_entities
 from prompts import load
@@ -40,7 +40,7 @@ async def enrich(
     chunks: Sequence[Sequence[str]],
     densities: NDArray[np.float64],
     generator: Generator,
-    reading: Reading,
+    reading: DensityModels,
     *,
     language: str,
 ) -> list[Form]:
@@ -68,7 +68,7 @@ async def enrich(
     return await side_by_side([functools.partial(one, place) for place in range(len(chunks))])
 
 
-async def _condensed(text: str, generator: Generator, reading: Reading, language: str) -> Form:
+async def _condensed(text: str, generator: Generator, reading: DensityModels, language: str) -> Form:
     """Ask for two thirds of the words."""
     most = len(text.split())
     written = await _write("condense", generator, reading, max(8, most * 2 // 3), text=one_line(text))
@@ -77,7 +77,7 @@ async def _condensed(text: str, generator: Generator, reading: Reading, language
 
 
 async def _supplemented(
-    text: str, others: Sequence[str], generator: Generator, reading: Reading, language: str
+    text: str, others: Sequence[str], generator: Generator, reading: DensityModels, language: str
 ) -> Form:
     """Put in what sentences from elsewhere say, the nearest first, until nothing new comes of it.
 
@@ -97,7 +97,7 @@ async def _supplemented(
     return form
 
 
-async def _write(name: str, generator: Generator, reading: Reading, words: int, **values: str) -> str:
+async def _write(name: str, generator: Generator, reading: DensityModels, words: int, **values: str) -> str:
     prompt = load(name)
     asking = Asking(3 * words + 20, reading.seconds, prompt.version)
     said = [Said("user", prompt.fill(**values, words=str(words)))]

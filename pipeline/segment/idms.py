@@ -16,7 +16,7 @@ from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, Generator
 from pipeline.documents import Sentence
-from pipeline.segment.density import Reading, densities
+from pipeline.segment.density import DensityModels, densities
 from pipeline.segment.enrich import Form, enrich
 from pipeline.segment.judge import judge_of
 from pipeline.segment.partition import Ranges, Rule, cut_by_margins, segment, sentence_costs
@@ -59,9 +59,9 @@ class Idms:
         self._options = options or IdmsOptions()
         self._generator = generator
         self._judge = judge_of(generator, store=store, seconds=boundary_seconds)
-        self._reading: Reading | None = None
+        self._reading: DensityModels | None = None
         if self._options.density and generator is not None and embedder is not None:
-            self._reading = Reading(embedder, generator, self._options.entities, store, form_seconds)
+            self._reading = DensityModels(embedder, generator, self._options.entities, store, form_seconds)
         self._forms_until: float | None = None
         self._no_margins = self._no_forms = ""
         """Why margins, or forms, are missing; empty while none is."""
