@@ -63,7 +63,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         inner = [address for address in addresses if is_inner(ip_address(address), limits)]
         if inner:
             return await self._dial(inner, port)
-        return await self._through(proxy, addresses, port)
+        return await self._through(proxy, addresses[: limits.per_host], port)
 
     async def _through(self, proxy: Proxy, hosts: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
         """Return a tunnel to the first of `hosts` that the proxy reaches: it may know one address family only."""
@@ -111,7 +111,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
         try:
             async with anyio.create_task_group() as attempts:
-                for address in addresses:
+                # A name may have thousands: no more are tried than may be asked at once.
+                for address in addresses[: self._limits.per_host]:
                     ended = anyio.Event()
                     attempts.start_soon(attempt, address, ended)
                     with anyio.move_on_after(_NEXT_SECONDS):

@@ -17,6 +17,8 @@ import anyio
 USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
 MAX_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; more is not read."""
+MAX_RULES: Final = MAX_BYTES // 100
+"""Rules that are read: sorting and matching them must not hold up the event loop."""
 _SAFE: Final = "/*$?=&:@!'(),;+~[]-._"
 HOUR: Final = timedelta(hours=1).total_seconds()
 """For how long rules are believed, and silence is kept at most; RFC 9309 allows a day for rules."""
@@ -89,6 +91,7 @@ def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
     groups: dict[str, list[tuple[bool, str]]] = {}
     named: list[str] = []
     in_rules = False
+    count = 0
     for line in text.splitlines():
         key, colon, value = line.partition("#")[0].partition(":")
         key, value = key.strip().lower(), value.strip()
@@ -101,7 +104,8 @@ def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
             groups.setdefault(named[-1], [])
         elif key in {"allow", "disallow"}:
             in_rules = True
-            if value:
+            count += 1
+            if value and count <= MAX_RULES:
                 for name in named:
                     groups[name].append((key == "allow", _normal(value)))
     return Rules(tuple(groups.get(agent.partition("/")[0].lower(), groups.get("*", []))))

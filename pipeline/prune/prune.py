@@ -78,12 +78,15 @@ class Pruned:
     """Of the pages' texts joined by line breaks; at most the budget."""
     budget: int
     """Tokens there were, given or chosen."""
-    parts_left: bool
-    """Whether a further part would hold anything."""
     left_out: int
     """Units that are neither in this part nor in an earlier one."""
     scored_by: str = ""
     """What made the scores besides the core, and what of the pages it was shown; empty for nothing."""
+
+    @property
+    def parts_left(self) -> bool:
+        """Whether a further part would hold anything."""
+        return bool(self.pages) and self.left_out > 0
 
 
 @traced("prune")
@@ -164,13 +167,7 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
             break
         taken = set(chosen)
         left = [row for row in left if row not in taken]
-    return Pruned(
-        pages=written,
-        tokens=count_tokens(_text(written)),
-        budget=budget,
-        parts_left=bool(left) and bool(written),
-        left_out=len(left),
-    )
+    return Pruned(written, count_tokens(_text(written)), budget, left_out=len(left))
 
 
 def _text(pages: Sequence[PrunedPage]) -> str:
@@ -316,8 +313,7 @@ def _paper_parts(documents: Sequence[Document], found: PaperBlocks, order: list[
         path = {found.blocks[order[0]].path}
         units = kept_units(documents[index], path, found.split[index])
         pages, order = [PrunedPage(index, text, count_tokens(text), units)], order[1:]
-    tokens = count_tokens(_text(pages))
-    return Pruned(tuple(pages), tokens, budget, parts_left=bool(order) and bool(pages), left_out=len(order))
+    return Pruned(tuple(pages), count_tokens(_text(pages)), budget, left_out=len(order))
 
 
 def _cut_to_form(text: str, form: Form, most: int) -> str:

@@ -50,8 +50,6 @@ class DensityModels:
 async def densities(chunks: Sequence[Sequence[str]], reading: DensityModels, *, language: str) -> NDArray[np.float64]:
     """Return the density of each chunk of one document [n], none of them without sentences."""
     texts = [" ".join(chunk) for chunk in chunks]
-    if not texts:
-        return np.zeros(0)
     whole = await reading.embedder.embed(texts, kind="passage")
     listed = await side_by_side([functools.partial(_entities, text, reading, language) for text in texts])
     ratings = await side_by_side([functools.partial(_rating, text, reading) for text in texts])

@@ -45,8 +45,6 @@ async def enrich(
     language: str,
 ) -> list[Form]:
     """Return the written form of each chunk of a document; those between the quartiles of `densities` [n] have none."""
-    if not chunks:
-        return []
     # The paper gives no threshold, so a chunk is of low or high density by its document's quartiles.
     low, high = np.quantile(densities, [0.25, 0.75])
     owners = np.array([place for place, chunk in enumerate(chunks) for _ in chunk])
