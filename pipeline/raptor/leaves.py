@@ -7,6 +7,7 @@ A leaf is one unbroken stretch of a document, so its text stands on the page exa
 import itertools
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from pipeline.documents import Block, Document, Page, Sentence
 from pipeline.evidence.show import headings_to_show
@@ -15,6 +16,10 @@ from pipeline.html.tree import Node
 from pipeline.raptor.tree import Leaf, Source, hashed
 from pipeline.segment.partition import Ranges, sentence_costs
 from pipeline.text.tokens import count_tokens
+
+SHORT_SHARE: Final = 0.4
+"""A heading closes the leaf before it once that holds this share of its length; shorter sections stay together. At half
+of it leaves run over sections, and an inserted section moves every leaf behind it."""
 
 
 def main_sentences(document: Document) -> tuple[Sentence, ...]:
@@ -28,14 +33,14 @@ def pack_sentences(document: Document, sentences: Sequence[Sentence], *, leaf_to
     """Return ranges [start, end) of `sentences`, each at most `leaf_tokens` long unless it is one longer sentence.
 
     A range never crosses left-out text, never ends with a heading that text follows, and a heading opens a new
-    range once the one before it is half full.
+    range once the one before it is long enough.
     """
     ranges: Ranges = []
     begin, used = 0, 0
     costs = sentence_costs([sentence.text for sentence in sentences])
     for i, cost in enumerate(costs):
         full = used + cost > leaf_tokens + 1
-        opens = 2 * used >= leaf_tokens and _is_heading(document, sentences[i])
+        opens = used >= SHORT_SHARE * leaf_tokens and _is_heading(document, sentences[i])
         if i > begin and (full or opens or _gap(sentences, i)):
             end = i if _gap(sentences, i) else _before_headings(document, sentences, begin, i)
             ranges.append((begin, end))
