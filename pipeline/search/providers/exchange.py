@@ -20,11 +20,12 @@ import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.fetch.answer import retry_after as seconds_asked
-from pipeline.fetch.limits import FetchLimits
 from pipeline.html.tree import LONGEST_LABEL
 from pipeline.search.chain import DEADLINE
 from pipeline.text.frame import one_line
 
+MAX_BYTES: Final = 4_000_000
+"""A page of results has about 50 kB, with long passages 300 kB."""
 LONGEST_SNIPPET: Final = 2_000
 """Characters kept; real snippets have a median of 1,509 in the CRAG sample and a long tail."""
 _TAG: Final = re.compile(r"<(?:!--[^<>]*|/?[a-zA-Z][^<>]*)>")
@@ -265,11 +266,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 async def _read_body(response: httpx2.Response) -> bytes:
-    """Return the body, cut at the cap of pages, and then no JSON; a page of results has 50 to 300 kB."""
+    """Return the body; one over the cap is left, and nothing is no JSON."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
-        if len(body) > FetchLimits().max_bytes:
+        if len(body) > MAX_BYTES:
             return b""
     return bytes(body)
 
