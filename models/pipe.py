@@ -20,8 +20,6 @@ from typing import IO, Final, Protocol
 from errors import ContextExceeded, ModelError
 
 HEADER: Final = struct.Struct("!II")
-LARGEST: Final = 1 << 30
-"""Bytes of one message; more means that the two sides lost step."""
 EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
 FACTS: Final = -1

@@ -26,7 +26,7 @@ import anyio.lowlevel
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from errors import ModelError
-from models.pipe import EXIT_IDLE, FACTS, HEADER, LARGEST, Fields, Frame, accepted
+from models.pipe import EXIT_IDLE, FACTS, HEADER, Fields, Frame, accepted
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder that our packages are imported from, in a checkout and in a wheel."""
@@ -132,8 +132,6 @@ class Child:
         if self._sizes is None:
             self._sizes = HEADER.unpack(await self._stdout.receive_exactly(HEADER.size))
         text, blob = self._sizes
-        if max(text, blob) > LARGEST:
-            raise anyio.BrokenResourceError
         if self._fields is None:
             self._fields = json.loads(await self._stdout.receive_exactly(text))
         rest = await self._stdout.receive_exactly(blob) if blob else b""

@@ -12,6 +12,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Final
 
 import httpx2
@@ -30,8 +31,7 @@ from server.settings import MEGABYTE, Settings
 from server.version import VERSION
 
 HEALTH: Final = "/health"
-CALLERS: Final = 10_000
-"""Callers whose rate is remembered; the one not seen for longest is forgotten first."""
+MINUTE: Final = timedelta(minutes=1).total_seconds()
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
 _METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
@@ -59,7 +59,7 @@ class Gate:
         """
         self._app = app
         self._tokens = [_digest(token.encode()) for token in tokens]
-        self._rate = per_minute / 60
+        self._rate = per_minute / MINUTE
         self._burst = per_minute
         self._clock = clock
         self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
@@ -94,7 +94,8 @@ class Gate:
         left = min(float(self._burst), left + (now - seen) * self._rate)
         wait = max(0.0, (1 - left) / self._rate)
         self._left[caller] = (left - (wait == 0), now)
-        while len(self._left) > CALLERS:
+        # Whoever was not seen for a minute may send all at once again, as one who was never seen.
+        while next(iter(self._left.values()))[1] < now - MINUTE:
             self._left.popitem(last=False)
         return wait
 

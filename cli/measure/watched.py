@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from models.protocols import (
     Backend,
     Chooser,
     Generator,
-    GrammarWriter,
     Message,
     PathScores,
     Prompt,
@@ -70,21 +69,10 @@ class Watched:
         """What the generator behind can do."""
         return abilities_of(self._generator)
 
-    async def generate(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int,
-        schema: dict[str, object] | None = None,
-        grammar: str | None = None,
-    ) -> str:
-        """Ask the generator behind; raises what it raises."""
+    async def generate(self, messages: Sequence[Message], *, max_tokens: int, **held_to: Any) -> str:
+        """Ask the generator behind, with the same schema or grammar; raises what it raises."""
         async with self._call():
-            if grammar is None:
-                text = await self._generator.generate(messages, max_tokens=max_tokens, schema=schema)
-            else:
-                writer = cast(GrammarWriter, self._generator)
-                text = await writer.generate(messages, max_tokens=max_tokens, schema=schema, grammar=grammar)
+            text = await self._generator.generate(messages, max_tokens=max_tokens, **held_to)
             self.replies.append(text)
             return text
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from models.session import EMBEDDED
-from train.embedder.graph import Peaks, Shape, build_graph
+from train.embedder.graph import Peaks, Shape, Weights, build_graph
 from train.embedder.texts import calibration_texts, varied_texts
 
 SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -42,10 +42,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=EMBEDDED, metavar="FOLDER")
     options = parser.parse_args()
     tokenizer_file: Path = options.tokenizer or options.safetensors.with_name("tokenizer.json")
-    data = options.safetensors.read_bytes()
-    if (found_hash := hashlib.sha256(data).hexdigest()) != SHA256:
-        parser.error(f"{options.safetensors}: sha256 is {found_hash}, expected {SHA256}")
-    weights = {name: tensor for name, tensor in safetensors.load(data).items() if tensor.dtype == np.float32}
+    weights = read_weights(options.safetensors)
     shape = Shape()
     tokenizer = _plain_tokenizer(tokenizer_file, shape.positions)
     floats = build_graph(weights, shape)
@@ -53,7 +50,7 @@ def main() -> int:
     peaks = channel_peaks(run(probe, _feeds(tokenizer, calibration_texts())))
     small = build_graph(weights, shape, peaks=peaks)
     texts = varied_texts()
-    expected, found = _vectors(floats, tokenizer, texts), _vectors(small, tokenizer, texts)
+    expected, found = vectors(floats, tokenizer, texts), vectors(small, tokenizer, texts)
     cosine = (expected * found).sum(axis=1)
     data = small.SerializeToString()
     print(f"float32 {floats.ByteSize() / 1e6:.1f} MB, 8 bits {len(data) / 1e6:.1f} MB")
@@ -71,6 +68,14 @@ def main() -> int:
     picked = range(0, len(texts), len(texts) // 40)
     np.savez_compressed(options.out / "reference.npz", places=np.array(picked), vectors=expected[picked])
     return 0
+
+
+def read_weights(path: Path) -> Weights:
+    """Return the float32 tensors by name of a safetensors file, the one with the hash `SHA256`."""
+    data = path.read_bytes()
+    if (found := hashlib.sha256(data).hexdigest()) != SHA256:
+        raise SystemExit(f"{path}: sha256 is {found}, expected {SHA256}")
+    return {name: tensor for name, tensor in safetensors.load(data).items() if tensor.dtype == np.float32}
 
 
 def run(model: bytes, feeds: Iterable[Mapping[str, NDArray[np.int64]]]) -> Iterator[dict[str, NDArray[np.float32]]]:
@@ -95,7 +100,7 @@ def channel_peaks(runs: Iterable[Mapping[str, NDArray[np.float32]]]) -> Peaks:
     return peaks
 
 
-def _vectors(model: onnx.ModelProto, tokenizer: Tokenizer, texts: list[str]) -> NDArray[np.float32]:
+def vectors(model: onnx.ModelProto, tokenizer: Tokenizer, texts: list[str]) -> NDArray[np.float32]:
     """Return the model's vectors [n, width], one text at a time."""
     runs = run(model.SerializeToString(), _feeds(tokenizer, texts))
     return np.stack([outputs["embedding"][0] for outputs in runs])
