@@ -139,13 +139,15 @@ class Table:
 
     async def rows(self) -> list[Row]:
         """Return a row a figure; the first tells what the generator spent."""
-        spent = await self.watched.spent()
         rows = [
             Row(self._step, one.what, max(len(one.rules), len(one.model)), _mean(one.rules), _mean(one.model))
             for one in self._figures
         ]
-        first = replace(rows[0], tokens=spent.tokens, seconds=spent.seconds, failed=spent.failed, note=spent.fault)
-        return [first, *rows[1:]]
+        asked, tokens = self.watched, await self.watched.tokens()
+        return [
+            replace(rows[0], tokens=tokens, seconds=asked.seconds, failed=asked.failed, note=asked.fault),
+            *rows[1:],
+        ]
 
 
 def read_library(folder: Path) -> Library:
