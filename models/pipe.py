@@ -22,8 +22,6 @@ from errors import ContextExceeded, ModelError
 HEADER: Final = struct.Struct("!II")
 EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
-FACTS: Final = -1
-"""Call number of the message that says, unasked, what was loaded and where to."""
 
 Fields = Mapping[str, object]
 
@@ -146,7 +144,7 @@ def serve(load: Load, *, idle_seconds: float) -> None:
         try:
             if engine is None:
                 engine = load(cancelled)
-                send(FACTS, Frame(engine.facts))
+                send(0, Frame({"facts": engine.facts}))  # unasked: no call has this number
             if doing == "count":
                 send(call, Frame(asdict(engine.counters)))
             else:

@@ -49,13 +49,9 @@ class Gate:
         per_minute: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Wrap `app`.
+        """Wrap `app`: let in who has one of the bearer `tokens` (none: no token is asked for here).
 
-        Args:
-            app: The application behind the gate.
-            tokens: Bearer tokens that are let in; none means that no token is asked for here.
-            per_minute: Requests a caller may send a minute, as many at once; 0 for no limit.
-            clock: Seconds, for the rate.
+        A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock` gives seconds.
         """
         self._app = app
         self._tokens = [_digest(token.encode()) for token in tokens]

@@ -144,10 +144,8 @@ class Table:
             for one in self._figures
         ]
         asked, tokens = self.watched, await self.watched.tokens()
-        return [
-            replace(rows[0], tokens=tokens, seconds=asked.seconds, failed=asked.failed, note=asked.fault),
-            *rows[1:],
-        ]
+        rows[0] = replace(rows[0], tokens=tokens, seconds=asked.seconds, failed=asked.failed, note=asked.fault)
+        return rows
 
 
 def read_library(folder: Path) -> Library:
