@@ -57,14 +57,12 @@ class Counters:
     """What an engine has computed since its process began."""
 
     calls: int = 0
-    batches: int = 0
     tokens: int = 0
     calls_a_batch: int = 0
     """Most calls that one batch held."""
 
     def add_batch(self, *, tokens: int, calls: int) -> None:
-        """Count one batch of `tokens` for `calls` calls."""
-        self.batches += 1
+        """Count a batch of `tokens` for `calls` calls."""
         self.tokens += tokens
         self.calls_a_batch = max(self.calls_a_batch, calls)
 

@@ -28,7 +28,7 @@ from models.protocols import (
     Vectors,
     unit_rows,
 )
-from models.schema import bounded, checked_json
+from models.schema import checked_json
 from models.text import (
     CHARACTERS_A_TOKEN,
     MANY_SCRIPTS,
@@ -213,7 +213,7 @@ class LlamaGenerator(GgufModel):
         request = {
             "prompt": _prompt(messages),
             "max_tokens": max_tokens,
-            "schema": bounded(schema) if schema is not None else None,
+            "schema": schema,
             "grammar": grammar,
         }
         frame = await self._ask("generate", request)
