@@ -56,8 +56,6 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
             bytes are not those that the hub named (they are thrown away).
     """
     package = _package()
-    if quiet:
-        package.utils.disable_progress_bars()
     folder = _folder(hub)
     kept = folder / f"models--{remote.repository.replace('/', '--')}"
     blob, part = kept / "blobs" / remote.hash, kept / "blobs" / f"{remote.hash}.part"
@@ -66,7 +64,7 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
         with package.utils.WeakFileLock(kept / f"{remote.hash}.lock"):
             if not blob.is_file():
                 _check_room(folder, remote, came=part.stat().st_size if part.exists() else 0)
-                _transfer(hub, remote, part)
+                _transfer(hub, remote, part, quiet=quiet)
                 if (found := file_hash(part, like=remote.hash)) != remote.hash:
                     part.unlink()
                     raise ModelError(
@@ -80,9 +78,11 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
         return Path(package.hf_hub_download(remote.repository, remote.file, **options))
 
 
-def _transfer(hub: Hub, remote: Remote, part: Path) -> None:
+def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
     """Fetch what `part` does not have yet. `hf_hub_download` would begin anew after each cut (huggingface_hub 2.4)."""
     files = importlib.import_module("huggingface_hub.file_download")
+    if quiet:
+        _package().utils.disable_progress_bars()
     came = part.stat().st_size if part.exists() else 0
     if came > remote.bytes:
         part.unlink()
@@ -95,6 +95,8 @@ def _transfer(hub: Hub, remote: Remote, part: Path) -> None:
             headers=importlib.import_module("huggingface_hub.utils").build_hf_headers(),
             expected_size=remote.bytes,
             displayed_filename=remote.file,
+            # The package's own bar is drawn on terminals only; and this one cannot be silenced.
+            tqdm_class=None if quiet else importlib.import_module("tqdm").tqdm,
         )
 
 
