@@ -125,12 +125,9 @@ class Native:
     # --- texts and tokens ---
 
     def tokenize(self, text: str, *, special: bool = False, ends: bool = True) -> list[int]:
-        """Return the tokens of `text`.
+        """Return the tokens of `text`; with `ends`, those that the model wants at an input's beginning and end too.
 
-        Args:
-            text: NUL is no problem; it is passed with its length.
-            special: Read the spelling of a control token as that token. Off for data.
-            ends: Add the tokens that the model wants at the beginning and the end of an input.
+        `special`, which is off for data, reads the spelling of a control token as that token.
         """
         data = text.encode("utf-8", "replace")
         size = len(data) + 8  # no token is shorter than a byte, but those at the edges
