@@ -84,7 +84,7 @@ class Recorded(Watched):
 
     async def tokens(self) -> int:
         """Return the tokens that went through the model."""
-        return (await self.spent()).tokens or 0
+        return await super().tokens() or 0
 
     @property
     def naive(self) -> float:

@@ -144,12 +144,12 @@ async def _measure(spec: str) -> Row:
 
 def _measure_float32(path: Path) -> Row:
     # The package onnx is needed here only, so this column's imports wait until it is asked for.
-    from train.embedder.build import SHA256, read_weights, vectors  # noqa: PLC0415  needs onnx
+    from train.embedder.build import read_weights, vectors  # noqa: PLC0415  needs onnx
     from train.embedder.graph import Shape, build_graph  # noqa: PLC0415  needs onnx
 
     tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
     began = time.perf_counter()
-    graph = build_graph(read_weights(path, sha256=SHA256), Shape())
+    graph = build_graph(read_weights(path), Shape())
     vectors(graph, tokenizer, ["first"])
     loaded = time.perf_counter() - began
     texts, expected = _reference(OnnxEmbedder())

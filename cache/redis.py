@@ -35,10 +35,7 @@ return 1
 
 
 def connect(url: str) -> redis.Redis:
-    """Return a client for `url`; nothing is asked before the first operation.
-
-    Args:
-        url: redis://, rediss:// or unix://, also spelt valkey:// and valkeys://.
+    """Return a client for `url` (redis, rediss, valkey, valkeys or unix://); nothing is asked before it is used.
 
     Raises:
         CacheError: The address cannot be understood; the message holds no password.

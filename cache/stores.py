@@ -55,11 +55,8 @@ class Stores:
 def open_stores(folder: Path, *, size_limit: int, clock: Callable[[], float] = time.time, url: str = "") -> Stores:
     """Open or make the cache; where it cannot be used the stores keep nothing, say so in `stats()`, and try again.
 
-    Args:
-        folder: The cache folder; made if absent, with access for its owner only.
-        size_limit: Bytes on disk for all stores together.
-        clock: Seconds since the epoch; decides expiry.
-        url: Address of a Valkey or Redis server that keeps the entries instead of the folder.
+    `folder` is made if absent, with access for its owner only; `size_limit` is bytes on disk for all stores together. A
+    Valkey or Redis server at `url` keeps the entries instead. `clock` gives seconds since the epoch and decides expiry.
 
     Raises:
         MissingExtra: `url` is set and the package `redis` is not installed.

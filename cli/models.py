@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple, cast
 
 import anyio
 import httpx2
-from tqdm import tqdm
 
 from cli.output import OK, print_json, show
 from errors import UsageError, WinnowError
@@ -132,18 +131,10 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
         print(f"{offered.path}: {facts}")
         if args.dry_run:
             continue
-        path = pull(hub, found, progress=_Quiet if args.quiet else tqdm)
+        path = pull(hub, found, quiet=args.quiet)
         print(f"  checked and kept at {path}")
         print(f"  auto takes it for the {offered.role}; or set WINNOW_{offered.role.upper()}={offered.spec}")
     return OK
-
-
-class _Quiet(tqdm):  # type: ignore[misc]  # tqdm is published without types
-    """Progress that is not shown."""
-
-    def __init__(self, *args: object, **options: object) -> None:
-        """Take what a bar takes, and show nothing."""
-        super().__init__(*args, **{**options, "disable": True, "file": sys.stderr})
 
 
 async def report_roles(settings: Settings, *, tried: bool) -> list[RoleReport]:

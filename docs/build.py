@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, get_type_hints
@@ -22,8 +23,8 @@ from pydantic import BaseModel
 from server.settings import TABLE
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-WIDTH: Final = 120
-"""Characters of a line that people read as text; rows of tables are longer."""
+WIDTH: Final = int(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"]["line-length"])
+"""Characters of a line that people read as text, as of code; rows of tables are longer."""
 QUESTION: Final = "What does the Nightbird minibus cost?"
 SHOWN: Final = ("(a)",)
 """Passages of the answer that the README shows."""

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from errors import UsageError
 
-Role = Literal["embedder", "reranker", "generator"]
+Role = Literal["embedder", "reader", "reranker", "generator"]
 
 
 @dataclass(frozen=True, slots=True)

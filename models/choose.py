@@ -6,14 +6,14 @@ Choosing loads nothing and downloads nothing. Not for: running models, or readin
 """
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Generic, TypeAlias, TypeVar
 
 import httpx2
 
-from errors import MissingExtra, ModelError, UsageError
+from errors import MissingExtra, UsageError
 from models.catalogue import MODELS, Offered, Role
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
@@ -23,15 +23,15 @@ from models.pull import Hub, kept_files
 from models.reader import WEIGHTS, OnnxReader
 from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.session import EMBEDDED
 from models.worker import MemoryBudget
 
+_GGUF: Final = "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"
 FORMS: Final = {
-    "embedder": "auto, none, onnx:embedded, onnx:FOLDER, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, "
-    "flag:BAAI/bge-m3, openai:http://127.0.0.1:11434/v1#MODEL",
-    "reranker": "auto, none, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, flag:BAAI/bge-reranker-v2-m3, "
-    "openai:http://127.0.0.1:8080/v1#MODEL",
-    "generator": "auto, none, llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf, openai:http://127.0.0.1:11434/v1#MODEL",
+    "embedder": f"auto, none, onnx:embedded, onnx:FOLDER, {_GGUF}, flag:BAAI/bge-m3, "
+    "openai:http://127.0.0.1:11434/v1#MODEL",
+    "reader": f"auto, none, onnx:FOLDER with {WEIGHTS} and its manifest.json",
+    "reranker": f"auto, none, {_GGUF}, flag:BAAI/bge-reranker-v2-m3, openai:http://127.0.0.1:8080/v1#MODEL",
+    "generator": f"auto, none, {_GGUF}, openai:http://127.0.0.1:11434/v1#MODEL",
 }
 """The spec forms of each role, as messages show them."""
 RUNS: Final = {
@@ -81,10 +81,9 @@ def choose_embedder(spec: str, resources: Resources) -> Chosen[Embedder]:
     Raises:
         UsageError: The spec is not one of the forms, or names a file that is not there.
         MissingExtra: The package of the backend is not installed.
-        ModelError: The carried weights are missing.
     """
     backends: Backends[Embedder] = {
-        "onnx": lambda rest: _embedded() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest)),
+        "onnx": lambda rest: OnnxEmbedder(_onnx_folder(rest)) if rest != "embedded" else OnnxEmbedder(),
         "llama": lambda rest: LlamaEmbedder(_gguf(rest, resources.hub), budget=resources.budget),
         "flag": lambda rest: FlagEmbedder(_flag(rest)),
         "openai": lambda rest: OpenAIEmbedder(_endpoint(rest, resources)),
@@ -92,7 +91,7 @@ def choose_embedder(spec: str, resources: Resources) -> Chosen[Embedder]:
     found = _choose("embedder", spec, resources, backends, without="steps rank by words alone")
     if spec.strip() != "auto" or found.model is not None:
         return found
-    return Chosen(_embedded(), "auto: the embedded all-MiniLM-L6-v2 (English, 8 bits) needs no download")
+    return Chosen(OnnxEmbedder(), "auto: the embedded all-MiniLM-L6-v2 (English, 8 bits) needs no download")
 
 
 def choose_reranker(spec: str, resources: Resources) -> Chosen[Reranker]:
@@ -111,17 +110,11 @@ def choose_reader(spec: str) -> Chosen[CrossEncoder]:
     Raises:
         UsageError: The spec is not one of the forms, or names a folder without a reader.
     """
-    kind, colon, rest = (part.strip() for part in spec.partition(":"))
-    if not colon and kind == "none":
-        return Chosen(None, "none was set: words and embeddings alone say what bears on a question")
-    if not colon and kind == "auto":
+    if spec.strip() == "auto":
         return Chosen(OnnxReader(), "auto: the embedded cross-encoder (English, 8 bits) needs no download")
-    folder = Path(rest).expanduser()
-    if kind != "onnx" or not (folder / WEIGHTS).is_file():
-        raise UsageError(
-            f"{spec!r} is no reader.", hint=f"Use auto, none, or onnx:FOLDER with {WEIGHTS} and its manifest.json."
-        )
-    return Chosen(OnnxReader(folder.resolve()), f"{spec} was set")
+    without = "words and embeddings alone say what bears on a question"
+    backends: Backends[CrossEncoder] = {"onnx": lambda rest: OnnxReader(_folder_with([WEIGHTS], rest))}
+    return _choose("reader", spec, None, backends, without=without)
 
 
 def choose_generator(spec: str, resources: Resources) -> Chosen[Generator]:
@@ -133,12 +126,14 @@ def choose_generator(spec: str, resources: Resources) -> Chosen[Generator]:
     return _choose("generator", spec, resources, backends, without="steps work by rules and extracts")
 
 
-def _choose(role: Role, spec: str, resources: Resources, backends: Backends[Model], *, without: str) -> Chosen[Model]:
+def _choose(
+    role: Role, spec: str, resources: Resources | None, backends: Backends[Model], *, without: str
+) -> Chosen[Model]:
     """Return what `spec` names among the role's `backends`; `without` says what its steps do where it is none."""
     backend, colon, rest = (part.strip() for part in spec.partition(":"))
     if backend == "none" and not colon:
         return Chosen(None, f"none was set: {without}")
-    if backend == "auto" and not colon:
+    if backend == "auto" and not colon and resources is not None:
         pulled = _pulled(role, resources)
         if pulled is None:
             return Chosen(None, f"auto: no {role} is carried; {without}")
@@ -161,25 +156,19 @@ def _pulled(role: Role, resources: Resources) -> Offered | None:
     return max(fitting, key=lambda offered: offered.megabytes, default=None)
 
 
-def _embedded() -> OnnxEmbedder:
-    if not (EMBEDDED / "model.onnx").is_file():
-        raise ModelError(
-            f"The carried weights are not at {EMBEDDED / 'model.onnx'}.",
-            hint="Install Winnow again, or set the embedder to none.",
-        )
-    return OnnxEmbedder()
-
-
 def _onnx_folder(rest: str) -> Path:
+    inner = (Path(rest).expanduser() / "onnx" / "model.onnx").is_file()
+    return _folder_with(["tokenizer.json", *([] if inner else ["model.onnx"])], rest)
+
+
+def _folder_with(files: Sequence[str], rest: str) -> Path:
     folder = Path(rest).expanduser()
-    files = [folder / "tokenizer.json"]
-    if not any((folder / name).is_file() for name in ("model.onnx", "onnx/model.onnx")):
-        files.append(folder / "model.onnx")
-    missing = [str(path) for path in files if not path.is_file()]
+    missing = [str(folder / name) for name in files if not (folder / name).is_file()]
     if missing:
         raise UsageError(
             f"onnx:{rest} does not hold a model: {', '.join(missing)} is not there.",
-            hint="Name a folder with model.onnx (or onnx/model.onnx), tokenizer.json and config.json.",
+            hint="An embedder's folder has model.onnx (or onnx/model.onnx), tokenizer.json and config.json; "
+            f"a reader's {WEIGHTS}, tokenizer.json and manifest.json.",
         )
     return folder.resolve()
 

@@ -20,12 +20,8 @@ from typing import IO, Final, Protocol
 from errors import ContextExceeded, ModelError
 
 HEADER: Final = struct.Struct("!II")
-LARGEST: Final = 1 << 30
-"""Bytes of one message; more means that the two sides lost step."""
 EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
-FACTS: Final = -1
-"""Call number of the message that says, unasked, what was loaded and where to."""
 
 Fields = Mapping[str, object]
 
@@ -61,14 +57,12 @@ class Counters:
     """What an engine has computed since its process began."""
 
     calls: int = 0
-    batches: int = 0
     tokens: int = 0
     calls_a_batch: int = 0
     """Most calls that one batch held."""
 
     def add_batch(self, *, tokens: int, calls: int) -> None:
-        """Count one batch of `tokens` for `calls` calls."""
-        self.batches += 1
+        """Count a batch of `tokens` for `calls` calls."""
         self.tokens += tokens
         self.calls_a_batch = max(self.calls_a_batch, calls)
 
@@ -148,7 +142,7 @@ def serve(load: Load, *, idle_seconds: float) -> None:
         try:
             if engine is None:
                 engine = load(cancelled)
-                send(FACTS, Frame(engine.facts))
+                send(0, Frame({"facts": engine.facts}))  # unasked: no call has this number
             if doing == "count":
                 send(call, Frame(asdict(engine.counters)))
             else:

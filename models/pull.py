@@ -48,7 +48,7 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
     return Remote(repository, file, int(found.size), str(found.etag), str(found.commit_hash))
 
 
-def pull(hub: Hub, remote: Remote, *, progress: type[Any] | None = None) -> Path:
+def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
     """Fetch a file, go on where an earlier try stopped, and return its path once every byte is checked.
 
     Raises:
@@ -64,7 +64,7 @@ def pull(hub: Hub, remote: Remote, *, progress: type[Any] | None = None) -> Path
         with package.utils.WeakFileLock(kept / f"{remote.hash}.lock"):
             if not blob.is_file():
                 _check_room(folder, remote, came=part.stat().st_size if part.exists() else 0)
-                _transfer(hub, remote, part, progress)
+                _transfer(hub, remote, part, quiet=quiet)
                 if (found := file_hash(part, like=remote.hash)) != remote.hash:
                     part.unlink()
                     raise ModelError(
@@ -78,9 +78,11 @@ def pull(hub: Hub, remote: Remote, *, progress: type[Any] | None = None) -> Path
         return Path(package.hf_hub_download(remote.repository, remote.file, **options))
 
 
-def _transfer(hub: Hub, remote: Remote, part: Path, progress: type[Any] | None) -> None:
+def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
     """Fetch what `part` does not have yet. `hf_hub_download` would begin anew after each cut (huggingface_hub 2.4)."""
     files = importlib.import_module("huggingface_hub.file_download")
+    if quiet:
+        _package().utils.disable_progress_bars()
     came = part.stat().st_size if part.exists() else 0
     if came > remote.bytes:
         part.unlink()
@@ -93,7 +95,8 @@ def _transfer(hub: Hub, remote: Remote, part: Path, progress: type[Any] | None) 
             headers=importlib.import_module("huggingface_hub.utils").build_hf_headers(),
             expected_size=remote.bytes,
             displayed_filename=remote.file,
-            tqdm_class=progress,
+            # The package's own bar is drawn on terminals only; and this one cannot be silenced.
+            tqdm_class=None if quiet else importlib.import_module("tqdm").tqdm,
         )
 
 

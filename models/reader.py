@@ -25,7 +25,7 @@ from models.text import CHARACTERS_A_TOKEN, printable, reads_latin
 MOST_TOKENS: Final = 256
 """Of question, what stands above, and sentences together: the positions that the graph has."""
 QUESTION_TOKENS: Final = 48
-ABOVE_TOKENS: Final = 24
+ABOVE_TOKENS: Final = QUESTION_TOKENS // 2
 """The last ones: the innermost heading tells more than the title."""
 SENTENCE_TOKENS: Final = 80
 CLS, SEP, UNKNOWN, COLON = 101, 102, 100, 1024

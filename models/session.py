@@ -182,13 +182,10 @@ def _limiter() -> anyio.CapacityLimiter:
 
 
 def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_tokens: int | None = None) -> Loaded:
-    """Return the model of two files; its tokeniser cuts a text at `max_tokens`, if given.
+    """Return the model of an ONNX file and one of the library `tokenizers`.
 
-    Args:
-        path: The ONNX file.
-        tokenizer: The file of the library `tokenizers`.
-        sha256: Hashes of our own files, by name; empty for another's.
-        max_tokens: Longest text, special tokens included.
+    `sha256` has the hashes of our own files by name, and is empty for another's. The tokeniser cuts a text at
+    `max_tokens`, special tokens included, if given.
 
     Raises:
         ModelError: A file is missing, damaged, or none that onnxruntime or the tokeniser reads.

@@ -26,7 +26,7 @@ import anyio.lowlevel
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from errors import ModelError
-from models.pipe import EXIT_IDLE, FACTS, HEADER, LARGEST, Fields, Frame, accepted
+from models.pipe import EXIT_IDLE, HEADER, Fields, Frame, accepted
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder that our packages are imported from, in a checkout and in a wheel."""
@@ -132,8 +132,6 @@ class Child:
         if self._sizes is None:
             self._sizes = HEADER.unpack(await self._stdout.receive_exactly(HEADER.size))
         text, blob = self._sizes
-        if max(text, blob) > LARGEST:
-            raise anyio.BrokenResourceError
         if self._fields is None:
             self._fields = json.loads(await self._stdout.receive_exactly(text))
         rest = await self._stdout.receive_exactly(blob) if blob else b""
@@ -189,15 +187,10 @@ class Worker:
         budget: "MemoryBudget | None" = None,
         needs: int = 0,
     ) -> None:
-        """Name what runs in the child.
+        """Name what runs in the child: the module `entry`, whose `main(arguments)` calls `pipe.serve`.
 
-        Args:
-            entry: Module with a function `main(arguments)` that calls `pipe.serve`.
-            arguments: JSON values for it; `idle_seconds` and `memory_bytes` are added.
-            label: How messages name the model.
-            limits: What the process may take.
-            budget: Memory that this process shares with others; None for one without a bound.
-            needs: Bytes that the process will take, counted against the budget.
+        `idle_seconds` and `memory_bytes` of the `limits` are added to the `arguments`. The process will take `needs`
+        bytes of the `budget` that it shares with others; no `budget` has no bound.
         """
         self._entry = entry
         self._limits = limits or Limits()
@@ -324,9 +317,9 @@ class Worker:
                         other.event.set()
 
     def _deliver(self, number: int, frame: Frame) -> None:
-        if number == FACTS:
-            self.facts = frame.fields
-            _log.info("%s: %s", self.label, json.dumps(dict(frame.fields)))
+        if isinstance(facts := frame.fields.get("facts"), dict):
+            self.facts = facts
+            _log.info("%s: %s", self.label, json.dumps(facts))
             return
         call = self._calls.get(number)
         if call is not None:

@@ -83,12 +83,9 @@ def build_server(
 ) -> MCPServer[Opening]:
     """Return the server; nothing is opened before its lifespan begins.
 
-    Args:
-        settings: Checked settings.
-        own_signals: For a process that only serves: open the services behind the first answers, end cleanly on SIGTERM
-            and SIGINT, and leave with a sentence where the services cannot be opened.
-        auth: OAuth of the HTTP transport, with `token_verifier`; None for none.
-        token_verifier: Checks access tokens.
+    With `own_signals`, for a process that only serves, the services open behind the first answers, SIGTERM and SIGINT
+    end it cleanly, and where the services cannot be opened it leaves with a sentence. `auth` is the OAuth of the HTTP
+    transport, whose tokens `token_verifier` checks.
     """
 
     start_log(settings)

@@ -12,10 +12,12 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Final
 
 import httpx2
 import jwt
+from anyio import to_thread
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
@@ -29,14 +31,9 @@ from server.settings import MEGABYTE, Settings
 from server.version import VERSION
 
 HEALTH: Final = "/health"
-CALLERS: Final = 10_000
-"""Callers whose rate is remembered; the one not seen for longest is forgotten first."""
+MINUTE: Final = timedelta(minutes=1).total_seconds()
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
-ASK_AT_MOST: Final = 30.0
-"""Seconds between two questions for a key that is not among those known, so that forged tokens cause no traffic."""
-KEYS_LAST: Final = ASK_AT_MOST * 20
-"""Seconds after which the issuer's keys are asked for again: one that was withdrawn is trusted no longer."""
 _METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 _log: Final = logging.getLogger("winnow.http")
 
@@ -52,17 +49,13 @@ class Gate:
         per_minute: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Wrap `app`.
+        """Wrap `app`: let in who has one of the bearer `tokens` (none: no token is asked for here).
 
-        Args:
-            app: The application behind the gate.
-            tokens: Bearer tokens that are let in; none means that no token is asked for here.
-            per_minute: Requests a caller may send a minute, as many at once; 0 for no limit.
-            clock: Seconds, for the rate.
+        A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock` gives seconds.
         """
         self._app = app
         self._tokens = [_digest(token.encode()) for token in tokens]
-        self._rate = per_minute / 60
+        self._rate = per_minute / MINUTE
         self._burst = per_minute
         self._clock = clock
         self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
@@ -97,7 +90,8 @@ class Gate:
         left = min(float(self._burst), left + (now - seen) * self._rate)
         wait = max(0.0, (1 - left) / self._rate)
         self._left[caller] = (left - (wait == 0), now)
-        while len(self._left) > CALLERS:
+        # Whoever was not seen for a minute may send all at once again, as one who was never seen.
+        while next(iter(self._left.values()))[1] < now - MINUTE:
             self._left.popitem(last=False)
         return wait
 
@@ -118,30 +112,34 @@ def _address(scope: Scope) -> bytes:
 
 
 class JwtVerifier:
-    """Checks access tokens of one issuer for one resource."""
+    """Checks access tokens of one issuer for one resource.
 
-    def __init__(self, issuer: str, resource: str, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take the issuer's URL and our own, as the tokens name them; `clock` gives seconds."""
+    The issuer's keys are PyJWT's affair: asked for anew every five minutes, so that one that was withdrawn is trusted
+    no longer, and for an unknown key at most twice a minute, so that forged tokens cause no traffic.
+    """
+
+    def __init__(self, issuer: str, resource: str) -> None:
+        """Take the issuer's URL and our own, as the tokens name them."""
         self._issuer = issuer
         self._resource = resource
-        self._clock = clock
-        self._keys: dict[str, jwt.PyJWK] = {}
-        self._asked = float("-inf")
+        self._keys: jwt.PyJWKClient | None = None
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return who the token stands for, None for a token that is not valid here and now."""
         try:
-            key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
-            if key is None:
-                return None
+            self._keys = self._keys or jwt.PyJWKClient(await _address_of_keys(self._issuer))
+            key = await to_thread.run_sync(self._keys.get_signing_key_from_jwt, token)
             claims = jwt.decode(
                 token,
-                key.key,
+                key,
                 algorithms=list(ALGORITHMS),
                 audience=self._resource,
                 issuer=self._issuer,
                 options={"require": ["exp", "iss", "aud"]},
             )
+        except (jwt.PyJWKClientConnectionError, httpx2.HTTPError, ValueError, UsageError) as error:
+            _log.warning("the keys of %s cannot be read: %s", self._issuer, error)
+            return None
         except jwt.PyJWTError as error:
             _log.info("token refused: %s", type(error).__name__)
             return None
@@ -155,18 +153,8 @@ class JwtVerifier:
             subject=str(claims["sub"]) if "sub" in claims else None,
         )
 
-    async def _key(self, kid: str) -> jwt.PyJWK | None:
-        age = self._clock() - self._asked
-        if age > KEYS_LAST or (kid not in self._keys and age > ASK_AT_MOST):
-            self._asked = self._clock()
-            try:
-                self._keys = await _fetch_keys(self._issuer)
-            except (httpx2.HTTPError, ValueError, UsageError, jwt.PyJWTError) as error:
-                _log.warning("the keys of %s cannot be read: %s", self._issuer, error)
-        return self._keys.get(kid)
 
-
-async def _fetch_keys(issuer: str) -> dict[str, jwt.PyJWK]:
+async def _address_of_keys(issuer: str) -> str:
     async with httpx2.AsyncClient() as http:
         for path in _METADATA:
             answer = await http.get(issuer.rstrip("/") + path)
@@ -175,10 +163,7 @@ async def _fetch_keys(issuer: str) -> dict[str, jwt.PyJWK]:
             said = answer.json()
             if said.get("issuer", "").rstrip("/") != issuer.rstrip("/") or "jwks_uri" not in said:
                 raise UsageError(f"The metadata of {issuer} names another issuer or no keys.")
-            found = await http.get(said["jwks_uri"])
-            found.raise_for_status()
-            keys = jwt.PyJWKSet.from_dict(found.json()).keys
-            return {str(key.key_id): key for key in keys}
+            return str(said["jwks_uri"])
     raise UsageError(f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER.")
 
 

@@ -71,8 +71,7 @@ class Opening:
     async def behind(self, failed: Callable[[WinnowError], None]) -> AsyncIterator[Opening]:
         """Open the services after a pause, or when they are first wanted, and close them at the end.
 
-        Args:
-            failed: Called with the error where they cannot be opened; `services` raises that error, too.
+        `failed` is called with the error where they cannot be opened; `services` raises that error, too.
         """
         async with anyio.create_task_group() as group:
             group.start_soon(self._open_late, failed)

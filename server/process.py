@@ -19,7 +19,7 @@ import anyio
 
 from errors import MissingExtra, UsageError, WinnowError
 from pipeline.work import is_busy
-from server.settings import Settings
+from server.settings import MEGABYTE, Settings
 from server.version import VERSION
 
 LOG_BYTES: Final = 8_000
@@ -33,7 +33,7 @@ ENOUGH: Final = 10
 """Collections of the middle generation (7,000 new objects each) after which a full one is due, as in Python itself."""
 TOO_MANY: Final = ENOUGH * 100
 """After so many Python runs it in the middle of work too: garbage must not grow on a server that never rests."""
-LARGE_BYTES: Final = 1 << 20
+LARGE_BYTES: Final = MEGABYTE
 """A block of at least so many bytes is the system's again once it is freed. glibc raises its own bound to the largest
 block freed so far, up to 32 MB, and keeps the room in one heap a thread: the hostile set
 (`tests/test_fetch_hostile_set.py`) then left 60 to 121 MB, and with this bound 25 to 33 (six and three runs)."""

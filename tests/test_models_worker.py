@@ -16,7 +16,6 @@ import pytest
 from errors import ModelError
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.llama.placement import Device, Weights, fallen_back, place
-from models.schema import bounded
 from models.text import instructions_for
 from models.worker import Limits, MemoryBudget
 from pipeline.messages import Said
@@ -358,10 +357,3 @@ def test_instructions_of_qwen3_tell_the_task() -> None:
     assert words.query.startswith("Instruct: ")
     assert words.query.endswith("\nQuery:")
     assert words.passage == ""
-
-
-def test_a_small_range_of_integers_becomes_a_list_of_values() -> None:
-    schema: dict[str, object] = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 2, "maximum": 4}}}
-    assert bounded(schema) == {"type": "object", "properties": {"n": {"enum": [2, 3, 4]}}}
-    wide: dict[str, object] = {"type": "integer", "minimum": 0, "maximum": 10_000}
-    assert bounded(wide) == wide

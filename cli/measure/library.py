@@ -7,13 +7,13 @@ carries one in `examples/`. Not for: measuring (`steps.py`).
 
 import json
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Final, TypeVar
 
-from cli.measure.watched import Spent
+from cli.measure.watched import Watched
 from errors import UsageError
 from models.protocols import Embedder, Generator
 from pipeline.documents import Document
@@ -107,9 +107,45 @@ class Row:
     failed: int = 0
     note: str = ""
 
-    def spending(self, spent: Spent) -> "Row":
-        """Return the row with what its step spent."""
-        return replace(self, tokens=spent.tokens, seconds=spent.seconds, failed=spent.failed, note=spent.fault)
+
+@dataclass(slots=True)
+class Figure:
+    """One figure's values by rules (none where they have no such figure) and by the model; the row has their means."""
+
+    what: str
+    rules: list[float] = field(default_factory=list)
+    model: list[float] = field(default_factory=list)
+
+
+class Table:
+    """The rows of one step in the making, and the generator that it asks."""
+
+    def __init__(self, step: str, setup: Setup) -> None:
+        self.watched = Watched(setup.generator)
+        self._step = step
+        self._report = setup.report
+        self._figures: list[Figure] = []
+
+    def figure(self, what: str) -> Figure:
+        """Return a new figure, whose row comes after those of the ones before."""
+        self._figures.append(Figure(what))
+        return self._figures[-1]
+
+    async def each(self, items: Sequence[T]) -> AsyncIterator[T]:
+        """Yield the items, and report after each."""
+        for number, item in enumerate(items):
+            yield item
+            await self._report(number + 1, len(items), self._step)
+
+    async def rows(self) -> list[Row]:
+        """Return a row a figure; the first tells what the generator spent."""
+        rows = [
+            Row(self._step, one.what, max(len(one.rules), len(one.model)), _mean(one.rules), _mean(one.model))
+            for one in self._figures
+        ]
+        asked, tokens = self.watched, await self.watched.tokens()
+        rows[0] = replace(rows[0], tokens=tokens, seconds=asked.seconds, failed=asked.failed, note=asked.fault)
+        return rows
 
 
 def read_library(folder: Path) -> Library:
@@ -196,12 +232,7 @@ def some(items: Sequence[T], limit: int) -> list[T]:
     return [items[number * len(items) // limit] for number in range(limit)]
 
 
-def figure(step: str, what: str, rules: Sequence[float] | None, model: Sequence[float]) -> Row:
-    """Return the means by rules (None: they have no such figure) and by the model as one row."""
-    return Row(step, what, max(len(rules or ()), len(model)), _mean(rules), _mean(model))
-
-
-def _mean(values: Sequence[float] | None) -> float | None:
+def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 

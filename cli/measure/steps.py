@@ -13,11 +13,11 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cli.measure.library import Asked, Row, Setup, figure, some, strung
+from cli.measure.library import Asked, Row, Setup, Table, some, strung
 from cli.measure.watched import Watched
 from errors import ModelError
 from models.protocols import Embedder, tree_scorer
-from pipeline.answer import Statement, Writing, write_answer
+from pipeline.answer import Writing, write_answer
 from pipeline.documents import Document, ParsedRequest, Reading
 from pipeline.evidence.assemble import assemble
 from pipeline.extract.ask import WAYS, can_ask
@@ -56,57 +56,51 @@ async def prune_by_paths(setup: Setup) -> list[Row]:
 
     One row for the default pruning, one for the paper's: its first step alone against both steps (HtmlRAG §3.4).
     """
-    rows = []
-    asked = setup.answerable
+    rows: list[Row] = []
     for method, what in METHODS.items():
-        watched = Watched(setup.generator)
-        kept: dict[bool, list[float]] = {False: [], True: []}
-        if tree_scorer(watched) is None:
-            rows.append(Row("prune", what, len(asked), note=f"{watched.name} scores no paths: set a GGUF file"))
+        table = Table("prune", setup)
+        kept = table.figure(what)
+        if tree_scorer(table.watched) is None:
+            note = f"{table.watched.name} scores no paths: set a GGUF file"
+            rows.append(Row("prune", what, len(setup.answerable), note=note))
             continue
         options = PruneOptions(BUDGET, "html", method=method)
-        for number, one in enumerate(asked):
+        async for one in table.each(setup.answerable):
             documents = setup.library.nearest(one.question, first=one.pages, count=1)
-            for scored in (False, True):
-                scorer = path_scorer(watched, documents, seconds=setup.seconds) if scored else None
+            scorer = path_scorer(table.watched, documents, seconds=setup.seconds)
+            for values, finer in ((kept.rules, None), (kept.model, scorer)):
                 found = await prune(
-                    documents,
-                    one.question,
-                    options=options,
-                    reader=setup.reader,
-                    embedder=setup.embedder,
-                    finer=scorer,
+                    documents, one.question, options=options, reader=setup.reader, embedder=setup.embedder, finer=finer
                 )
-                kept[scored].append(float(one.is_in("\n".join(page.text for page in found.pages))))
-            await setup.report(number + 1, len(asked), f"prune: {method}")
-        rows.append(figure("prune", what, kept[False], kept[True]).spending(await watched.spent()))
+                values.append(float(one.is_in("\n".join(page.text for page in found.pages))))
+        rows += await table.rows()
     return rows
 
 
 async def extract_sentences(setup: Setup) -> list[Row]:
     """Return recall and None by rules, and by the rules with a generator, for each way to ask it."""
-    answerable, unanswerable = setup.answerable, setup.unanswerable
-    plain = [await _extracted(setup, one, None) for one in (*answerable, *unanswerable)]
+    asked = (*setup.answerable, *setup.unanswerable)
+    plain = [await _extracted(setup, one, None) for one in asked]
     rows: list[Row] = []
     for way in WAYS:
-        watched = Watched(setup.generator)
-        if not can_ask(watched, way):
-            rows.append(Row("extract", f"{way}: answers held", len(answerable), note="it cannot be asked so"))
+        table = Table("extract", setup)
+        if not can_ask(table.watched, way):
+            rows.append(Row("extract", f"{way}: answers held", len(asked), note="it cannot be asked so"))
             continue
-        asked = []
-        for number, one in enumerate((*answerable, *unanswerable)):
-            asked.append(await _extracted(setup, one, Asking(watched, way, setup.seconds)))
-            await setup.report(number + 1, len(plain), f"extract: {way}")
-        recall = [
-            [float(one.is_in(_best(found))) for one, found in zip(answerable, run, strict=False)]
-            for run in (plain, asked)
-        ]
-        what = f"{way}: answers in the best {BUDGET} tokens"
-        rows.append(figure("extract", what, *recall).spending(await watched.spent()))
-        cut = len(answerable)
-        for what, part in (("None where nothing answers", slice(cut, None)), ("None where pages answer", slice(cut))):
-            nones = [[float(found.verdict == "none") for found in run[part]] for run in (plain, asked)]
-            rows.append(figure("extract", f"{way}: {what}", *nones))
+        held = table.figure(f"{way}: answers in the best {BUDGET} tokens")
+        nothing = table.figure(f"{way}: None where nothing answers")
+        something = table.figure(f"{way}: None where pages answer")
+        by_rules = iter(plain)
+        async for one in table.each(asked):
+            by_model = await _extracted(setup, one, Asking(table.watched, way, setup.seconds))
+            none = something if one.answers else nothing
+            for found, best, silent in (
+                (next(by_rules), held.rules, none.rules),
+                (by_model, held.model, none.model),
+            ):
+                best.extend([float(one.is_in(_best(found)))] if one.answers else ())
+                silent.append(float(found.verdict == "none"))
+        rows += await table.rows()
     return rows
 
 
@@ -130,27 +124,22 @@ def _best(found: Reading) -> str:
 
 async def parse_requests(setup: Setup) -> list[Row]:
     """Return how well queries by rules and by the generator find the pages that answer."""
-    watched = Watched(setup.generator)
-    asked = setup.answerable
-    texts = [one.question for one in asked]
-    parser = Parser(watched, None, setup.seconds)
-    found: dict[bool, list[float]] = {False: [], True: []}
-    narrowed: dict[bool, list[float]] = {False: [], True: []}
-    taken: list[float] = []
-    for number, text in enumerate(texts):
-        by_rules = parse_request(text, today=setup.today)
-        by_model = await parse(text, parser, today=setup.today)
-        taken.append(float(by_model.made_by == "model"))
-        for modelled, parsed in ((False, by_rules), (True, by_model)):
-            narrowed[modelled].append(float(any(query.freshness != "any" for query in parsed.queries)))
-            found[modelled].append(await in_thread(_found, setup, parsed, asked[number].pages))
-        await setup.report(number + 1, len(texts), "parse")
-    what = "pages that answer among the first 5"
-    return [
-        figure("parse", what, found[False], found[True]).spending(await watched.spent()),
-        figure("parse", "requests with a query for recent pages only", narrowed[False], narrowed[True]),
-        figure("parse", "requests that the model parsed, not the rules for it", None, taken),
-    ]
+    table = Table("parse", setup)
+    right = table.figure("pages that answer among the first 5")
+    recent = table.figure("requests with a query for recent pages only")
+    taken = table.figure("requests that the model parsed, not the rules for it")
+    parser = Parser(table.watched, None, setup.seconds)
+    async for one in table.each(setup.answerable):
+        by_rules = parse_request(one.question, today=setup.today)
+        by_model = await parse(one.question, parser, today=setup.today)
+        taken.model.append(float(by_model.made_by == "model"))
+        for parsed, found, narrowed in (
+            (by_rules, right.rules, recent.rules),
+            (by_model, right.model, recent.model),
+        ):
+            narrowed.append(float(any(query.freshness != "any" for query in parsed.queries)))
+            found.append(await in_thread(_found, setup, parsed, one.pages))
+    return await table.rows()
 
 
 def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float:
@@ -167,33 +156,24 @@ def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float
 
 async def answer_questions(setup: Setup) -> list[Row]:
     """Return whether the facts stand in the evidence (rules) and in the answer written from it, and its support."""
-    watched = Watched(setup.generator)
-    writing = Writing(watched, None, setup.seconds, setup.today)
-    asked = (*setup.answerable, *setup.unanswerable)
-    quoted: list[float] = []
-    written: list[float] = []
-    silent: dict[bool, list[float]] = {False: [], True: []}
-    statements: list[Statement] = []
-    for number, one in enumerate(asked):
+    table = Table("answer", setup)
+    facts = table.figure("all facts in the evidence (rules), in the answer (model)")
+    supported = table.figure("sentences that the passages they cite bear out")
+    silent = table.figure("None where nothing answers")
+    writing = Writing(table.watched, None, setup.seconds, setup.today)
+    async for one in table.each((*setup.answerable, *setup.unanswerable)):
         documents = setup.library.nearest(one.question, first=one.pages)
         reading = await _extracted(setup, one, None)
         shown = await in_thread(assemble, documents, reading, max_tokens=EVIDENCE, mark=new_mark())
         answer = await write_answer(one.question, shown.evidence, shown.shown.labels, writing)
         if one.answers:
-            quoted.append(float(one.is_in("\n".join(passage.text for passage in shown.evidence))))
-            written.append(float(one.is_in(" ".join(statement.text for statement in answer.statements))))
-            statements.extend(answer.statements)
+            facts.rules.append(float(one.is_in("\n".join(passage.text for passage in shown.evidence))))
+            facts.model.append(float(one.is_in(" ".join(statement.text for statement in answer.statements))))
+            supported.model += [float(statement.supported) for statement in answer.statements]
         else:
-            silent[False].append(float(reading.verdict == "none"))
-            silent[True].append(float(not answer.statements and not answer.failure))
-        await setup.report(number + 1, len(asked), "answer")
-    what = "all facts in the evidence (rules), in the answer (model)"
-    supported = [float(statement.supported) for statement in statements]
-    return [
-        figure("answer", what, quoted, written).spending(await watched.spent()),
-        figure("answer", "sentences that the passages they cite bear out", None, supported),
-        figure("answer", "None where nothing answers", silent[False], silent[True]),
-    ]
+            silent.rules.append(float(reading.verdict == "none"))
+            silent.model.append(float(not answer.statements and not answer.failure))
+    return await table.rows()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,73 +205,64 @@ async def find_boundaries(setup: Setup) -> list[Row]:
     On paragraphs of different pages strung together, so that the true boundaries are known; without bounds on a
     segment's length, so that the rules are measured alone.
     """
-    watched = Watched(setup.generator)
-    judge = judge_of(watched, store=None, seconds=math.inf)
+    table = Table("segment", setup)
+    judge = judge_of(table.watched, store=None, seconds=math.inf)
     made = strung(setup.library.documents, min(setup.limit, 6))
     if judge is None:
-        return [Row("segment", "Pk", len(made), note=f"{watched.name} lists no probabilities")]
-    by_margins: dict[str, list[Cut]] = {name: [] for name in RULES}
-    by_vectors: list[Cut] = []
-    for number, parts in enumerate(made):
+        return [Row("segment", "Pk", len(made), note=f"{table.watched.name} lists no probabilities")]
+    figures = {rule: (table.figure(f"{rule}: Pk, low is good"), table.figure(f"{rule}: F1")) for rule in RULES}
+    async for parts in table.each(made):
         texts = [text for part in parts for text in part]
         truth = list(pairwise(np.cumsum([0, *map(len, parts)]).tolist()))
         costs = [count_tokens(text) + 1 for text in texts]
         if setup.embedder is not None:
             vectors = await setup.embedder.embed(texts, kind="passage")
-            by_vectors.append(agreement(partition(vectors, costs, minimum=0, maximum=sum(costs)), truth))
+            by_vectors = agreement(partition(vectors, costs, minimum=0, maximum=sum(costs)), truth)
+            for pk, f1 in figures.values():
+                pk.rules.append(by_vectors.pk)
+                f1.rules.append(by_vectors.f1)
         try:
             margins = await judge.margins(texts)
         except ModelError:
             # `watched` has counted it; the row tells how many and why.
             continue
-        for rule in RULES:
+        for rule, (pk, f1) in figures.items():
             cut = cut_by_margins(margins, costs, rule=rule, minimum=0, maximum=sum(costs))
-            by_margins[rule].append(agreement(cut, truth))
-        await setup.report(number + 1, len(made), "segment")
-    rows: list[Row] = []
-    for name, cuts in by_margins.items():
-        rows += [
-            figure("segment", f"{name}: Pk, low is good", [cut.pk for cut in by_vectors], [cut.pk for cut in cuts]),
-            figure("segment", f"{name}: F1", [cut.f1 for cut in by_vectors], [cut.f1 for cut in cuts]),
-        ]
-    return [rows[0].spending(await watched.spent()), *rows[1:]]
+            by_margins = agreement(cut, truth)
+            pk.model.append(by_margins.pk)
+            f1.model.append(by_margins.f1)
+    return await table.rows()
 
 
 async def write_summaries(setup: Setup) -> list[Row]:
     """Return what of written summaries the checks keep, and how near both kinds lie to what they summarise."""
-    watched = Watched(setup.generator)
-    writer = Writer(watched)
+    table = Table("summarise", setup)
+    kept = table.figure("summaries of which the checks leave a sentence")
+    sentences = table.figure("sentences that the checks leave")
+    near = table.figure("cosine to the middle of what is summarised")
     options = TreeOptions()
     clusters: list[tuple[list[str], str]] = []
     longest = sorted(setup.library.documents, key=lambda document: -len(document.text))
     for document in longest[: max(1, setup.limit // 4)]:
         tree = await build_tree([document], embedder=setup.embedder, options=options, store=None)
         clusters += [([tree.nodes[i].text for i in node.children], node.text) for node in tree.nodes if node.layer == 1]
-    chosen = some(clusters, setup.limit)
-    kept: list[float] = []
-    sentences: list[float] = []
-    near: dict[bool, list[float]] = {False: [], True: []}
-    for number, (texts, extracted) in enumerate(chosen):
+    async for texts, extracted in table.each(some(clusters, setup.limit)):
         try:
-            written = (await write_summary(writer, texts, max_tokens=options.summary_tokens)).text
+            written = (await write_summary(Writer(table.watched), texts, max_tokens=options.summary_tokens)).text
         except ModelError:
             # `watched` has counted it.
             continue
-        said = len(split_sentences(" ".join(watched.replies[-1].split())))
-        kept.append(float(bool(written)))
-        sentences += [len(split_sentences(written)) / said] if said else []
+        said = len(split_sentences(" ".join(table.watched.replies[-1].split())))
+        kept.rules.append(1.0)
+        kept.model.append(float(bool(written)))
+        sentences.rules += [1.0] if said else []
+        sentences.model += [len(split_sentences(written)) / said] if said else []
         if setup.embedder is not None and written:
             vectors = await setup.embedder.embed([extracted, written, *texts], kind="passage")
             centre = vectors[2:].mean(axis=0)
-            for by_model, vector in ((False, vectors[0]), (True, vectors[1])):
-                near[by_model].append(float(vector @ centre / max(float(np.linalg.norm(centre)), 1e-9)))
-        await setup.report(number + 1, len(chosen), "summarise")
-    what = "summaries of which the checks leave a sentence"
-    return [
-        figure("summarise", what, [1.0] * len(kept), kept).spending(await watched.spent()),
-        figure("summarise", "sentences that the checks leave", [1.0] * len(sentences), sentences),
-        figure("summarise", "cosine to the middle of what is summarised", near[False], near[True]),
-    ]
+            for values, vector in ((near.rules, vectors[0]), (near.model, vectors[1])):
+                values.append(float(vector @ centre / max(float(np.linalg.norm(centre)), 1e-9)))
+    return await table.rows()
 
 
 class _Chunks(NamedTuple):
@@ -310,25 +281,19 @@ async def write_forms(setup: Setup) -> list[Row]:
     embedder = setup.embedder
     if embedder is None:
         return [Row("density", what, note="it needs an embedder")]
-    watched = Watched(setup.generator)
+    table = Table("density", setup)
+    ranks, written = table.figure(what), table.figure("chunks with a form that the checks leave")
     pages = dict(zip(setup.library.names, setup.library.documents, strict=True))
-    asked = [one for one in setup.answerable if len(one.pages) == 1]
-    ranks: dict[bool, list[float]] = {False: [], True: []}
-    written: list[float] = []
     ready: dict[str, _Chunks | None] = {}
-    for number, one in enumerate(asked):
+    async for one in table.each([one for one in setup.answerable if len(one.pages) == 1]):
         name = one.pages[0]
         if name not in ready:
-            chunks = ready[name] = await _chunks(setup, embedder, watched, pages[name])
-            written += [float(bool(form)) for form in chunks.forms] if chunks else []
+            chunks = ready[name] = await _chunks(setup, embedder, table.watched, pages[name])
+            written.model += [float(bool(form)) for form in chunks.forms] if chunks else []
         if (chunks := ready[name]) is not None:
-            for with_forms in (False, True):
-                ranks[with_forms] += await _rank(embedder, one, chunks, with_forms=with_forms)
-        await setup.report(number + 1, len(asked), "density")
-    return [
-        figure("density", what, ranks[False], ranks[True]).spending(await watched.spent()),
-        figure("density", "chunks with a form that the checks leave", None, written),
-    ]
+            ranks.rules += await _rank(embedder, one, chunks, with_forms=False)
+            ranks.model += await _rank(embedder, one, chunks, with_forms=True)
+    return await table.rows()
 
 
 async def _chunks(setup: Setup, embedder: Embedder, watched: Watched, document: Document) -> _Chunks | None:

@@ -6,8 +6,7 @@ Not for: what the answers are worth (`steps.py`).
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ from models.protocols import (
     Backend,
     Chooser,
     Generator,
-    GrammarWriter,
     Message,
     PathScores,
     Prompt,
@@ -27,30 +25,21 @@ from models.protocols import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a generator did."""
-
-    calls: int
-    failed: int
-    """Calls that failed, or were given up because their time was over."""
-    seconds: float
-    """Time during which a call was under way."""
-    tokens: int | None
-    """Tokens that went through the model; None where its backend does not count them."""
-    fault: str
-    """Why the last failed call failed; empty for none."""
-
-
 class Watched:
     """A `Generator`, with all that the one behind it can do, that keeps count from its making on."""
 
     def __init__(self, generator: Generator) -> None:
         """Watch `generator`."""
         self._generator = generator
-        self._calls = self._failed = self._open = 0
-        self._seconds = self._since = 0.0
-        self._fault = ""
+        self._begun = False
+        self._open = 0
+        self._since = 0.0
+        self.failed = 0
+        """Calls that failed, or were given up because their time was over."""
+        self.seconds = 0.0
+        """Time during which a call was under way."""
+        self.fault = ""
+        """Why the last failed call failed; empty for none."""
         self._before: int | None = None
         self.replies: list[str] = []
         """Answers in the order in which they came."""
@@ -70,21 +59,10 @@ class Watched:
         """What the generator behind can do."""
         return abilities_of(self._generator)
 
-    async def generate(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int,
-        schema: dict[str, object] | None = None,
-        grammar: str | None = None,
-    ) -> str:
-        """Ask the generator behind; raises what it raises."""
+    async def generate(self, messages: Sequence[Message], *, max_tokens: int, **held_to: Any) -> str:
+        """Ask the generator behind, with the same schema or grammar; raises what it raises."""
         async with self._call():
-            if grammar is None:
-                text = await self._generator.generate(messages, max_tokens=max_tokens, schema=schema)
-            else:
-                writer = cast(GrammarWriter, self._generator)
-                text = await writer.generate(messages, max_tokens=max_tokens, schema=schema, grammar=grammar)
+            text = await self._generator.generate(messages, max_tokens=max_tokens, **held_to)
             self.replies.append(text)
             return text
 
@@ -98,11 +76,10 @@ class Watched:
         async with self._call():
             return await cast(TreeScorer, self._generator).score_tree(prefix, paths, among_siblings=among_siblings)
 
-    async def spent(self) -> Spent:
-        """Return what was spent so far."""
-        now = await self._counted() if self._calls else 0
-        tokens = max(0, now - (self._before or 0)) if now is not None else None
-        return Spent(self._calls, self._failed, self._seconds, tokens, self._fault)
+    async def tokens(self) -> int | None:
+        """Return how many tokens went through the model so far; None where its backend does not count them."""
+        now = await self._counted() if self._begun else 0
+        return max(0, now - (self._before or 0)) if now is not None else None
 
     async def _counted(self) -> int | None:
         if not isinstance(self._generator, Backend):
@@ -112,7 +89,7 @@ class Watched:
 
     @asynccontextmanager
     async def _call(self) -> AsyncIterator[None]:
-        self._calls += 1
+        self._begun = True
         self._open += 1
         if self._open == 1:
             self._since = time.perf_counter()
@@ -123,12 +100,12 @@ class Watched:
             yield
             done = True
         except ModelError as error:
-            self._fault = str(error)
+            self.fault = str(error)
             raise
         finally:
             self._open -= 1
             if not self._open:
-                self._seconds += time.perf_counter() - self._since
+                self.seconds += time.perf_counter() - self._since
             if not done:
-                self._failed += 1
-                self._fault = self._fault or "its time was over"
+                self.failed += 1
+                self.fault = self.fault or "its time was over"

@@ -1,18 +1,15 @@
 """Chat messages in the template that a GGUF file carries, with the control tokens' spelling in them broken.
 
-Templates come with the file and are programs: they run in Jinja's sandbox, over values that they cannot change.
-Imported only in a model's own process. Not for: tokens (`models/llama/native.py`).
+Templates come with the file and are programs: llama-cpp-python runs them in Jinja's sandbox, over values that they
+cannot change. Imported only in a model's own process. Not for: tokens (`models/llama/native.py`).
 """
 
-import json
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Final, NoReturn
+from typing import Any, Final
 
 import jinja2
-import jinja2.ext
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from errors import ModelError
 
@@ -32,45 +29,28 @@ class ChatTemplate:
     """One model's template, or none: then the messages' texts are continued."""
 
     def __init__(self, template: str | None, *, begins: str, ends: str, control: Iterable[str]) -> None:
-        """Compile `template`.
+        """Compile `template`, Jinja source.
 
-        Args:
-            template: Jinja source, as `tokenizer.chat_template` has it.
-            begins: Spelling of the token at a text's beginning.
-            ends: Spelling of the one at its end.
-            control: Spellings of all control tokens.
+        `begins`, `ends` and `control` are the spellings of the tokens at a text's edges, and of all control tokens.
         """
         self.begins = begins
-        self._ends = ends
         texts = sorted({text for text in control if len(text) > 1}, key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, texts))) if texts else None
         self._source = template or ""
-        self._template: jinja2.Template | None = None
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTags, "jinja2.ext.loopcontrols"]
-        )
-        environment.filters["tojson"] = _as_json
-        if template:
-            try:
-                self._template = environment.from_string(template)
-            except jinja2.TemplateError as error:
-                raise ModelError(f"The model's chat template is broken: {error}.", hint="Get the file anew.") from error
+        try:
+            self._formatter = Jinja2ChatFormatter(self._source, eos_token=ends, bos_token=begins)
+        except jinja2.TemplateError as error:
+            raise ModelError(f"The model's chat template is broken: {error}.", hint="Get the file anew.") from error
 
     def render(self, messages: Sequence[dict[str, str]]) -> str:
         """Return the text up to where the answer begins; a model that can think aloud is asked not to."""
         said = [{"role": message["role"], "content": self.defused(message["content"])} for message in messages]
-        if self._template is None:
+        if not self._source:
             return "\n\n".join(message["content"] for message in said)
         try:
-            return self._template.render(
-                messages=self._told(said),
-                add_generation_prompt=True,
-                bos_token=self.begins,
-                eos_token=self._ends,
-                enable_thinking=False,
-                raise_exception=_refuse,
-                strftime_now=_now,
-            )
+            # Typed for messages of every kind that OpenAI's API has.
+            told: Any = self._told(said)
+            return str(self._formatter(messages=told, enable_thinking=False).prompt)
         except FAILURES as error:
             raise ModelError(
                 f"The model's chat template refuses the messages: {error}.", hint="Set another model."
@@ -89,25 +69,3 @@ class ChatTemplate:
             return [{"role": "user", "content": messages[0]["content"]}, *messages[1:]]
         joined = f"{messages[0]['content']}\n\n{messages[1]['content']}"
         return [{"role": "user", "content": joined}, *messages[2:]]
-
-
-class _GenerationTags(jinja2.ext.Extension):
-    """Passes over `{% generation %}`, which marks training text."""
-
-    tags = {"generation"}  # noqa: RUF012  as Jinja declares it
-
-    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node | list[jinja2.nodes.Node]:
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
-def _refuse(message: str) -> NoReturn:
-    raise ValueError(message)
-
-
-def _now(form: str) -> str:
-    return datetime.now().astimezone().strftime(form)
-
-
-def _as_json(value: object, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)

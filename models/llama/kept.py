@@ -16,26 +16,36 @@ SHARED: Final = 32
 """Fewest tokens of a beginning worth keeping: chat templates alone share some twenty."""
 
 
-class Opening:
+class _Kept:
+    """Tokens in a sequence of their own."""
+
+    def __init__(self, native: Native, number: int) -> None:
+        """Keep them in sequence `number`, which nothing else uses."""
+        self._native = native
+        self._number = number
+        self.let_go()
+
+    @property
+    def cells(self) -> int:
+        """Cells of the context that they may take."""
+        return len(self._tokens)
+
+    def let_go(self) -> None:
+        """Forget them."""
+        self._native.forget([self._number])
+        self._tokens: list[int] = []
+
+
+class Opening(_Kept):
     """The beginning that prompts of answers share: instructions are evaluated once.
 
     The second prompt in a row that begins like the one before leaves that beginning behind; those after it go on from
     there. Whole sequences only, so models with a state can do it too.
     """
 
-    def __init__(self, native: Native, number: int) -> None:
-        """Keep it in sequence `number`, which nothing else uses."""
-        self._native = native
-        self._number = number
-        self._tokens: list[int] = []
-        self._ready = False
-        self._maker = -1
-        self._last: list[int] = []
-
-    @property
-    def cells(self) -> int:
-        """Cells of the context that it may take."""
-        return len(self._tokens)
+    _last: Sequence[int] = ()
+    _ready = False
+    _maker = -1
 
     def begin(self, prompt: Sequence[int], slot: int) -> int:
         """Return how many tokens of `prompt` sequence `slot` holds now; it evaluates the rest.
@@ -74,11 +84,11 @@ class Opening:
 
     def let_go(self) -> None:
         """Forget it."""
-        self._native.forget([self._number])
-        self._tokens, self._ready, self._maker = [], False, -1
+        super().let_go()
+        self._ready, self._maker = False, -1
 
 
-class Prefix:
+class Prefix(_Kept):
     """The prompt of the last score with its last path: what the next one shares is there.
 
     Prompts that go on from each other seldom do so token by token: many vocabularies have one token for a full stop and
@@ -86,30 +96,21 @@ class Prefix:
     one with a state keeps its prefix whole or not at all.
     """
 
-    def __init__(self, native: Native, number: int) -> None:
-        """Keep it in sequence `number`, which nothing else uses."""
-        self._native = native
-        self._number = number
-        self._tokens: list[int] = []
-        self._read_at = 0
-        self._logits: NDArray[np.float32] | None = None
-
-    @property
-    def cells(self) -> int:
-        """Cells of the context that it takes."""
-        return len(self._tokens)
+    logits: NDArray[np.float32] | None = None
+    """Those after the prompt [vocabulary], None before `read`."""
+    _read_at = 0
 
     def begin(self, prompt: Sequence[int]) -> int:
         """Return how many tokens of `prompt` are there now, all of them only where `logits` are theirs too."""
         same = shared_tokens(self._tokens, prompt)
-        known = self._logits is not None and same == self._read_at == len(prompt)
+        known = self.logits is not None and same == self._read_at == len(prompt)
         keep = same if known else min(same, len(prompt) - 1)
         if keep < len(self._tokens) and not (keep and self._native.cut(self._number, keep)):
             self.let_go()
             return 0
         del self._tokens[keep:]
         if not known:
-            self._logits = None
+            self.logits = None
         return keep
 
     def reach(self, tokens: Sequence[int]) -> None:
@@ -118,12 +119,7 @@ class Prefix:
 
     def read(self, logits: NDArray[np.float32]) -> None:
         """Keep the logits [vocabulary] after all that is there: the prompt is whole."""
-        self._read_at, self._logits = len(self._tokens), logits.copy()
-
-    @property
-    def logits(self) -> NDArray[np.float32] | None:
-        """The logits after the prompt, None before `read`."""
-        return self._logits
+        self._read_at, self.logits = len(self._tokens), logits.copy()
 
     def follow(self, sequence: int, tokens: Sequence[int]) -> None:
         """Keep the path `tokens` of `sequence` too, which began as a copy of this one: the next prompt may go that way.
@@ -141,8 +137,9 @@ class Prefix:
 
     def let_go(self) -> None:
         """Forget it."""
-        self._native.forget([self._number])
-        self._tokens, self._read_at, self._logits = [], 0, None
+        super().let_go()
+        self._read_at = 0
+        self.logits = None
 
 
 def shared_tokens(one: Sequence[int], other: Sequence[int]) -> int:

@@ -28,7 +28,7 @@ from models.protocols import (
     Vectors,
     unit_rows,
 )
-from models.schema import bounded, checked_json
+from models.schema import checked_json
 from models.text import (
     CHARACTERS_A_TOKEN,
     MANY_SCRIPTS,
@@ -39,8 +39,8 @@ from models.text import (
 )
 from models.worker import Limits, MemoryBudget, Worker
 
-SEQUENCES: Final = 256
-"""Sequences of a generator's context, llama.cpp's largest number; they share the cells."""
+TEXTS: Final = BATCH // 8
+"""Texts of one batch of an embedder or a reranker."""
 WIDE_CACHE: Final = 1_000_000_000
 """Bytes up to which a generator keeps keys and values as 32-bit floats: scores then depend on what else is in a batch
 by 2e-5 nats instead of 1e-3."""
@@ -159,7 +159,7 @@ class LlamaEmbedder(GgufModel):
     @property
     def _plan(self) -> Plan:
         longest = min(BATCH, self._header.context_length)
-        return Plan("embedder", longest, longest, SEQUENCES // 4, width=self.dimension)
+        return Plan("embedder", longest, longest, TEXTS, width=self.dimension)
 
 
 class LlamaReranker(GgufModel):
@@ -183,7 +183,7 @@ class LlamaReranker(GgufModel):
     @property
     def _plan(self) -> Plan:
         longest = min(2 * BATCH, self._header.context_length)
-        return Plan("reranker", longest, longest, SEQUENCES // 4, width=1)
+        return Plan("reranker", longest, longest, TEXTS, width=1)
 
 
 class LlamaGenerator(GgufModel):
@@ -213,7 +213,7 @@ class LlamaGenerator(GgufModel):
         request = {
             "prompt": _prompt(messages),
             "max_tokens": max_tokens,
-            "schema": bounded(schema) if schema is not None else None,
+            "schema": schema,
             "grammar": grammar,
         }
         frame = await self._ask("generate", request)
@@ -248,7 +248,7 @@ class LlamaGenerator(GgufModel):
     def _plan(self) -> Plan:
         context = self.context_tokens
         wide = 2 * self._header.token_bytes * context <= WIDE_CACHE
-        return Plan("generator", context, min(BATCH, context), SEQUENCES, wide=wide)
+        return Plan("generator", context, min(BATCH, context), wide=wide)
 
 
 def _prompt(prompt: Prompt) -> str | list[dict[str, str]]:

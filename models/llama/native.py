@@ -1,9 +1,9 @@
 """The adapter to llama.cpp: the devices of its build, a loaded model, its tokens, one context, grammars.
 
 Imported only in a model's own process, and the only module that calls llama.cpp. Every input that is known to kill the
-native code is refused here, before it gets there: batches over the micro-batch, unknown token ids and sequences,
-grammars that do not parse. One thread uses it, by construction of `pipe.serve`; nothing is ever freed before the
-process ends, so nothing can be used after that. Not for: what is computed with it (`models/llama/encode.py`,
+native code is refused here, before it gets there: batches over the micro-batch, grammars that do not parse. One thread
+uses it, by construction of `pipe.serve`; nothing is ever freed before the process ends, so nothing can be used after
+that. Not for: what is computed with it (`models/llama/encode.py`,
 `models/llama/decode.py`).
 """
 
@@ -27,8 +27,6 @@ from models.llama.chat_template import ChatTemplate
 from models.llama.placement import Device, Placement, Plan, Weights, chosen_device, fallen_back, place
 from models.pipe import Counters
 
-LONGEST_GRAMMAR: Final = 100_000
-"""Characters of a grammar; parsing is recursive, and real ones have a few thousand."""
 DEEPEST_GRAMMAR: Final = 200
 """Brackets open at once in a grammar: each is a call of the native parser, whose stack is finite."""
 STATES: Final = 16
@@ -83,7 +81,7 @@ class Native:
             ModelError: The file cannot be loaded, or the memory does not hold the context.
         """
         self.path = path
-        self.plan = plan
+        self.plan = plan if plan.sequences else replace(plan, sequences=llama_cpp.llama_max_parallel_sequences())
         self.counters = Counters()
         self._cancelled = cancelled
         self._running: frozenset[int] = frozenset()
@@ -127,23 +125,17 @@ class Native:
     # --- texts and tokens ---
 
     def tokenize(self, text: str, *, special: bool = False, ends: bool = True) -> list[int]:
-        """Return the tokens of `text`.
+        """Return the tokens of `text`; with `ends`, those that the model wants at an input's beginning and end too.
 
-        Args:
-            text: NUL is no problem; it is passed with its length.
-            special: Read the spelling of a control token as that token. Off for data.
-            ends: Add the tokens that the model wants at the beginning and the end of an input.
+        `special`, which is off for data, reads the spelling of a control token as that token.
         """
         data = text.encode("utf-8", "replace")
-        size = len(data) + 8
-        while True:
-            room = (llama_cpp.llama_token * size)()
-            count = llama_cpp.llama_tokenize(self.vocabulary, data, len(data), room, size, ends, special)
-            if count >= 0:
-                return list(room[:count])
-            if -count <= size:
-                raise ModelError(f"llama.cpp cannot tokenise a text of {len(data)} bytes.", hint="Shorten it.")
-            size = -count
+        size = len(data) + 8  # no token is shorter than a byte, but those at the edges
+        room = (llama_cpp.llama_token * size)()
+        count = llama_cpp.llama_tokenize(self.vocabulary, data, len(data), room, size, ends, special)
+        if count < 0:
+            raise ModelError(f"llama.cpp cannot tokenise a text of {len(data)} bytes.", hint="Shorten it.")
+        return list(room[:count])
 
     def continuation(self, text: str) -> list[int]:
         """Return the tokens of `text` as it goes on after other text: without the blank that some vocabularies put in
@@ -211,7 +203,8 @@ class Native:
         Raises:
             ModelError: The batch is one that would end the process, or llama.cpp failed.
         """
-        self._check(rows)
+        if not 0 < len(rows) <= self.plan.batch:
+            raise ModelError(f"A batch of {len(rows)} tokens; {self.plan.batch} fit.", hint="Shorten the text.")
         batch = _batch(rows)
         run = llama_cpp.llama_decode if self._memory else llama_cpp.llama_encode
         self._running = frozenset(calls)
@@ -332,15 +325,6 @@ class Native:
         found = llama_cpp.llama_vocab_get_text(self.vocabulary, token)
         return str(found.decode("utf-8", "replace")) if found else ""
 
-    def _check(self, rows: Sequence[Row]) -> None:
-        if not 0 < len(rows) <= self.plan.batch:
-            raise ModelError(f"A batch of {len(rows)} tokens; {self.plan.batch} fit.", hint="Shorten the text.")
-        for row in rows:
-            if not 0 <= row.token < self.n_vocabulary:
-                raise ModelError(f"Token {row.token} is none of {self.n_vocabulary}.", hint="Check the file.")
-            if not row.sequences or not all(0 <= number < self.plan.sequences for number in row.sequences):
-                raise ModelError(f"A token of the sequences {row.sequences}.", hint="Ask for less at once.")
-
 
 class Grammar:
     """What holds an answer to a grammar; one for each answer."""
@@ -355,7 +339,7 @@ class Grammar:
         for bracket in re.findall(r"[()]", text):
             depth += 1 if bracket == "(" else -1
             deepest = max(deepest, depth)
-        if not text.strip() or "\x00" in text or len(text) > LONGEST_GRAMMAR or deepest > DEEPEST_GRAMMAR:
+        if not text.strip() or "\x00" in text or deepest > DEEPEST_GRAMMAR:
             raise ModelError(
                 f"A grammar of {len(text)} characters and {deepest} open brackets (or empty, or with NUL) is refused.",
                 hint="Simplify it.",

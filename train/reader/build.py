@@ -18,20 +18,19 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import onnxruntime
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from models.reader import WEIGHTS, Encoded, encode, keep_logits
 from models.session import EMBEDDED, padded, read_tokenizer
-from train.embedder.graph import Peaks, Shape, Weights, build_reader
+from train.embedder.build import MAX_BYTES, channel_peaks, run
+from train.embedder.graph import Shape, build_reader
 from train.reader.data import library_windows
-from train.reader.model import Tensors, forward, from_minilm, make_batch, with_start
+from train.reader.model import Tensors, forward, from_minilm, make_batch
 
 MOST_APART: Final = 0.1
 """Largest mean difference of a logit between 8 bits and torch that is shipped."""
-MAX_BYTES: Final = 25_000_000
 NAME: Final = "winnow-reader"
 TABLE: Final = re.compile(r"(?<=<!-- reader -->\n).*(?=\n<!-- /reader -->)", re.DOTALL)
 
@@ -41,7 +40,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m train.reader.build", description=__doc__.splitlines()[0])
     parser.add_argument("--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2")
     parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="weights of train.py")
-    parser.add_argument("--start", type=Path, metavar="FILE", help="the first reader's layers and heads")
     parser.add_argument("--note", default="", help="one line on how the weights were trained")
     parser.add_argument(
         "--figures", type=json.loads, default={}, metavar="JSON", help="of the training, for the datasheet"
@@ -49,8 +47,6 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=EMBEDDED, metavar="FOLDER")
     options = parser.parse_args()
     weights = from_minilm(options.minilm)
-    if options.start:
-        weights = with_start(weights, options.start)
     if options.checkpoint:
         weights |= {name: tensor.float() for name, tensor in load_file(options.checkpoint).items()}
     return export(weights, options.out, note=options.note, figures=options.figures)
@@ -61,7 +57,8 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
     tokenizer = read_tokenizer(folder / "tokenizer.json")
     windows = [window for question, parts in library_windows() for window in encode(tokenizer, question, parts)]
     arrays = {name: np.ascontiguousarray(tensor.float().numpy()) for name, tensor in weights.items()}
-    peaks = channel_peaks(arrays, windows[::2])
+    probe = build_reader(arrays, Shape(), probe=True).SerializeToString()
+    peaks = channel_peaks(run(probe, _feeds(windows[::2])))
     data = build_reader(arrays, Shape(), peaks=peaks).SerializeToString()
     small = _compare(weights, data, windows[1::2]) | {"mb": round(len(data) / 1e6, 1)}
     print(json.dumps(small))
@@ -81,18 +78,6 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
     return 0
 
 
-def channel_peaks(weights: Weights, windows: Sequence[Encoded]) -> Peaks:
-    """Return for each linear layer the largest absolute value of each input channel over the windows."""
-    probe = build_reader(weights, Shape(), probe=True)
-    peaks: dict[str, NDArray[np.float32]] = {}
-    for _, outputs in _run(probe.SerializeToString(), windows):
-        for name, values in outputs.items():
-            if name.startswith(("encoder.", "reader.")):
-                largest = np.abs(values).reshape(-1, values.shape[-1]).max(axis=0)
-                peaks[name] = np.maximum(peaks.get(name, largest), largest)
-    return peaks
-
-
 def _compare(weights: Tensors, data: bytes, windows: Sequence[Encoded]) -> dict[str, float]:
     """Return how far the logits of the 8-bit file are from torch's, and the CPU time of a window of 180 tokens."""
     keep: list[float] = []
@@ -100,7 +85,7 @@ def _compare(weights: Tensors, data: bytes, windows: Sequence[Encoded]) -> dict[
     agree: list[bool] = []
     spent = tokens = 0.0
     began = time.process_time()
-    for window, outputs in _run(data, windows):
+    for window, outputs in zip(windows, run(data, _feeds(windows)), strict=True):
         spent += time.process_time() - began
         tokens += len(window.ids)
         found = keep_logits(outputs["hidden"][0], outputs["tokens"][0], outputs["head"], window)
@@ -119,18 +104,12 @@ def _compare(weights: Tensors, data: bytes, windows: Sequence[Encoded]) -> dict[
     }
 
 
-def _run(data: bytes, windows: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[str, NDArray[np.float32]]]]:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
+def _feeds(windows: Sequence[Encoded]) -> Iterator[dict[str, NDArray[np.int64]]]:
     for window in windows:
         ids, mask = padded([window.ids])
         types = mask.copy()
         types[:, : window.asked] = 0
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        yield window, dict(zip(names, session.run(names, feed), strict=True))
+        yield {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
 
 
 def _datasheet(own: dict[str, object]) -> str:

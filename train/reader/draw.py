@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.protocols import Window
+from models.reader import SENTENCE_TOKENS
 from pipeline.rank.units import JOINT
 from pipeline.text.words import index_terms
 from train.reader.data import Corpus, Question, Text
@@ -23,7 +24,6 @@ BUDGETS: Final = (64, 96, 128, 160, 192, 240)
 """Tokens of a window's sentences."""
 CHARACTERS_A_TOKEN: Final = 4.3
 """Of English in BERT's vocabulary, for the windows' length only."""
-LONGEST: Final = 80
 NEAREST: Final = 24
 """Sentences that share words with a question, from which windows that do not answer are drawn."""
 COMMON: Final = 6_000
@@ -303,7 +303,7 @@ class _Index:
 
 
 def _tokens(sentence: str) -> int:
-    return min(LONGEST, 1 + int(len(sentence) / CHARACTERS_A_TOKEN))
+    return min(SENTENCE_TOKENS, 1 + int(len(sentence) / CHARACTERS_A_TOKEN))
 
 
 def _exchange(text: str, one: str, other: str) -> str:

@@ -27,14 +27,6 @@ WIDTHS: Final = 16
 NEAR: Final = 6.0
 """Weight of a channel's product of question and sentence at the beginning: the embedder's cosine, from which the heads
 learn on; its bias of -4.5 makes few sentences likely."""
-_START: Final = {
-    "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
-    "out": ("attention.output.dense",),
-    "norm1": ("attention.output.LayerNorm",),
-    "up": ("intermediate.dense",),
-    "down": ("output.dense",),
-    "norm2": ("output.LayerNorm",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +86,6 @@ def from_minilm(path: Path) -> Tensors:
     weights["reader.keep.bias"] -= 4.5
     weights["reader.near"] = torch.full((WIDTH,), NEAR)
     return weights
-
-
-def with_start(weights: Tensors, path: Path) -> Tensors:
-    """Return `weights` with the layers and heads of the first reader's file, whose names are others."""
-    found = dict(weights)
-    for name, tensor in load_file(path).items():
-        value = tensor.float()
-        first, _, rest = name.partition(".")
-        if first != "layers":
-            # Its bias stood beside a constant of -3 in the forward pass.
-            found[f"reader.{name}"] = value - 3 if name == "keep.bias" else value
-            continue
-        layer, kind, parameter = rest.split(".")
-        own = _START[kind]
-        for target, part in zip(own, value.chunk(len(own)), strict=True):
-            found[f"encoder.layer.{layer}.{target}.{parameter}"] = part.clone()
-    return found
 
 
 def trained(weights: Tensors) -> list[str]:

@@ -1,6 +1,6 @@
 """Trains the reader: rounds of windows drawn anew, checkpoints to go on from, an end when it is told.
 
-    python -m train.reader.train --out FOLDER --minilm model.safetensors [--start FILE]   # also goes on from FOLDER
+    python -m train.reader.train --out FOLDER --minilm model.safetensors   # also goes on from FOLDER
     touch FOLDER/finish     # the rate falls to 0 over the next steps; then `final.safetensors` is written and exported
 
 A round takes every question of ours once and a share of the public ones in turn, so ours weigh more; questions that
@@ -32,7 +32,7 @@ from models.reader import Encoded, join, tokenize
 from models.session import EMBEDDED, read_tokenizer
 from train.reader.data import ROOT, Corpus, Question, Split, load_own, load_public
 from train.reader.draw import Drawer, Example
-from train.reader.model import Tensors, forward, from_minilm, make_batch, trained, with_start
+from train.reader.model import Tensors, forward, from_minilm, make_batch, trained
 
 KEEP_WEIGHT: Final = 3.0
 """Of the sentences' loss beside the window's."""
@@ -81,7 +81,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m train.reader.train", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2")
-    parser.add_argument("--start", type=Path, metavar="FILE", help="the first reader's layers and heads")
     parser.add_argument("--export", type=Path, default=EMBEDDED, metavar="FOLDER", help="where the end is exported to")
     parser.add_argument(
         "--judge", type=Path, metavar="FILE", help="only print its figures on the sites held out; - for none"
@@ -92,8 +91,6 @@ def main() -> int:
     plan = Plan(**{item.name: getattr(options, item.name) for item in dataclasses.fields(Plan)})
     options.out.mkdir(parents=True, exist_ok=True)
     weights = from_minilm(options.minilm)
-    if options.start:
-        weights = with_start(weights, options.start)
     if options.judge:
         weights |= load_file(options.judge) if options.judge.is_file() else {}
         print(json.dumps({name: measure(weights, windows) for name, windows in dev_sets("held").items()}))
