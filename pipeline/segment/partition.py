@@ -41,6 +41,8 @@ async def segment(
     Args:
         embedder: Makes the sentence vectors; None, or one that cannot read the text, gives word vectors.
         rule: `partition`, or the running mean over the cosines of neighbours.
+        minimum: Least tokens of a segment, where the text allows it.
+        maximum: Most tokens of a segment; one sentence may exceed it alone.
 
     Raises:
         ModelError: The embedder failed.
@@ -73,6 +75,7 @@ def partition(vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: i
 
     Args:
         vectors: Unit vectors in order, [n, d].
+        costs: Tokens of each item, [n].
         minimum: Least tokens of a segment; shorter ones are taken only where nothing else fits.
         maximum: Most tokens of a segment; one item may exceed it alone.
     """
