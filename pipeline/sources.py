@@ -3,7 +3,8 @@
 Not for: searching (`pipeline/gather.py`) or fetching as such (`pipeline/fetch`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,10 +17,11 @@ from pipeline.fetch.files import is_hidden, path_of_url
 from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
 from pipeline.trace import traced
-from pipeline.work import Report, in_thread, no_report
+from pipeline.work import WORKERS, Report, in_thread, no_report
 
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its time."""
+CONVERTED: Final = frozenset({".pdf", ".docx"})
 READABLE: Final = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".pdf", ".docx", ".json", ".rst"})
 
 
@@ -51,7 +53,7 @@ async def load_sources(sources: Sequence[str], services: Services, *, seconds: f
         )
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     documents, errors = await open_all(expanded, services, seconds=seconds, report=report)
-    failures = [*failed, *map(failure_of, errors)]
+    failures = [*failed, *map(failure_of, errors), *read_in_part(documents.values())]
     if not documents:
         _raise_failures(errors, failures)
     return Loaded(tuple(documents.values()), tuple(failures))
@@ -70,11 +72,16 @@ async def open_all(
         for name in names
     }
     done = 0
+    # Files one after the other, each to its end: of many begun at once none would be ready when time is up. Those that
+    # processes convert stand in a line of their own, so that no text waits for them.
+    lines = {converted: anyio.CapacityLimiter(WORKERS) for converted in (False, True)}
 
     async def load(name: str) -> None:
         nonlocal done
+        line = lines[Path(name).suffix.lower() in CONVERTED] if _is_local(name) else nullcontext()
         try:
-            found[name] = await open_source(name, services)
+            async with line:
+                found[name] = await open_source(name, services)
         except SourceError as error:
             found[name] = error
         done += 1
@@ -91,6 +98,13 @@ async def open_all(
 def failure_of(error: SourceError) -> Failure:
     """Return what an answer says of a source that could not be had, and whether it was only late."""
     return Failure(error.source, str(error), late=isinstance(error, SourceTimeout))
+
+
+def read_in_part(documents: Iterable[Document]) -> list[Failure]:
+    """Return what an answer says of documents of which something was not read, and how to go on."""
+    pages = [document.page for document in documents if document.page.unread]
+    told = [f" (go on with #{page.rest.rpartition('#')[2]})" if page.rest else "" for page in pages]
+    return [Failure(page.final_url, page.unread + how, rest=page.rest) for page, how in zip(pages, told, strict=True)]
 
 
 def _raise_failures(errors: Sequence[SourceError], failures: Sequence[Failure]) -> None:
@@ -112,13 +126,16 @@ async def open_source(name: str, services: Services) -> Document:
     return await services.documents.read(page)
 
 
+def _is_local(name: str) -> bool:
+    return name.lower().startswith("file:") or "://" not in name
+
+
 def _folder(name: str) -> Path | None:
     """Return the folder that a source names, None for anything else; what is wrong with a name the fetch says."""
-    local = name.lower().startswith("file:")
-    if "://" in name and not local:
+    if not _is_local(name):
         return None
     try:
-        path = path_of_url(name) if local else Path(name).expanduser()
+        path = path_of_url(name) if name.lower().startswith("file:") else Path(name).expanduser()
         return path.resolve() if path.is_dir() else None
     except (AddressRefused, OSError, RuntimeError, ValueError):
         return None

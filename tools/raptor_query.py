@@ -34,7 +34,7 @@ from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
-from pipeline.sources import load_sources
+from pipeline.sources import load_sources, read_in_part
 from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.work import Report, in_thread
 from tools.context import (
@@ -131,6 +131,7 @@ async def raptor_query(
     assembled, documents = await asked(tree, question, services, max_tokens=sheet.room, mark=mark)
     sheet.add(assembled.shown.text)
     sheet.release()
+    failures = tuple(dict.fromkeys([*failures, *read_in_part(documents)]))
     # 3. How to go on
     following = [Next(tool=TOOL, arguments={"sources": [tree.id]}), *repeated(TOOL, failures)]
     following.extend(larger(TOOL, max_tokens) if assembled.left_out else [])

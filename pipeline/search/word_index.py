@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pipeline.rank.bm25 import K1, B
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 """Part of the stored form; raise it when counting changes."""
 MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
@@ -95,6 +95,8 @@ class IndexedFile:
     """Hash of its bytes: a file that was only touched is not counted again."""
     failure: str = ""
     """Why it could not be read; such a file has no words and is not tried again until it changes."""
+    unread: str = ""
+    """What of it was not read, and is not counted."""
     words: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
     """Numbers of its words in the vocabulary, [n]."""
     counts: NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
@@ -164,6 +166,10 @@ class WordIndex:
         """Path and reason of every file that could not be read."""
         return [(path, file.failure) for path, file in self._files.items() if file.failure]
 
+    def in_part(self) -> int:
+        """How many files were not read to their ends."""
+        return sum(bool(file.unread) for file in self._files.values())
+
     def best(self, question: str, *, language: str, limit: int) -> list[tuple[IndexedFile, float]]:
         """Return up to `limit` files with their BM25 scores, best first; only files with a term of `question`."""
         terms = index_terms(question, language=language) or index_terms(
@@ -212,7 +218,9 @@ class WordIndex:
         head = {
             "version": VERSION,
             "vocabulary": len(vocabulary),
-            "files": [[*file.stamp, file.title, file.mark, file.failure, len(file.words)] for file in flat.files],
+            "files": [
+                [*file.stamp, file.title, file.mark, file.failure, file.unread, len(file.words)] for file in flat.files
+            ],
         }
         text = json.dumps(head, separators=(",", ":")).encode()
         counts = flat.counts.astype(np.uint16).tobytes()
@@ -235,9 +243,9 @@ class WordIndex:
         counts = np.frombuffer(data, dtype=np.uint16, count=total, offset=at + words.nbytes)
         index._vocabulary.update((word, number) for number, word in enumerate(vocabulary.split()))
         start = 0
-        for path, mtime_ns, size, title, mark, failure, n in head["files"]:
+        for path, mtime_ns, size, title, mark, failure, unread, n in head["files"]:
             stamp, end = FileStamp(path, mtime_ns, size), start + n
-            index._files[path] = IndexedFile(stamp, title, mark, failure, words[start:end], counts[start:end])
+            index._files[path] = IndexedFile(stamp, title, mark, failure, unread, words[start:end], counts[start:end])
             start = end
         return index
 
