@@ -76,14 +76,17 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 browser=Browser(chromium) if chromium else None,
             )
         )
-        folder = await stack.enter_async_context(_open_folder(settings, stores, files))
-        chain = _chain(settings, stores, http, folder)
         embedder, reader, reranker, generator = models = await stack.enter_async_context(open_models(settings, http))
+        embedding = CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None
+        # What is made of a person's own files stays on this machine.
+        outlining = CachedEmbedder(embedder.model, stores.own) if embedder.model else None
+        folder = await stack.enter_async_context(_open_folder(settings, stores, files, outlining))
+        chain = _chain(settings, stores, http, folder)
         yield Services(
             fetcher=fetcher,
             chain=chain,
             stores=stores,
-            embedder=CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None,
+            embedder=embedding,
             cross_encoder=CachedCrossEncoder(reader.model, stores.scores) if reader.model else None,
             reranker=CachedReranker(reranker.model, stores.scores) if reranker.model else None,
             generator=generator.model,
@@ -141,12 +144,14 @@ def _asking(settings: Settings, model: Generator | None) -> Asking | None:
 
 
 @asynccontextmanager
-async def _open_folder(settings: Settings, stores: Stores, files: Files) -> AsyncIterator[FolderProvider | None]:
+async def _open_folder(
+    settings: Settings, stores: Stores, files: Files, embedder: Embedder | None
+) -> AsyncIterator[FolderProvider | None]:
     """Return what searches the user's folders, None where they are not searched."""
     if not settings.folders or (settings.search and "folder" not in settings.search):
         yield None
         return
-    folder = FolderProvider(settings.folders, stores.own, files=files)
+    folder = FolderProvider(settings.folders, stores.own, files=files, embedder=embedder)
     async with folder.behind():
         yield folder
 

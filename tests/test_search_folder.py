@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cache.store import Store
+from models.onnx import OnnxEmbedder
 from pipeline.documents import SearchOutcome, SearchQuery
 from pipeline.search.folder import FolderLimits, FolderProvider, list_files
 from pipeline.search.word_index import FileStamp, IndexedFile, WordIndex, title_and_text
@@ -28,6 +29,13 @@ def ask(
         return await provider.search(query, limit=limit)
 
     return anyio.run(main)
+
+
+def found_by(index: WordIndex, word: str, language: str) -> list[tuple[IndexedFile, float]]:
+    """The files of an index that have a word, with their scores, best first."""
+    files, scores = index.scores(word, language=language)
+    pairs = [(file, float(score)) for file, score in zip(files, scores, strict=True) if score > 0]
+    return sorted(pairs, key=lambda pair: -pair[1])
 
 
 def names(outcome: SearchOutcome) -> list[str]:
@@ -136,6 +144,26 @@ def test_only_files_with_a_word_of_the_question_come_back(library: Path) -> None
     outcome = ask(FolderProvider([library], None), "zeppelin")
     assert (outcome.status, outcome.results) == ("empty", ())
     assert "7 files" in outcome.reason
+
+
+def test_a_question_in_other_words_finds_the_file_whose_headings_mean_the_same(library: Path) -> None:
+    (library / "stay.html").write_text(
+        "<title>Visitors</title><h1>Where to spend the night</h1><h2>Hotels and guest houses</h2><p>By the quay.</p>"
+    )
+    (library / "mill.html").write_text(
+        "<title>The mill</title><h1>Grinding corn</h1><p>The wheel turns on Mondays.</p>"
+    )
+    question = "accommodation for tourists"
+    assert ask(FolderProvider([library], None), question).status == "empty"
+    outcome = ask(FolderProvider([library], None, embedder=OnnxEmbedder()), question)
+    assert names(outcome)[0] == "stay.html"
+    assert "nearest in meaning" in outcome.reason
+
+
+def test_files_without_a_word_of_the_question_stand_aside_where_enough_have_one(library: Path) -> None:
+    outcome = ask(FolderProvider([library], None, embedder=OnnxEmbedder()), "lighthouse", limit=1)
+    assert names(outcome) == ["plain.txt"]
+    assert outcome.reason == ""
 
 
 def test_words_of_scripts_and_styles_find_nothing(library: Path) -> None:
@@ -319,11 +347,11 @@ def test_an_index_survives_its_bytes_and_damage_gives_an_empty_one() -> None:
     assert again.known(FileStamp("/a.txt", 1, 2)) and not again.known(FileStamp("/a.txt", 9, 2))
     assert again.failures() == [("/b.pdf", "encrypted")]
     for word in ("Größe", "grosse", "湖水", "lakes"):
-        before, after = index.best(word, language="en", limit=1), again.best(word, language="en", limit=1)
+        before, after = found_by(index, word, "en")[:1], found_by(again, word, "en")[:1]
         assert [score for _, score in after] == [score for _, score in before], word
-    assert again.best("lake", language="en", limit=1)[0][0].title == "A"
+    assert found_by(again, "lake", "en")[0][0].title == "A"
     again.add(IndexedFile(FileStamp("/c.txt", 1, 2), "C"), b"the pier of the lake")
-    assert [file.title for file, _ in again.best("pier", language="en", limit=9)] == ["C"]
+    assert [file.title for file, _ in found_by(again, "pier", "en")] == ["C"]
     for damaged in (b"", b"short", data[:-1], data[:20] + b"\x00" + data[21:]):
         assert len(WordIndex.from_bytes(damaged)) == 0
 
@@ -369,7 +397,7 @@ def test_a_file_is_found_by_every_word_that_it_holds(texts: list[str]) -> None:
         index.add(IndexedFile(FileStamp(f"/{number}", 1, 1)), text.encode())
     for number, text in enumerate(texts):
         for word in re.findall("[a-zA-Z1üß]+|湖+", text):
-            found = index.best(word, language="de", limit=len(texts))
+            found = found_by(index, word, "de")
             assert f"/{number}" in [file.stamp.path for file, _ in found], (text, word)
 
 
@@ -379,7 +407,7 @@ def test_words_that_share_a_long_beginning_stay_apart() -> None:
     for word in words:
         index.add(IndexedFile(FileStamp(word.decode(), 1, 1)), word)
     for word in words:
-        found = index.best(word.decode(), language="xx", limit=9)
+        found = found_by(index, word.decode(), "xx")
         assert [file.stamp.path for file, _ in found] == [word.decode()]
 
 

@@ -26,21 +26,23 @@ from anyio.abc import TaskGroup
 
 from cache.store import Store
 from errors import SourceError
+from models.protocols import Embedder
 from pipeline.documents import Page, SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.files import Files
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25
+from pipeline.rank.fuse import Floats, blend
 from pipeline.rank.passages import best_passages
 from pipeline.read.charset import decode
-from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, title_and_text
+from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, outline, title_and_text
 from pipeline.text.frame import one_line
 from pipeline.text.language import guess_language
 from pipeline.work import check_cancelled, in_thread
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
-READ_MORE: Final = 4
-"""Files read properly beyond those wanted: the best passage turns the order of the first few."""
+OUTLINES: Final = 128
+"""Outlines that one question embeds at most, some 1.3 processor seconds, files with its words first; the next question
+embeds on."""
 _PLAIN: Final = ".html .htm .xhtml .md .markdown .txt .text .rst .adoc .org .csv .tsv .json .jsonl .ndjson .ipynb .xml"
 _PARSED: Final = frozenset({".pdf", ".docx"})
 """Files that must be parsed to be counted, 1 ms to seconds each."""
@@ -87,6 +89,7 @@ class FolderProvider:
         store: Store | None,
         *,
         files: Files | None = None,
+        embedder: Embedder | None = None,
         limits: FolderLimits = FolderLimits(),
     ) -> None:
         """Search below `roots`.
@@ -95,12 +98,16 @@ class FolderProvider:
             roots: Folders.
             store: Where word counts are kept; on this machine only.
             files: What reads documents; by default below `roots` and in this process.
+            embedder: Finds what shares no word with the question; left out where it does not read the question.
             limits: How much is looked at.
         """
         self._roots = tuple(root.expanduser().resolve() for root in roots)
         self._store = store
         self._limits = limits
         self._files = files or Files(self._roots, store=store, max_bytes=limits.file_bytes)
+        self._embedder = embedder
+        self._vectors: dict[str, Floats] = {}
+        """Vectors of outlines."""
         self._index: WordIndex | None = None
         self._lock = threading.Lock()
         self._looked = 0.0
@@ -130,24 +137,22 @@ class FolderProvider:
         await in_thread(self._look_around, time.monotonic())
         await self._catch_up()
         # 2. Find the files
-        best, state = await in_thread(self._find, query.text, language, limit)
+        best, state = await self._find(query.text, language, limit)
         # 3. Read them properly, in parallel; one that takes too long comes by its title alone
-        read = [self._unread(file) for file, _ in best]
+        read = [self._unread(file) for file in best]
 
         async def read_one(place: int) -> None:
             try:
-                page = await self._files.read(Path(best[place][0].stamp.path))
+                page = await self._files.read(Path(best[place].stamp.path))
             except SourceError:
                 return
-            read[place] = await in_thread(_shown, read[place][0], page, query.text, language)
+            read[place] = await in_thread(_shown, read[place], page, query.text, language)
 
         with anyio.move_on_after(self._limits.seconds / 2):
             async with anyio.create_task_group() as group:
                 for place in range(len(best)):
                     group.start_soon(read_one, place)
-        # 4. Order by file and best passage together
-        scores = [score for _, score in best]
-        results = (await in_thread(_ordered, query.text, language, scores, read))[:limit]
+        results = tuple(replace(result, rank=rank) for rank, result in enumerate(read, start=1))
         reason = " ".join(filter(None, (_not_honoured(query), state.described())))
         if results:
             return SearchOutcome(results, self.name, "ok", reason, unread=state.unread)
@@ -244,9 +249,11 @@ class FolderProvider:
         self._add_text(stamp, _as_utf8(data), mark=mark)
 
     def _add_text(self, stamp: FileStamp, data: bytes, unread: str = "", mark: str = "") -> None:
-        title, text = title_and_text(data, _suffix(stamp.path))
+        suffix = _suffix(stamp.path)
+        title, text = title_and_text(data, suffix)
         named = f"{title} {_name_of(stamp.path)} ".encode("utf-8", "surrogatepass")
-        self._add(IndexedFile(stamp, title, mark, unread=unread), text + b" " + TITLE_WEIGHT * named)
+        about = outline(title or _name_of(stamp.path), data, text, suffix)
+        self._add(IndexedFile(stamp, title, mark, unread=unread, outline=about), text + b" " + TITLE_WEIGHT * named)
 
     def _add(self, file: IndexedFile, text: bytes = b"") -> None:
         with self._lock:
@@ -263,12 +270,33 @@ class FolderProvider:
         if len(data) <= self._limits.kept_bytes:
             self._store.set_bytes(self.key, data)
 
-    def _find(self, text: str, language: str, limit: int) -> tuple[list[tuple[IndexedFile, float]], "_State"]:
+    async def _find(self, text: str, language: str, limit: int) -> tuple[list[IndexedFile], "_State"]:
+        """Return up to `limit` files, best first, by their words and, with an embedder, by their outlines' meaning."""
+        files, words, state = await in_thread(self._scored, text, language)
+        scores, wanted = words, words > 0
+        if files and self._embedder is not None and self._embedder.reads(text):
+            scores = blend([words, await self._likeness(text, files, words, self._embedder)])
+            # Files without a word of the question come where too few have one: it may be in another language.
+            wanted |= np.count_nonzero(wanted) < limit
+        best = [row for row in np.argsort(-scores, kind="stable").tolist() if wanted[row]][:limit]
+        return [files[row] for row in best], replace(state, meant=bool(best) and not words[best].any())
+
+    async def _likeness(self, text: str, files: Sequence[IndexedFile], words: Floats, embedder: Embedder) -> Floats:
+        """Return the cosine of a question with the outline of each file [n]; of those not embedded yet the lowest."""
+        new = [row for row in np.argsort(-words, kind="stable").tolist() if files[row].outline not in self._vectors]
+        outlines = list(dict.fromkeys(files[row].outline for row in new[:OUTLINES]))
+        self._vectors.update(zip(outlines, await embedder.embed(outlines, kind="passage"), strict=True))
+        asked = (await embedder.embed([text], kind="query"))[0]
+        known = [self._vectors.get(file.outline) for file in files]
+        found = np.array([np.nan if vector is None else vector @ asked for vector in known], dtype=np.float32)
+        return np.nan_to_num(found, nan=float(np.nanmin(found)))
+
+    def _scored(self, text: str, language: str) -> tuple[list[IndexedFile], Floats, "_State"]:
         with self._locked():
             index = self._index or WordIndex()
             later = sum(not index.known(stamp) for stamp in self._listing.files)
-            state = _State(len(index), later, tuple(index.failures()), index.in_part(), self._listing)
-            return index.best(text, language=language, limit=limit + READ_MORE), state
+            state = _State(len(index), later, tuple(index.failures()), index.in_part(), listing=self._listing)
+            return *index.scores(text, language=language), state
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -280,30 +308,17 @@ class FolderProvider:
         finally:
             self._lock.release()
 
-    def _unread(self, file: IndexedFile) -> tuple[SearchResult, str]:
+    def _unread(self, file: IndexedFile) -> SearchResult:
         path = Path(file.stamp.path)
-        return SearchResult(file.title or path.stem, path.as_uri(), "", engine=self.name), ""
+        return SearchResult(file.title or path.stem, path.as_uri(), "", engine=self.name)
 
 
-def _shown(unread: SearchResult, page: Page, question: str, language: str) -> tuple[SearchResult, str]:
+def _shown(unread: SearchResult, page: Page, question: str, language: str) -> SearchResult:
     """Return a result with what its page says, and its best passage."""
     document = read_document(page)
     best = next(iter(best_passages(document, question, limit=1, language=language)), None)
-    title, published = document.page.title or unread.title, document.page.published
-    if best is None:
-        return replace(unread, title=title, published=published), ""
-    return replace(unread, title=title, published=published, snippet=one_line(best.text)), best.headed
-
-
-def _ordered(
-    question: str, language: str, files: Sequence[float], read: Sequence[tuple[SearchResult, str]]
-) -> tuple[SearchResult, ...]:
-    """Return the results of `read` by the scores of file and best passage, each over the best of all, added."""
-    texts = [f"{result.title}\n{headed}" for result, headed in read]
-    passages = BM25(texts, language=language).scores(question)
-    both = np.asarray(files) / max(files, default=1.0) + passages / (passages.max(initial=0.0) or 1.0)
-    order = np.argsort(-both, kind="stable").tolist()
-    return tuple(replace(read[place][0], rank=rank) for rank, place in enumerate(order, start=1))
+    shown = replace(unread, title=document.page.title or unread.title, published=document.page.published)
+    return replace(shown, snippet=one_line(best.text)) if best is not None else shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +329,8 @@ class _State:
     later: int = 0
     failures: tuple[tuple[str, str], ...] = ()
     in_part: int = 0
+    meant: bool = False
+    """Whether no file has a word of the query, so that what is found is near in meaning only."""
     listing: Listing = field(default_factory=Listing)
 
     @property
@@ -325,6 +342,8 @@ class _State:
     def described(self) -> str:
         """Sentences on what will not be searched by asking again; empty when nothing is left out."""
         parts = []
+        if self.meant:
+            parts.append("No file has a word of the query; these are nearest in meaning.")
         if self.in_part:
             parts.append(f"{self.in_part} files were searched in part.")
         if self.listing.cut:

@@ -21,12 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.rank.bm25 import K1, B
+from pipeline.rank.fuse import Floats
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 """Part of the stored form; raise it when counting changes."""
 MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
+OUTLINE: Final = 500
+"""Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first paragraphs, find no more."""
 LONGEST_WORD: Final = 80
 """Bytes of a word that count; what follows makes no other word."""
 _PREFIX: Final = 3
@@ -48,6 +51,8 @@ _PLAIN_ENTITY: Final = re.compile(
 )
 _TITLE: Final = re.compile(rb"<title[^>]{0,200}>([^<]{1,500})", re.IGNORECASE)
 _HEADING: Final = re.compile(rb"<h1[^>]{0,500}>(.{1,500}?)</h1", re.IGNORECASE | re.DOTALL)
+_HEADINGS: Final = re.compile(rb"<h[1-4]\b[^>]{0,500}>(.{1,400}?)</h[1-4]", re.IGNORECASE | re.DOTALL)
+_MARKDOWN_HEADINGS: Final = re.compile(rb"^#{1,4}[ \t]+(.{1,300})$", re.MULTILINE)
 _MARKDOWN_TITLE: Final = re.compile(rb"^(?:#[ \t]+|title:[ \t]*)(.{1,300})$", re.MULTILINE | re.IGNORECASE)
 _JSON_ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)")
 _MARKED_UP: Final = frozenset({".html", ".htm", ".xhtml", ".xml", ".pdf", ".docx"})
@@ -71,6 +76,24 @@ def title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
         if _ENTITY.search(text):
             text = html.unescape(text.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
     return " ".join(title.split()), text
+
+
+def outline(title: str, data: bytes, text: bytes, suffix: str) -> str:
+    """Return what a file is about as one line: its title and headings, or its first words where it has none.
+
+    Args:
+        title: As `title_and_text` gives it.
+        data: The file in UTF-8.
+        text: The same, markup blanked.
+        suffix: The file's ending.
+    """
+    headings = (_HEADINGS if suffix in _MARKED_UP else _MARKDOWN_HEADINGS).findall(data[:MOST_BYTES])
+    named = [html.unescape(_MARKUP.sub(b" ", heading).decode("utf-8", "replace")) for heading in headings]
+    parts = dict.fromkeys(" ".join(part.split()) for part in (title, *named))
+    line = ". ".join(filter(None, parts))
+    if len(line) < OUTLINE // 4:
+        line = f"{line}. {' '.join(text[: 4 * OUTLINE].decode('utf-8', 'replace').split())}"
+    return line[:OUTLINE]
 
 
 def _character(code: bytes | None) -> bytes:
@@ -97,6 +120,8 @@ class IndexedFile:
     """Why it could not be read; such a file has no words and is not tried again until it changes."""
     unread: str = ""
     """What of it was not read, and is not counted."""
+    outline: str = ""
+    """What it is about, for its meaning."""
     words: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
     """Numbers of its words in the vocabulary, [n]."""
     counts: NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
@@ -170,16 +195,14 @@ class WordIndex:
         """How many files were not read to their ends."""
         return sum(bool(file.unread) for file in self._files.values())
 
-    def best(self, question: str, *, language: str, limit: int) -> list[tuple[IndexedFile, float]]:
-        """Return up to `limit` files with their BM25 scores, best first; only files with a term of `question`."""
+    def scores(self, question: str, *, language: str) -> tuple[list[IndexedFile], Floats]:
+        """Return all files, and the BM25 score of each [n], 0 without a term of `question`."""
+        flat = self._flattened()
+        scores = np.zeros(len(flat.files))
         terms = index_terms(question, language=language) or index_terms(
             question, language=language, keep_stop_words=True
         )
-        if not self._files or not terms:
-            return []
-        flat = self._flattened()
-        scores = np.zeros(len(flat.files))
-        for term in dict.fromkeys(terms):
+        for term in dict.fromkeys(terms) if len(scores) else ():
             numbers = self._numbers(term, language)
             if not numbers:
                 continue
@@ -190,8 +213,7 @@ class WordIndex:
             found = np.count_nonzero(counts)
             idf = math.log1p((len(scores) - found + 0.5) / (found + 0.5))
             scores += idf * counts * (K1 + 1) / (counts + flat.norm)
-        order = np.argsort(-scores, kind="stable")[:limit]
-        return [(flat.files[i], float(scores[i])) for i in order if scores[i] > 0]
+        return flat.files, scores.astype(np.float32)
 
     def _numbers(self, term: str, language: str) -> list[int]:
         """The numbers of the words that have this index term in `language`."""
@@ -219,7 +241,8 @@ class WordIndex:
             "version": VERSION,
             "vocabulary": len(vocabulary),
             "files": [
-                [*file.stamp, file.title, file.mark, file.failure, file.unread, len(file.words)] for file in flat.files
+                [*file.stamp, file.title, file.mark, file.failure, file.unread, file.outline, len(file.words)]
+                for file in flat.files
             ],
         }
         text = json.dumps(head, separators=(",", ":")).encode()
@@ -243,9 +266,10 @@ class WordIndex:
         counts = np.frombuffer(data, dtype=np.uint16, count=total, offset=at + words.nbytes)
         index._vocabulary.update((word, number) for number, word in enumerate(vocabulary.split()))
         start = 0
-        for path, mtime_ns, size, title, mark, failure, unread, n in head["files"]:
+        for path, mtime_ns, size, title, mark, failure, unread, about, n in head["files"]:
             stamp, end = FileStamp(path, mtime_ns, size), start + n
-            index._files[path] = IndexedFile(stamp, title, mark, failure, unread, words[start:end], counts[start:end])
+            own = words[start:end], counts[start:end]
+            index._files[path] = IndexedFile(stamp, title, mark, failure, unread, about, *own)
             start = end
         return index
 
