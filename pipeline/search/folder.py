@@ -137,7 +137,7 @@ class FolderProvider:
         async def read_one(place: int) -> None:
             try:
                 page = await self._files.read(Path(best[place][0].stamp.path))
-            except SourceError:
+            except (SourceError, OSError):
                 return
             read[place] = await in_thread(_shown, read[place][0], page, query.text, language)
 
@@ -221,7 +221,7 @@ class FolderProvider:
             try:
                 try:
                     page = await self._files.read(Path(stamp.path))
-                except SourceError as error:
+                except (SourceError, OSError) as error:
                     self._add(IndexedFile(stamp, failure=str(error)))
                 else:
                     await in_thread(self._add_text, stamp, page.html.encode("utf-8", "surrogatepass"), page.unread)
