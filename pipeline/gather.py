@@ -62,7 +62,11 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     await report(3, 10, f"{len(found.results)} results")
     # 3. Fetch: the pages behind, as far as they come in time
     documents: dict[str, Document] = {}
-    failures = [Failure(o.provider, o.unread, late=True) for o in dict.fromkeys(found.outcomes) if o.unread]
+    failures = [
+        Failure(provider, unread, late=True)
+        for provider, unread in {o.provider: o.unread for o in found.outcomes}.items()
+        if unread
+    ]
     if wanted.form not in ("snippet", "engine"):
         urls = [result.url for result in found.results]
         documents, errors = await open_all(urls, services, seconds=services.seconds * FETCH_SHARE)

@@ -13,7 +13,7 @@ import anyio
 
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError
 from pipeline.documents import Document, Failure
-from pipeline.fetch.files import is_hidden, path_of_url
+from pipeline.fetch.files import is_hidden, path_of_url, split_span
 from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
 from pipeline.trace import traced
@@ -78,7 +78,7 @@ async def open_all(
 
     async def load(name: str) -> None:
         nonlocal done
-        line = lines[Path(name).suffix.lower() in CONVERTED] if _is_local(name) else nullcontext()
+        line = lines[Path(split_span(name)[0]).suffix.lower() in CONVERTED] if _is_local(name) else nullcontext()
         try:
             async with line:
                 found[name] = await open_source(name, services)

@@ -312,8 +312,8 @@ def test_a_damaged_store_entry_is_read_anew(library: Path, store: Store) -> None
 def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: Path) -> None:
     provider = FolderProvider([library], None, limits=FolderLimits(seconds=-1))
     outcome = ask(provider, "lighthouse")
-    assert outcome.status == "empty"
-    assert "7 of 7 files are not read yet" in outcome.reason
+    assert outcome.status == "timeout"
+    assert outcome.unread == "0 of 7 documents are read; ask again to go on."
 
 
 def test_parallel_questions_share_one_look_around(library: Path) -> None:

@@ -75,11 +75,7 @@ class FetchAndPruneResult(BaseModel):
 async def fetch_and_prune_html(
     sources: Annotated[
         list[str],
-        Field(
-            description="1 to 20 URLs, files or handles; a PDF's pages: a.pdf#pages=66-120.",
-            min_length=1,
-            max_length=20,
-        ),
+        Field(description="1 to 20 URLs, files (also a.pdf#pages=66-120), handles.", min_length=1, max_length=20),
     ],
     ctx: ToolContext,
     question: Annotated[str, Field(description="What to look for; empty reads from the top.", max_length=2000)] = "",

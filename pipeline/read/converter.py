@@ -33,8 +33,8 @@ LIGHT_BYTES: Final = 1_000_000
 KEPT_SECONDS: Final = 86_400.0
 """How long the pages of a PDF whose reading was cut off wait for the next call."""
 LIMITS: Final = Limits(idle_seconds=60.0, memory_bytes=1 << 30, first_pause=0.0)
-"""A process has 0.2 GB of address space when it has started, and the hostile files of the tests want up to 0.4 more. A
-file that ends it is no reason to rest: the next is another."""
+"""Memory is counted on top of what a process has when it has started. A file that ends one is no reason to rest: the
+next is another."""
 
 
 class Converter:

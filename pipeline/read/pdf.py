@@ -59,9 +59,8 @@ _LIGATURES: Final = str.maketrans(dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi",
 _LEADERS: Final = re.compile(r"(?:\. ?){5}")
 """The dots of a table of contents."""
 _DIGITS: Final = re.compile(r"\d+")
-_TROUBLE: Final = {"slow": "it takes too long to read", "damaged": "it is damaged"}
-MOST_NAMED: Final = 5
-"""Pages that could not be read and are named one by one."""
+_TROUBLE: Final = {"slow": "take too long to read", "damaged": "are damaged", "image": "are images without text"}
+"""What keeps a page from being read."""
 # What pypdf is known to raise over damaged files; it has no single base for them.
 _DAMAGED: Final = (
     *(PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
@@ -267,6 +266,7 @@ class PdfReading:
                     page: PageObject = self._reader.pages[self.first - 1 + len(self.pages)]
                     page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look)
                     pen.end_line()
+                    trouble = "" if pen.lines or "/XObject" not in (page.get("/Resources") or {}) else "image"
                 except _OutOfTime:
                     if time.thread_time() >= began + left:
                         return
@@ -293,20 +293,17 @@ class PdfReading:
         notes = []
         if self.first > 1 or self.first + len(lines) - 1 < self.count:
             notes.append(f"PDF: pages {self.first} to {self.first + len(lines) - 1} of {self.count} were read")
-        empty = sum(not page for page in lines)
-        if empty:
-            notes.append(f"PDF: {empty} of {len(lines)} pages hold no text (images or damaged)")
         _drop_furniture(lines)
         html = _render(lines, title, self.first)
         return Converted(html, title, "", author, published, tuple(notes), *self._unread())
 
     def _unread(self) -> tuple[str, str]:
         """Return which pages were wanted and are missing, in words, and those that can be asked for next."""
-        parts = [
-            f"page {number} ({_TROUBLE[page.trouble]})"
-            for number, page in enumerate(self.pages, self.first)
-            if page.trouble
-        ][:MOST_NAMED]
+        parts = []
+        for trouble, why in _TROUBLE.items():
+            numbers = [number for number, page in enumerate(self.pages, self.first) if page.trouble == trouble]
+            if numbers:
+                parts.append(f"{len(numbers)} of {len(self.pages)} pages, which {why} (the first is page {numbers[0]})")
         begin, rest = self.first + len(self.pages), ""
         if begin <= self._wanted:
             parts.append(f"pages {begin} to {self._wanted} of {self.count}")
@@ -318,13 +315,9 @@ class PdfReading:
             return "it is a PDF without pages"
         if not self.pages or self.pages[0].trouble == "slow":
             return "it is a PDF whose first page takes too long to read"
-        if all(page.trouble for page in self.pages):
+        if all(page.trouble == "damaged" for page in self.pages):
             return "it is a PDF whose pages are damaged"
-        try:
-            scanned = any("/XObject" in (page.get("/Resources") or {}) for page in self._reader.pages[:3])
-        except _DAMAGED:
-            scanned = False
-        if scanned:
+        if any(page.trouble == "image" for page in self.pages):
             return "it is a scanned PDF: its pages are images, which needs OCR"
         return "it is a PDF with empty pages"
 

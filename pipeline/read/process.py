@@ -6,10 +6,12 @@ this process: the caller holds it and sends it with the next slice. Started by `
 """
 
 import json
+import os
 import time
 from collections import OrderedDict, deque
 from collections.abc import Set
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from errors import SourceUnreadable
@@ -35,17 +37,26 @@ def main(text: str) -> None:
     """Convert what is asked until stdin ends or nothing is asked for long.
 
     Args:
-        text: JSON with `idle_seconds` and `memory_bytes` (most address space, or null) of the worker's `Limits`.
+        text: JSON with `idle_seconds` and `memory_bytes` (most address space for documents, or null) of the worker's `Limits`.
     """
     arguments = json.loads(text)
     bound = arguments["memory_bytes"]
     if bound is not None and resource is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+        resource.setrlimit(resource.RLIMIT_AS, (bound + _mapped(), bound + _mapped()))
 
     def load(cancelled: set[int]) -> Engine:
         return _Desk(cancelled)
 
     serve(load, idle_seconds=arguments["idle_seconds"])
+
+
+def _mapped() -> int:
+    """Return the bytes of address space that this process has: numpy's threads take some on each of many cores."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 class _Call:

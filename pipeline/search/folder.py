@@ -144,7 +144,7 @@ class FolderProvider:
         async def read_one(place: int) -> None:
             try:
                 page = await self._files.read(Path(best[place].stamp.path))
-            except SourceError:
+            except (SourceError, OSError):
                 return
             read[place] = await in_thread(_shown, read[place], page, query.text, language)
 
@@ -226,7 +226,7 @@ class FolderProvider:
             try:
                 try:
                     page = await self._files.read(Path(stamp.path))
-                except SourceError as error:
+                except (SourceError, OSError) as error:
                     self._add(IndexedFile(stamp, failure=str(error)))
                 else:
                     await in_thread(self._add_text, stamp, page.html.encode("utf-8", "surrogatepass"), page.unread)
