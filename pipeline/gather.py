@@ -83,8 +83,8 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     )
     await report(7, 10, f"ranked {len(ranked)} pages")
     ranked = ranked[: wanted.max_pages]
-    failures += read_in_part(documents[one.result.url] for one in ranked if one.result.url in documents)
-    return Gathered(parsed, tuple(ranked), documents, found.outcomes, tuple(dict.fromkeys(failures)))
+    in_part = read_in_part(documents[one.result.url] for one in ranked if one.result.url in documents)
+    return Gathered(parsed, tuple(ranked), documents, found.outcomes, tuple(dict.fromkeys([*in_part, *failures])))
 
 
 def _narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:

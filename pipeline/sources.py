@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import anyio
 
@@ -16,11 +17,14 @@ from pipeline.documents import Document, Failure
 from pipeline.fetch.files import is_hidden, path_of_url, split_span
 from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
+from pipeline.text.tokens import count_tokens
 from pipeline.trace import traced
 from pipeline.work import WORKERS, Report, in_thread, no_report
 
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its time."""
+UNREAD_SHARE: Final = 0.1
+"""Part of an answer that may say what was not read."""
 CONVERTED: Final = frozenset({".pdf", ".docx"})
 READABLE: Final = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".pdf", ".docx", ".json", ".rst"})
 
@@ -53,7 +57,7 @@ async def load_sources(sources: Sequence[str], services: Services, *, seconds: f
         )
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     documents, errors = await open_all(expanded, services, seconds=seconds, report=report)
-    failures = [*failed, *map(failure_of, errors), *read_in_part(documents.values())]
+    failures = [*read_in_part(documents.values()), *failed, *map(failure_of, errors)]
     if not documents:
         _raise_failures(errors, failures)
     return Loaded(tuple(documents.values()), tuple(failures))
@@ -102,9 +106,20 @@ def failure_of(error: SourceError) -> Failure:
 
 def read_in_part(documents: Iterable[Document]) -> list[Failure]:
     """Return what an answer says of documents of which something was not read, and how to go on."""
-    pages = [document.page for document in documents if document.page.unread]
-    told = [f" (go on with #{page.rest.rpartition('#')[2]})" if page.rest else "" for page in pages]
-    return [Failure(page.final_url, page.unread + how, rest=page.rest) for page, how in zip(pages, told, strict=True)]
+    pages = (document.page for document in documents)
+    return [in_part(page.final_url, page.unread, page.rest) for page in pages if page.unread]
+
+
+def in_part(url: str, unread: str, rest: str) -> Failure:
+    """Return what an answer says of one source that was read in part."""
+    told = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
+    return Failure(unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest)
+
+
+def room_for(failures: Iterable[Failure], max_tokens: int) -> int:
+    """Return the tokens of a budget to keep free for what was not read."""
+    told = sum(count_tokens(f"Not read: {failure.source}: {failure.reason}") + 1 for failure in failures)
+    return min(told, int(UNREAD_SHARE * max_tokens))
 
 
 def _raise_failures(errors: Sequence[SourceError], failures: Sequence[Failure]) -> None:

@@ -381,7 +381,9 @@ async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_told(
 
 
 @pytest.mark.anyio
-async def test_a_file_is_converted_again_only_when_it_was_written_again_and_stays_out_of_caches_that_others_read(tmp_path: Path) -> None:
+async def test_a_file_is_converted_again_only_when_it_was_written_again_and_stays_out_of_caches_that_others_read(
+    tmp_path: Path,
+) -> None:
     path, store = tmp_path / "salt.txt", Store(tmp_path / ".cache", size_limit=10_000_000, clock=time.time)
     async with open_local(roots=[tmp_path], pages=store) as fetcher:
 

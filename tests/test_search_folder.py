@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from cache.store import Store
 from models.onnx import OnnxEmbedder
 from pipeline.documents import SearchOutcome, SearchQuery
+from pipeline.fetch.files import Files
+from pipeline.read.converter import open_converter
 from pipeline.search.folder import FolderLimits, FolderProvider, list_files
 from pipeline.search.word_index import FileStamp, IndexedFile, WordIndex, title_and_text
+from tests.support.pdf import make_pdf
 
 
 def ask(
@@ -416,3 +419,61 @@ def test_hostile_markup_is_counted_in_linear_time(piece: bytes) -> None:
     title, text = title_and_text(piece * 200_000, ".html")
     assert len(title) < 1_000
     WordIndex().add(IndexedFile(FileStamp("/a", 1, 1)), text)
+
+
+async def asked(provider: FolderProvider, text: str) -> SearchOutcome:
+    return await provider.search(SearchQuery(text), limit=8)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Three notes beside a PDF that takes seconds of processor time."""
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    for number, word in enumerate(("lighthouse", "footbridge", "orchard")):
+        (folder / f"note{number}.md").write_text(f"# Note {number}\n\nThe {word} stands by the harbour.\n")
+    pages = [[(f"Words of line {n} on page {page}.", 11) for n in range(70)] for page in range(120)]
+    (folder / "manual.pdf").write_bytes(make_pdf([*pages, [("The zeppelin lands at the harbour.", 11)]]))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_behind_the_answer(
+    mixed: Path, store: Store
+) -> None:
+    async with open_converter(store, processes=1) as converter:
+        files = Files([mixed], store=store, converter=converter)
+        provider = FolderProvider([mixed], store, files=files, limits=FolderLimits(seconds=0.7))
+        async with provider.behind():
+            outcome = await asked(provider, "harbour")
+            assert sorted(names(outcome)) == ["note0.md", "note1.md", "note2.md"]
+            assert outcome.unread == "3 of 4 documents are read; ask again to go on."
+            missing = await asked(provider, "zeppelin")
+            assert (missing.status, missing.unread) == ("timeout", outcome.unread)
+            with anyio.fail_after(100):
+                while (outcome := await asked(provider, "zeppelin")).unread:
+                    pass
+        assert names(outcome) == ["manual.pdf"]
+        assert "zeppelin" in outcome.results[0].snippet
+        once = converter.converted
+        again = FolderProvider([mixed], store, files=files)
+        assert names(await asked(again, "zeppelin harbour"))[0] == "manual.pdf"
+        assert converter.converted == once
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_what_is_counted_stays_counted_when_the_question_is_cancelled(mixed: Path, store: Store) -> None:
+    async with open_converter(None, processes=1) as converter:
+        provider = FolderProvider([mixed], store, files=Files([mixed], converter=converter))
+        async with anyio.create_task_group() as group:
+            group.start_soon(asked, provider, "harbour")
+            with anyio.fail_after(60):
+                while not converter.pids:
+                    await anyio.sleep(0.01)
+            group.cancel_scope.cancel()
+    # Another process, which has no time to count anything.
+    later = FolderProvider([mixed], store, limits=FolderLimits(seconds=0.0))
+    outcome = await asked(later, "lighthouse")
+    assert outcome.unread == "3 of 4 documents are read; ask again to go on."

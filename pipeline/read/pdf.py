@@ -241,6 +241,7 @@ class PdfReading:
         """
         with apply_configuration(_CAPS):
             self._reader, self.count = _open(body)
+        self._span = span
         self.first = span[0]
         self._wanted = min(span[1] or self.count, self.count)
         self._last = min(self._wanted, self.first + MAX_PAGES - 1)
@@ -291,8 +292,8 @@ class PdfReading:
                 raise Unreadable(self._why_empty())
             title, author, published = _about(self._reader)
         notes = []
-        if self.first > 1 or self.first + len(lines) - 1 < self.count:
-            notes.append(f"PDF: pages {self.first} to {self.first + len(lines) - 1} of {self.count} were read")
+        if self._span != WHOLE:
+            notes.append(f"PDF: pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked")
         _drop_furniture(lines)
         html = _render(lines, title, self.first)
         return Converted(html, title, "", author, published, tuple(notes), *self._unread())

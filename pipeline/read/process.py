@@ -37,7 +37,7 @@ def main(text: str) -> None:
     """Convert what is asked until stdin ends or nothing is asked for long.
 
     Args:
-        text: JSON with `idle_seconds` and `memory_bytes` (most address space for documents, or null) of the worker's `Limits`.
+        text: JSON with `idle_seconds` and `memory_bytes` (most address space for documents) of `Limits`.
     """
     arguments = json.loads(text)
     bound = arguments["memory_bytes"]

@@ -125,10 +125,17 @@ class FolderProvider:
     @asynccontextmanager
     async def behind(self) -> AsyncIterator[None]:
         """While the context is open, what a question had no time to count is counted behind its answer."""
-        async with anyio.create_task_group() as self._group:
+        group = anyio.create_task_group()
+        await (
+            group.__aenter__()
+        )  # no `async with`: an error of the block is not one of the group, to be wrapped as such
+        self._group = group
+        try:
             yield
-            self._group.cancel_scope.cancel()
-        self._group = None
+        finally:
+            self._group = None
+            group.cancel_scope.cancel()
+            await group.__aexit__(None, None, None)
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return at most `limit` files with a term of `query`, best first, each with its best passage."""
