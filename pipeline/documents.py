@@ -103,6 +103,8 @@ class SearchOutcome:
     """One sentence for any status but `ok`; also what the provider could not honour."""
     retry_after: float | None = None
     """Seconds until it is worth asking again, if known."""
+    unread: str = ""
+    """What the provider has not looked at yet, and will when it is asked again; empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,10 @@ class Page:
     """What the reader should know, such as `cut at 10 MB` or `needs a browser`."""
     raw_tokens: int = 0
     """`count_tokens` of the HTML as it came, the figure that pruning is compared with."""
+    unread: str = ""
+    """What of the source is not in `html`, in a few words; empty where all is. Every answer from the page says it."""
+    rest: str = ""
+    """The source's name with the pages that a further reading begins with; empty where that is not possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,3 +270,5 @@ class Failure:
     reason: str
     late: bool = False
     """It was not ready in time: the same call again goes on from the cache."""
+    rest: str = ""
+    """The source under which more of it can be had, for one that was read in part."""

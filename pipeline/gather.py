@@ -10,7 +10,7 @@ from pipeline.documents import Document, Failure, Freshness, ParsedRequest, Sear
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse_model import Parser, parse
 from pipeline.services import Services
-from pipeline.sources import failure_of, open_all
+from pipeline.sources import failure_of, open_all, read_in_part
 from pipeline.work import Report
 
 FETCH_SHARE: Final = 0.4
@@ -62,12 +62,16 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     await report(3, 10, f"{len(found.results)} results")
     # 3. Fetch: the pages behind, as far as they come in time
     documents: dict[str, Document] = {}
-    failures: tuple[Failure, ...] = ()
+    failures = [
+        Failure(provider, unread, late=True)
+        for provider, unread in {o.provider: o.unread for o in found.outcomes}.items()
+        if unread
+    ]
     if wanted.form not in ("snippet", "engine"):
         urls = [result.url for result in found.results]
         documents, errors = await open_all(urls, services, seconds=services.seconds * FETCH_SHARE)
-        failures = tuple(map(failure_of, errors))
-        await report(6, 10, f"{len(documents)} pages read, {len(failures)} not")
+        failures += map(failure_of, errors)
+        await report(6, 10, f"{len(documents)} pages read, {len(errors)} not")
     # 4. Mixed ranking: snippets, passages and the engines' order
     ranked = await mixed_rank(
         wanted.question,
@@ -78,7 +82,9 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
         form=wanted.form,
     )
     await report(7, 10, f"ranked {len(ranked)} pages")
-    return Gathered(parsed, tuple(ranked[: wanted.max_pages]), documents, found.outcomes, failures)
+    ranked = ranked[: wanted.max_pages]
+    in_part = read_in_part(documents[one.result.url] for one in ranked if one.result.url in documents)
+    return Gathered(parsed, tuple(ranked), documents, found.outcomes, tuple(dict.fromkeys([*in_part, *failures])))
 
 
 def _narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:

@@ -21,6 +21,7 @@ from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.rank.mixed import RankedPage
 from pipeline.services import Services
+from pipeline.sources import room_for
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread
@@ -133,7 +134,8 @@ def _enriched(
     # The instructions of the enriched prompt stand there where they leave the words their share.
     instructed = count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
     head = prompt.fill(**values, evidence="").strip() if instructed else notice_within(mark, max_tokens)
-    sheet = Sheet(max_tokens, reserve=min(int(max_tokens * FOOT_SHARE), FOOT_MOST))
+    foot = max(min(int(max_tokens * FOOT_SHARE), FOOT_MOST), room_for(gathered.failures, max_tokens))
+    sheet = Sheet(max_tokens, reserve=foot)
     sheet.add(head)
     if reading.verdict == "unsure":
         sheet.add(UNSURE)

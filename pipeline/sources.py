@@ -3,23 +3,29 @@
 Not for: searching (`pipeline/gather.py`) or fetching as such (`pipeline/fetch`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import anyio
 
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError
 from pipeline.documents import Document, Failure
-from pipeline.fetch.files import is_hidden, path_of_url
+from pipeline.fetch.files import is_hidden, path_of_url, split_span
 from pipeline.fetch.handles import keep_page
 from pipeline.services import Services
+from pipeline.text.tokens import count_tokens
 from pipeline.trace import traced
-from pipeline.work import Report, in_thread, no_report
+from pipeline.work import WORKERS, Report, in_thread, no_report
 
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its time."""
+UNREAD_SHARE: Final = 0.1
+"""Part of an answer that may say what was not read."""
+CONVERTED: Final = frozenset({".pdf", ".docx"})
 READABLE: Final = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".pdf", ".docx", ".json", ".rst"})
 
 
@@ -51,7 +57,7 @@ async def load_sources(sources: Sequence[str], services: Services, *, seconds: f
         )
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     documents, errors = await open_all(expanded, services, seconds=seconds, report=report)
-    failures = [*failed, *map(failure_of, errors)]
+    failures = [*read_in_part(documents.values()), *failed, *map(failure_of, errors)]
     if not documents:
         _raise_failures(errors, failures)
     return Loaded(tuple(documents.values()), tuple(failures))
@@ -70,11 +76,16 @@ async def open_all(
         for name in names
     }
     done = 0
+    # Files one after the other, each to its end: of many begun at once none would be ready when time is up. Those that
+    # processes convert stand in a line of their own, so that no text waits for them.
+    lines = {converted: anyio.CapacityLimiter(WORKERS) for converted in (False, True)}
 
     async def load(name: str) -> None:
         nonlocal done
+        line = lines[Path(split_span(name)[0]).suffix.lower() in CONVERTED] if _is_local(name) else nullcontext()
         try:
-            found[name] = await open_source(name, services)
+            async with line:
+                found[name] = await open_source(name, services)
         except SourceError as error:
             found[name] = error
         done += 1
@@ -91,6 +102,24 @@ async def open_all(
 def failure_of(error: SourceError) -> Failure:
     """Return what an answer says of a source that could not be had, and whether it was only late."""
     return Failure(error.source, str(error), late=isinstance(error, SourceTimeout))
+
+
+def read_in_part(documents: Iterable[Document]) -> list[Failure]:
+    """Return what an answer says of documents of which something was not read, and how to go on."""
+    pages = (document.page for document in documents)
+    return [in_part(page.final_url, page.unread, page.rest) for page in pages if page.unread]
+
+
+def in_part(url: str, unread: str, rest: str) -> Failure:
+    """Return what an answer says of one source that was read in part."""
+    told = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
+    return Failure(unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest)
+
+
+def room_for(failures: Iterable[Failure], max_tokens: int) -> int:
+    """Return the tokens of a budget to keep free for what was not read."""
+    told = sum(count_tokens(f"Not read: {failure.source}: {failure.reason}") + 1 for failure in failures)
+    return min(told, int(UNREAD_SHARE * max_tokens))
 
 
 def _raise_failures(errors: Sequence[SourceError], failures: Sequence[Failure]) -> None:
@@ -112,13 +141,16 @@ async def open_source(name: str, services: Services) -> Document:
     return await services.documents.read(page)
 
 
+def _is_local(name: str) -> bool:
+    return name.lower().startswith("file:") or "://" not in name
+
+
 def _folder(name: str) -> Path | None:
     """Return the folder that a source names, None for anything else; what is wrong with a name the fetch says."""
-    local = name.lower().startswith("file:")
-    if "://" in name and not local:
+    if not _is_local(name):
         return None
     try:
-        path = path_of_url(name) if local else Path(name).expanduser()
+        path = path_of_url(name) if name.lower().startswith("file:") else Path(name).expanduser()
         return path.resolve() if path.is_dir() else None
     except (AddressRefused, OSError, RuntimeError, ValueError):
         return None

@@ -6,9 +6,10 @@ then. Not for: native model work, which has batches (`models/`) or a process of 
 
 import functools
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -20,7 +21,16 @@ R = TypeVar("R")
 Report = Callable[[float, float | None, str], Awaitable[None]]
 """Progress as a caller wants it: how much is done, of how much (if known), and a line for a person."""
 
-_stop: ContextVar[threading.Event | None] = ContextVar("winnow_stop", default=None)
+
+class Flag(Protocol):
+    """Whether to stop."""
+
+    def is_set(self) -> bool:
+        """Return whether to."""
+        ...
+
+
+_stop: ContextVar[Flag | None] = ContextVar("winnow_stop", default=None)
 
 WORKERS = 4
 """Threads for CPU work. More than the cores helps little under the GIL; fewer lets one huge page stop the others."""
@@ -39,6 +49,16 @@ def check_cancelled() -> None:
     stop = _stop.get()
     if stop is not None and stop.is_set():
         raise Stopped
+
+
+@contextmanager
+def stopped_by(stop: Flag) -> Iterator[None]:
+    """Let `check_cancelled` look at `stop`, in a process that works for calls of another."""
+    before = _stop.set(stop)
+    try:
+        yield
+    finally:
+        _stop.reset(before)
 
 
 @functools.cache

@@ -23,9 +23,11 @@ from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder, CachedRer
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import open_fetcher
+from pipeline.fetch.files import Files
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
+from pipeline.read.converter import open_converter
 from pipeline.search.chain import Chain, Provider
 from pipeline.search.folder import FolderProvider
 from pipeline.search.providers.metasearch import Metasearch
@@ -63,21 +65,28 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             proxy=parse_proxy(settings.proxy, resolves=settings.proxy_resolves) if settings.proxy else None,
         )
         chromium = find_browser(settings.browser)
+        converter = await stack.enter_async_context(open_converter(stores.own))
+        files = Files(settings.folders, store=stores.own, converter=converter, max_bytes=limits.max_unpacked)
         fetcher = await stack.enter_async_context(
             open_fetcher(
                 limits,
                 pages=stores.pages,
-                roots=settings.folders,
+                files=files,
                 clock=time.time,
                 browser=Browser(chromium) if chromium else None,
             )
         )
         embedder, reader, reranker, generator = models = await stack.enter_async_context(open_models(settings, http))
+        embedding = CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None
+        # What is made of a person's own files stays on this machine.
+        outlining = CachedEmbedder(embedder.model, stores.own) if embedder.model else None
+        folder = await stack.enter_async_context(_open_folder(settings, stores, files, outlining))
+        chain = _chain(settings, stores, http, folder)
         yield Services(
             fetcher=fetcher,
-            chain=_chain(settings, stores, http),
+            chain=chain,
             stores=stores,
-            embedder=CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None,
+            embedder=embedding,
             cross_encoder=CachedCrossEncoder(reader.model, stores.scores) if reader.model else None,
             reranker=CachedReranker(reranker.model, stores.scores) if reranker.model else None,
             generator=generator.model,
@@ -134,7 +143,20 @@ def _asking(settings: Settings, model: Generator | None) -> Asking | None:
     return Asking(model, way, settings.seconds * MODEL_SHARE) if model is not None else None
 
 
-def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chain:
+@asynccontextmanager
+async def _open_folder(
+    settings: Settings, stores: Stores, files: Files, embedder: Embedder | None
+) -> AsyncIterator[FolderProvider | None]:
+    """Return what searches the user's folders, None where they are not searched."""
+    if not settings.folders or (settings.search and "folder" not in settings.search):
+        yield None
+        return
+    folder = FolderProvider(settings.folders, stores.own, files=files, embedder=embedder)
+    async with folder.behind():
+        yield folder
+
+
+def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient, folder: FolderProvider | None) -> Chain:
     """Return the web's providers in the order of the settings, and the user's folders beside them, or alone.
 
     `search=auto` asks providers with an address or a key, then the folders; keyless ones are asked only when named.
@@ -154,9 +176,8 @@ def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient) -> Chai
         **{name: partial(WebApi, service, http, keys[name]) for name, service in SERVICES.items()},
     }
     own = ["searxng"] if settings.searxng else []
-    names = settings.search or (*own, *(name for name, key in keys.items() if key), "folder")
+    names = settings.search or (*own, *(name for name, key in keys.items() if key))
     web = [makers[name]() for name in names if name != "folder"]
-    searched = settings.folders if "folder" in names else ()
-    local: list[Provider] = [FolderProvider(searched, stores.searches)] if searched else []
+    local: list[Provider] = [folder] if folder is not None else []
     accounts = {name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest() for name, key in keys.items() if key}
     return Chain(web or local, stores.searches, time.time, beside=local if web else (), accounts=accounts)

@@ -381,7 +381,9 @@ async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_told(
 
 
 @pytest.mark.anyio
-async def test_a_file_is_converted_again_only_when_it_was_written_again_and_is_kept_in_no_store(tmp_path: Path) -> None:
+async def test_a_file_is_converted_again_only_when_it_was_written_again_and_stays_out_of_caches_that_others_read(
+    tmp_path: Path,
+) -> None:
     path, store = tmp_path / "salt.txt", Store(tmp_path / ".cache", size_limit=10_000_000, clock=time.time)
     async with open_local(roots=[tmp_path], pages=store) as fetcher:
 
@@ -394,7 +396,6 @@ async def test_a_file_is_converted_again_only_when_it_was_written_again_and_is_k
         assert "Salt of Piran" in await text("Salt of Izola", 1)  # the same time and size: taken for the same file
         assert "Salt of Izola" in await text("Salt of Izola", 2)
         assert "Salt of Strunjan" in await text("Salt of Strunjan", 2)
-    assert store.stats().entries == 0
     store.close()
 
 

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import time
-import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,32 +21,8 @@ from pipeline.read.convert import Raw, to_page
 from pipeline.read.converted import Unreadable
 from pipeline.read.pdf import pdf_to_html
 from pipeline.read.shell import look_at
+from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf
-
-
-def make_docx(paragraphs: str, *, extra: str = "", core: str = "") -> bytes:
-    """Return the smallest Word file with `paragraphs` of WordprocessingML."""
-    space = "http://schemas.openxmlformats.org"
-    document = (
-        f'{extra}<w:document xmlns:w="{space}/wordprocessingml/2006/main"><w:body>{paragraphs}</w:body></w:document>'
-    )
-    types = f'<Types xmlns="{space}/package/2006/content-types"/>'
-    target = f"{space}/officeDocument/2006/relationships/officeDocument"
-    link = f'<Relationship Id="r1" Type="{target}" Target="word/document.xml"/>'
-    rels = f'<Relationships xmlns="{space}/package/2006/relationships">{link}</Relationships>'
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", types)
-        archive.writestr("_rels/.rels", rels)
-        archive.writestr("word/document.xml", document)
-        if core:
-            archive.writestr("docProps/core.xml", core)
-    return out.getvalue()
-
-
-def paragraph(text: str, style: str = "") -> str:
-    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
-    return f"<w:p>{properties}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
 def read(body: bytes, kind: str = "", name: str = "") -> Page:
@@ -117,7 +92,8 @@ def test_a_pdf_of_images_says_that_it_is_scanned() -> None:
 def test_a_long_pdf_is_cut_and_says_so() -> None:
     many = make_pdf([[(f"Page number {n} of many, with words.", 11)] for n in range(520)])
     page = read(many)
-    assert any("1 to 500 of 520" in note for note in page.notes)
+    assert page.unread == "pages 501 to 520 of 520"
+    assert page.rest == "https://example.org/x#pages=501-520"
 
 
 def test_a_slow_pdf_keeps_what_was_read_in_time() -> None:
@@ -125,7 +101,7 @@ def test_a_slow_pdf_keeps_what_was_read_in_time() -> None:
     started = time.thread_time()
     made = pdf_to_html(body, seconds=1.0)
     assert time.thread_time() - started < 4
-    assert any("of 400 were read" in note for note in made.notes)
+    assert made.unread.startswith("pages ") and made.unread.endswith(" to 400 of 400")
 
 
 def test_six_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_time_of_its_own() -> None:
@@ -183,7 +159,7 @@ def test_a_word_file_of_any_length_keeps_headings_paragraphs_items_and_tables(pa
     flat = page.html.replace("\n", "").replace("<p>", "").replace("</p>", "")
     assert "<tr><td>1871</td><td>40 &amp; more</td></tr>" in flat
     assert f"Words of paragraph {paragraphs - 1} about" in page.html
-    assert any("long Word file" in note for note in page.notes) == (paragraphs > 1)
+    assert ("long Word file" in page.unread) == (paragraphs > 1)
 
 
 @pytest.mark.slow
@@ -247,7 +223,7 @@ def test_json_without_end_or_bottom_is_cut_or_read_as_text() -> None:
     deep = read(b"[" * 100_000 + b"]" * 100_000, "application/json")
     assert deep.raw_tokens > 0
     wide = read(json.dumps(list(range(50_000))).encode(), "application/json")
-    assert any("cut" in note for note in wide.notes)
+    assert wide.unread == "what follows its first 20000 values"
     assert "not json at all" in read(b"{not json at all", "application/json").html
 
 

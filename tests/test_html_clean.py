@@ -382,7 +382,7 @@ def test_a_page_of_more_tags_than_any_needs_is_read_in_part_and_says_so() -> Non
     assert time.process_time() - begin < 2 * PAGE_SECONDS
     assert document.text.startswith("first")
     assert "last" not in document.text
-    assert "450,000 tags" in document.page.notes[0]
+    assert "450,000 tags" in document.page.unread
 
 
 def test_words_of_a_select_stand_once_and_in_their_order() -> None:

@@ -13,9 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cache.store import Store
+from models.onnx import OnnxEmbedder
 from pipeline.documents import SearchOutcome, SearchQuery
+from pipeline.fetch.files import Files
+from pipeline.read.converter import open_converter
 from pipeline.search.folder import FolderLimits, FolderProvider, list_files
 from pipeline.search.word_index import FileStamp, IndexedFile, WordIndex, title_and_text
+from tests.support.pdf import make_pdf
 
 
 def ask(
@@ -28,6 +32,13 @@ def ask(
         return await provider.search(query, limit=limit)
 
     return anyio.run(main)
+
+
+def found_by(index: WordIndex, word: str, language: str) -> list[tuple[IndexedFile, float]]:
+    """The files of an index that have a word, with their scores, best first."""
+    files, scores = index.scores(word, language=language)
+    pairs = [(file, float(score)) for file, score in zip(files, scores, strict=True) if score > 0]
+    return sorted(pairs, key=lambda pair: -pair[1])
 
 
 def names(outcome: SearchOutcome) -> list[str]:
@@ -136,6 +147,26 @@ def test_only_files_with_a_word_of_the_question_come_back(library: Path) -> None
     outcome = ask(FolderProvider([library], None), "zeppelin")
     assert (outcome.status, outcome.results) == ("empty", ())
     assert "7 files" in outcome.reason
+
+
+def test_a_question_in_other_words_finds_the_file_whose_headings_mean_the_same(library: Path) -> None:
+    (library / "stay.html").write_text(
+        "<title>Visitors</title><h1>Where to spend the night</h1><h2>Hotels and guest houses</h2><p>By the quay.</p>"
+    )
+    (library / "mill.html").write_text(
+        "<title>The mill</title><h1>Grinding corn</h1><p>The wheel turns on Mondays.</p>"
+    )
+    question = "accommodation for tourists"
+    assert ask(FolderProvider([library], None), question).status == "empty"
+    outcome = ask(FolderProvider([library], None, embedder=OnnxEmbedder()), question)
+    assert names(outcome)[0] == "stay.html"
+    assert "nearest in meaning" in outcome.reason
+
+
+def test_files_without_a_word_of_the_question_stand_aside_where_enough_have_one(library: Path) -> None:
+    outcome = ask(FolderProvider([library], None, embedder=OnnxEmbedder()), "lighthouse", limit=1)
+    assert names(outcome) == ["plain.txt"]
+    assert outcome.reason == ""
 
 
 def test_words_of_scripts_and_styles_find_nothing(library: Path) -> None:
@@ -284,8 +315,8 @@ def test_a_damaged_store_entry_is_read_anew(library: Path, store: Store) -> None
 def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: Path) -> None:
     provider = FolderProvider([library], None, limits=FolderLimits(seconds=-1))
     outcome = ask(provider, "lighthouse")
-    assert outcome.status == "empty"
-    assert "7 of 7 files are not read yet" in outcome.reason
+    assert outcome.status == "timeout"
+    assert outcome.unread == "0 of 7 documents are read; ask again to go on."
 
 
 def test_parallel_questions_share_one_look_around(library: Path) -> None:
@@ -319,11 +350,11 @@ def test_an_index_survives_its_bytes_and_damage_gives_an_empty_one() -> None:
     assert again.known(FileStamp("/a.txt", 1, 2)) and not again.known(FileStamp("/a.txt", 9, 2))
     assert again.failures() == [("/b.pdf", "encrypted")]
     for word in ("Größe", "grosse", "湖水", "lakes"):
-        before, after = index.best(word, language="en", limit=1), again.best(word, language="en", limit=1)
+        before, after = found_by(index, word, "en")[:1], found_by(again, word, "en")[:1]
         assert [score for _, score in after] == [score for _, score in before], word
-    assert again.best("lake", language="en", limit=1)[0][0].title == "A"
+    assert found_by(again, "lake", "en")[0][0].title == "A"
     again.add(IndexedFile(FileStamp("/c.txt", 1, 2), "C"), b"the pier of the lake")
-    assert [file.title for file, _ in again.best("pier", language="en", limit=9)] == ["C"]
+    assert [file.title for file, _ in found_by(again, "pier", "en")] == ["C"]
     for damaged in (b"", b"short", data[:-1], data[:20] + b"\x00" + data[21:]):
         assert len(WordIndex.from_bytes(damaged)) == 0
 
@@ -369,7 +400,7 @@ def test_a_file_is_found_by_every_word_that_it_holds(texts: list[str]) -> None:
         index.add(IndexedFile(FileStamp(f"/{number}", 1, 1)), text.encode())
     for number, text in enumerate(texts):
         for word in re.findall("[a-zA-Z1üß]+|湖+", text):
-            found = index.best(word, language="de", limit=len(texts))
+            found = found_by(index, word, "de")
             assert f"/{number}" in [file.stamp.path for file, _ in found], (text, word)
 
 
@@ -379,7 +410,7 @@ def test_words_that_share_a_long_beginning_stay_apart() -> None:
     for word in words:
         index.add(IndexedFile(FileStamp(word.decode(), 1, 1)), word)
     for word in words:
-        found = index.best(word.decode(), language="xx", limit=9)
+        found = found_by(index, word.decode(), "xx")
         assert [file.stamp.path for file, _ in found] == [word.decode()]
 
 
@@ -388,3 +419,61 @@ def test_hostile_markup_is_counted_in_linear_time(piece: bytes) -> None:
     title, text = title_and_text(piece * 200_000, ".html")
     assert len(title) < 1_000
     WordIndex().add(IndexedFile(FileStamp("/a", 1, 1)), text)
+
+
+async def asked(provider: FolderProvider, text: str) -> SearchOutcome:
+    return await provider.search(SearchQuery(text), limit=8)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Three notes beside a PDF that takes seconds of processor time."""
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    for number, word in enumerate(("lighthouse", "footbridge", "orchard")):
+        (folder / f"note{number}.md").write_text(f"# Note {number}\n\nThe {word} stands by the harbour.\n")
+    pages = [[(f"Words of line {n} on page {page}.", 11) for n in range(70)] for page in range(120)]
+    (folder / "manual.pdf").write_bytes(make_pdf([*pages, [("The zeppelin lands at the harbour.", 11)]]))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_behind_the_answer(
+    mixed: Path, store: Store
+) -> None:
+    async with open_converter(store, processes=1) as converter:
+        files = Files([mixed], store=store, converter=converter)
+        provider = FolderProvider([mixed], store, files=files, limits=FolderLimits(seconds=0.7))
+        async with provider.behind():
+            outcome = await asked(provider, "harbour")
+            assert sorted(names(outcome)) == ["note0.md", "note1.md", "note2.md"]
+            assert outcome.unread == "3 of 4 documents are read; ask again to go on."
+            missing = await asked(provider, "zeppelin")
+            assert (missing.status, missing.unread) == ("timeout", outcome.unread)
+            with anyio.fail_after(100):
+                while (outcome := await asked(provider, "zeppelin")).unread:
+                    pass
+        assert names(outcome) == ["manual.pdf"]
+        assert "zeppelin" in outcome.results[0].snippet
+        once = converter.converted
+        again = FolderProvider([mixed], store, files=files)
+        assert names(await asked(again, "zeppelin harbour"))[0] == "manual.pdf"
+        assert converter.converted == once
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_what_is_counted_stays_counted_when_the_question_is_cancelled(mixed: Path, store: Store) -> None:
+    async with open_converter(None, processes=1) as converter:
+        provider = FolderProvider([mixed], store, files=Files([mixed], converter=converter))
+        async with anyio.create_task_group() as group:
+            group.start_soon(asked, provider, "harbour")
+            with anyio.fail_after(60):
+                while not converter.pids:
+                    await anyio.sleep(0.01)
+            group.cancel_scope.cancel()
+    # Another process, which has no time to count anything.
+    later = FolderProvider([mixed], store, limits=FolderLimits(seconds=0.0))
+    outcome = await asked(later, "lighthouse")
+    assert outcome.unread == "3 of 4 documents are read; ask again to go on."

@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 
 from tests.support import LIBRARY, ROOT, text_of
 from tests.support.marks import needs_llama
+from tests.support.pdf import make_pdf
 from tests.support.processes import EXIT_SECONDS, HELLO, READY, answer_to, call, line, say
 
 pytestmark = pytest.mark.slow
@@ -120,6 +121,43 @@ def test_models_in_processes_of_their_own_leave_the_wire_clean_and_end_with_the_
     assert not any(map(alive, below))
     for left in rest.splitlines():
         json.loads(left)
+
+
+@pytest.mark.parametrize("how", ["eof", "sigterm", "sigkill"])
+def test_a_conversion_under_way_ends_with_the_server_and_leaves_the_wire_clean(tmp_path: Path, how: str) -> None:
+    document = tmp_path / "long.pdf"
+    document.write_bytes(make_pdf([[(f"Line {n} of page {page}.", 11) for n in range(80)] for page in range(400)]))
+    with server(tmp_path / "cache", WINNOW_FOLDERS=str(tmp_path)) as process:
+        say(process, HELLO)
+        line(process)
+        say(process, READY, call(2, "search_web", question="the ferry of the harbour"))
+        deadline = time.monotonic() + 40
+        while not (below := children(process.pid)) and time.monotonic() < deadline:
+            select.select([], [], [], 0.01)
+        assert below
+        started = time.monotonic()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        if how == "eof":
+            process.stdin.close()
+        else:
+            process.send_signal(signal.SIGTERM if how == "sigterm" else signal.SIGKILL)
+        rest = process.stdout.read()
+        process.wait(EXIT_SECONDS)
+        while any(map(alive, below)) and time.monotonic() - started < 2 * EXIT_SECONDS:
+            select.select([], [], [], 0.01)
+        assert not any(map(alive, below))
+    for left in rest.splitlines():
+        json.loads(left)
+
+
+def test_a_server_that_read_no_document_has_started_no_process(cache_folder: Path) -> None:
+    with server(cache_folder) as process:
+        say(process, HELLO)
+        line(process)
+        say(process, READY, call(2, "search_web", question="ferry timetable"))
+        assert "error" not in answer_to(process, 2)
+        assert children(process.pid) == []
 
 
 def children(pid: int) -> list[int]:

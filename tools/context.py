@@ -35,6 +35,8 @@ FETCH_SHARE: Final = 0.6
 """Part of a call's time that sources may take to arrive."""
 MODEL_SHARE: Final = 1 - FETCH_SHARE
 """Part that a generator may take; what it has not done by then is done without it."""
+READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
+"""Tools that take sources by name."""
 LEAST_TOKENS: Final = 100
 """Tokens below which the frame alone fills an answer."""
 BUDGET: Final = Field(description="Token budget; 0 ends where more does not help.", ge=0, le=MOST_TOKENS)
@@ -169,8 +171,12 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
 
 
 def repeated(tool: str, failures: Iterable[Failure]) -> list[Next]:
-    """Return the running call as it is, where a source was late: it goes on from the cache."""
-    return [Next(tool=tool, arguments={})] if any(failure.late for failure in failures) else []
+    """Return the calls that go on where a source was late (the same: it goes on from the cache) or read in part."""
+    failures = list(failures)
+    again = [Next(tool=tool, arguments={})] if any(failure.late for failure in failures) else []
+    rest = [failure.rest for failure in failures if failure.rest][:FIRST]
+    reader = tool if tool in READERS else READERS[0]
+    return again + ([Next(tool=reader, arguments={"sources": rest})] if rest else [])
 
 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:

@@ -13,7 +13,7 @@ from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet
 from pipeline.evidence.show import UNSURE, hint_room, notice_within
 from pipeline.extract.extract import extract
-from pipeline.sources import Loaded, load_sources
+from pipeline.sources import Loaded, load_sources, room_for
 from pipeline.text.frame import new_mark, one_line
 from pipeline.work import in_thread
 from tools.context import (
@@ -79,7 +79,7 @@ async def extract_relevant(
 def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:
     mark = new_mark()
     most = max_tokens or UNASKED
-    sheet = Sheet(most, reserve=hint_room(most))
+    sheet = Sheet(most, reserve=hint_room(most) + room_for(loaded.failures, most))
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
     if reading.verdict == "unsure":

@@ -18,7 +18,7 @@ from pipeline.evidence.show import FRAME_SHARE, HEAD_TOKENS, WIDE, hint_room, no
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.generate import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PruneOptions, prune
-from pipeline.sources import Loaded, load_sources
+from pipeline.sources import Loaded, load_sources, room_for
 from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.text.tokens import count_tokens
 from tools.context import (
@@ -74,7 +74,8 @@ class FetchAndPruneResult(BaseModel):
 
 async def fetch_and_prune_html(
     sources: Annotated[
-        list[str], Field(description="1 to 20 URLs, file paths or page handles.", min_length=1, max_length=20)
+        list[str],
+        Field(description="1 to 20 URLs, files (also a.pdf#pages=66-120), handles.", min_length=1, max_length=20),
     ],
     ctx: ToolContext,
     question: Annotated[str, Field(description="What to look for; empty reads from the top.", max_length=2000)] = "",
@@ -103,7 +104,8 @@ async def fetch_and_prune_html(
     frame = count_tokens(notice_within(mark, max_tokens or WIDE)) + sum(
         count_tokens(f"{head}\n{framed('.', mark)}") + 1 for head in heads
     )
-    room = max(0, max_tokens - frame - hint_room(max_tokens)) if max_tokens else None
+    unread = room_for(loaded.failures, max_tokens or WIDE)
+    room = max(0, max_tokens - frame - hint_room(max_tokens) - unread) if max_tokens else None
     # 3. Prune all pages together to the rest
     writer = services.generator
     # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md): only on request.
@@ -118,7 +120,7 @@ async def fetch_and_prune_html(
     )
     # 4. Write it out, and how to go on
     next_cursor = f"{part + 1}.{key}" if pruned.parts_left else ""
-    most = max_tokens or pruned.budget + frame + hint_room(WIDE)
+    most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread
     following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
     following.extend(repeated(TOOL, loaded.failures))
     sheet = _sheet(loaded, pruned, heads, mark, most)
@@ -175,12 +177,12 @@ def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_
 
 
 def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned) -> None:
+    tell_failures(sheet, loaded.failures)
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
     for document in loaded.documents:
         for note in document.page.notes:
             sheet.add_cut(f"Note on {document.page.final_url}: {note}")
-    tell_failures(sheet, loaded.failures)
 
 
 def _why_nothing(document: Document, pruned: Pruned) -> str:

@@ -33,7 +33,7 @@ from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
-from pipeline.sources import load_sources
+from pipeline.sources import in_part, load_sources, room_for
 from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.work import Report, in_thread
 from tools.context import (
@@ -120,8 +120,10 @@ async def raptor_query(
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
     tree, failures = await _tree(sources, chunking, services, report, idms)
+    partly = [in_part(source.url, source.unread, source.rest) for source in tree.sources if source.unread]
+    failures = tuple(dict.fromkeys([*partly, *failures]))
     mark = new_mark()
-    sheet = Sheet(max_tokens, reserve=hint_room(max_tokens))
+    sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(failures, max_tokens))
     sheet.add(notice_within(mark, max_tokens))
     if mode in ("collapsed", "traversal"):
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))

@@ -6,7 +6,9 @@ Symbolic links are resolved before the check, so that a link out of a root is re
 """
 
 import errno
+import hashlib
 import os
+import re
 import stat
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,41 +18,120 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from cache.store import HELD_BYTES, Memory
+from cache.store import Store
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnavailable
 from pipeline.documents import Page
-from pipeline.fetch.handles import page_from_bytes, page_to_bytes
+from pipeline.fetch.handles import find_page, keep_page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.read.convert import Raw, to_page
+from pipeline.read.converted import WHOLE, Span
+from pipeline.read.converter import Converter, reader_version
+from pipeline.work import in_thread
 
 MAX_FILE_BYTES: Final = FetchLimits().max_unpacked
 _OPEN_FLAGS: Final = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
 """No link in the last place, no waiting at a pipe; where the system knows these."""
+_SPAN: Final = re.compile(r"#pages=(?P<first>\d{1,6})-(?P<last>\d{1,6})?\Z")
 
 
 class Files:
-    """The files below some roots, each converted once for as long as it stays as it is.
+    """The files below some roots, each converted once for as long as its bytes stay as they are."""
 
-    What was converted is held in this process alone: a person's own files are not for a cache that others read.
-    """
+    def __init__(
+        self,
+        roots: Sequence[Path] = (),
+        *,
+        store: Store | None = None,
+        converter: Converter | None = None,
+        max_bytes: int = MAX_FILE_BYTES,
+    ) -> None:
+        """Name the folders.
 
-    def __init__(self, roots: Sequence[Path], *, max_bytes: int = MAX_FILE_BYTES) -> None:
-        """Take the folders below which files may be read, and the cap on a file's size."""
-        self._roots = tuple(roots)
+        Args:
+            roots: Folders below which files may be read; none means no file may be.
+            store: Where conversions are kept; on this machine only, for a person's own files are not for a cache that
+                others read.
+            converter: What converts; None to do it in threads of this process.
+            max_bytes: Cap on a file's size.
+        """
+        self.roots = tuple(roots)
+        self.store = store
+        """Where conversions are kept."""
+        self._converter = converter
         self._max_bytes = max_bytes
-        self._held = Memory(HELD_BYTES)
 
-    def read(self, path: Path) -> Page:
-        """Return a local file as a page, as `read_file` does."""
-        resolved = allowed_path(path, roots=self._roots)
-        key = file_key(resolved, named=str(path))
-        page = page_from_bytes(self._held.get(key) or b"")
-        if page is None:
-            page = read_file(resolved, roots=self._roots, max_bytes=self._max_bytes)
-            self._held.put(key, page_to_bytes(page))
+    @property
+    def at_once(self) -> int:
+        """How many documents can be converted at the same time."""
+        return self._converter.at_once if self._converter is not None else 1
+
+    async def convert(self, raw: Raw) -> Page:
+        """Return `raw`, of a file or not, as a page; see `pipeline.read.convert.to_page`."""
+        return await (self._converter.page(raw) if self._converter is not None else in_thread(to_page, raw))
+
+    async def read(self, path: Path, span: Span = WHOLE) -> Page:
+        """Return a local file as a page, as `read_file` does; of a PDF the pages of `span`."""
+        found = await in_thread(self._look, path, span)
+        if isinstance(found, Page):
+            return found
+        raw, keys = found
+        page = _titled(await self.convert(raw), Path(raw.name))
+        if self.store is not None:
+            await in_thread(self._keep, keys, page)
         return page
+
+    def _look(self, path: Path, span: Span) -> "Page | tuple[Raw, tuple[str, str]]":
+        """Return what is kept of a file, else its bytes, and the keys to keep what is made of them under.
+
+        Under the first key stands what a file of this path, size and time was, under the second what these bytes are:
+        a file that was copied, renamed or only touched is not converted again.
+        """
+        resolved = allowed_path(path, roots=self.roots)
+        made = f"{reader_version()}:{name_span(span)}"
+        stamped = f"{file_key(resolved, named=str(path))}:{made}"
+        page = self._kept(stamped)
+        if page is not None:
+            return page
+        raw = _raw(resolved, str(path), self._max_bytes, span)
+        mark = hashlib.blake2b(raw.body, digest_size=16).hexdigest()
+        marked = f"bytes:{mark}:{resolved.suffix.lower()}:{made}"
+        page = self._kept(marked)
+        if page is None or self.store is None:
+            return raw, (stamped, marked)
+        if page.title == path_of_url(page.final_url).stem:
+            page = replace(page, title=resolved.stem)
+        page = replace(page, url=raw.url, final_url=raw.final_url, fetched_at=raw.fetched_at)
+        page = replace(
+            page, rest=f"{raw.final_url.partition('#')[0]}#{page.rest.rpartition('#')[2]}" if page.rest else ""
+        )
+        self._keep((stamped, marked), page)
+        return page
+
+    def _kept(self, key: str) -> Page | None:
+        handle = self.store.get_json(key) if self.store is not None else None
+        return find_page(self.store, handle) if self.store is not None and isinstance(handle, str) else None
+
+    def _keep(self, keys: Sequence[str], page: Page) -> None:
+        assert self.store is not None  # noqa: S101  callers have looked
+        handle = keep_page(self.store, page)
+        for key in keys:
+            self.store.set_json(key, handle)
+
+
+def split_span(source: str) -> tuple[str, Span]:
+    """Return a source without `#pages=66-120` at its end, and the pages that this asks for."""
+    found = _SPAN.search(source)
+    if found is None:
+        return source, WHOLE
+    first, last = int(found["first"]), int(found["last"] or 0)
+    return (source, WHOLE) if first < 1 or 0 < last < first else (source[: found.start()], (first, last))
+
+
+def name_span(span: Span) -> str:
+    """Return the end of a source's name that `split_span` reads; empty for the whole."""
+    return "" if span == WHOLE else f"#pages={span[0]}-{span[1] or ''}"
 
 
 def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BYTES) -> Page:
@@ -68,11 +149,18 @@ def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BY
         SourceUnreadable: Without text.
     """
     resolved = allowed_path(path, roots=roots)
-    body, changed = _read(resolved, str(path), max_bytes)
+    return _titled(to_page(_raw(resolved, str(path), max_bytes)), resolved)
+
+
+def _raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE) -> Raw:
+    body, changed = _read(resolved, source, max_bytes)
     when = datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds")
-    url = resolved.as_uri()
-    page = to_page(Raw(body, url, url, name=resolved.name, fetched_at=when))
-    return page if page.title else replace(page, title=resolved.stem)
+    url = resolved.as_uri() + name_span(span)
+    return Raw(body, url, url, name=resolved.name, fetched_at=when, span=span)
+
+
+def _titled(page: Page, path: Path) -> Page:
+    return page if page.title else replace(page, title=path.stem)
 
 
 def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:

@@ -124,7 +124,7 @@ def _import_browser() -> Callable[[Raw, Renderer], Awaitable[tuple[Raw, str]]]:
     return show
 
 
-async def page_of(raw: Raw, renderer: Renderer | None) -> Page:
+async def page_of(raw: Raw, renderer: Renderer | None, convert: Callable[[Raw], Awaitable[Page]]) -> Page:
     """Return `raw` as a page; a page that only a browser can fill is rendered where one is set.
 
     Raises:
@@ -132,10 +132,10 @@ async def page_of(raw: Raw, renderer: Renderer | None) -> Page:
         SourceUnreadable: It holds no text at all.
     """
     if renderer is None:
-        return await in_thread(to_page, raw)
+        return await convert(raw)
     plain: Page | None = None
     with suppress(NeedsBrowser):
-        plain = await in_thread(to_page, raw)
+        plain = await convert(raw)
     if plain is not None and MAY_NEED_BROWSER not in plain.notes:
         return plain
     try:

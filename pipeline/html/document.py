@@ -42,7 +42,7 @@ def read_document(page: Page) -> Document:
         text, blocks = content_blocks(root)
         notes = (*notes, FROM_SCRIPTS)
     if page.html.count("<") > MAX_TAGS:
-        notes = (*notes, f"the page has more than {MAX_TAGS:,} tags, and what stands behind them was not read")
+        page = replace(page, unread=f"what follows its first {MAX_TAGS:,} tags")
     # 3. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
     if known is not None:
         silent = not (page.published or known.published)

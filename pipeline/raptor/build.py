@@ -226,7 +226,9 @@ class _Growth:
             leaves=tuple(self.leaves),
             roots=tuple(roots),
             vectors=np.concatenate(self.vectors).astype(np.float16),
-            sources=tuple(Source(p.final_url or p.url, p.title, p.content_hash, p.published) for p in pages),
+            sources=tuple(
+                Source(p.final_url or p.url, p.title, p.content_hash, p.published, p.unread, p.rest) for p in pages
+            ),
             built_with=built_with,
         )
 

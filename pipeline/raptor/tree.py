@@ -55,6 +55,9 @@ class Source(NamedTuple):
     title: str
     content_hash: str
     published: str
+    unread: str = ""
+    """What of it was not read; see `Page.unread`."""
+    rest: str = ""
 
 
 class Leaf(NamedTuple):

@@ -6,16 +6,19 @@ CPU work without a network; call it with `pipeline.work.in_thread`. Not for: get
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.read import sniff
 from pipeline.read.charset import decode
-from pipeline.read.converted import Converted, Unreadable
+from pipeline.read.converted import WHOLE, Converted, Span, Unreadable
 from pipeline.read.shell import NeedsScripts, look_at
 from pipeline.text.tokens import count_tokens
 from pipeline.work import check_cancelled
+
+if TYPE_CHECKING:
+    from pipeline.read.pdf import PdfReading
 
 _BROWSER_HINT: Final = (
     "Look for another page with the same text, or for the site's API or feed; an operator can have such pages "
@@ -45,10 +48,26 @@ class Raw:
     notes: tuple[str, ...] = ()
     rendered: bool = False
     """Whether this is a page after its scripts have run."""
+    span: Span = WHOLE
+    """Pages wanted of a PDF; of other documents all is read."""
 
 
-def to_page(raw: Raw) -> Page:
+def kind_of(raw: Raw) -> str:
+    """Return the media type of `raw`, by its bytes first."""
+    return sniff.media_type(raw.body, content_type=raw.content_type, name=raw.name)
+
+
+def unreadable(raw: Raw, why: object) -> SourceUnreadable:
+    """Return the error that says why `raw` holds no text."""
+    return SourceUnreadable(f"{raw.url} holds no text: {why}.", source=raw.url, hint=_TEXT_HINT)
+
+
+def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
     """Return `raw` as a page of HTML.
+
+    Args:
+        raw: The source.
+        pdf: The pages of it that were read already, where it is a PDF and that was done piece by piece.
 
     Raises:
         NeedsBrowser: A page that is empty until its scripts run.
@@ -58,16 +77,16 @@ def to_page(raw: Raw) -> Page:
     if not raw.body.strip(b"\x00\t\n\f\r "):
         raise SourceUnreadable(f"{raw.url} is empty.", source=raw.url, hint="Check the address.")
     # 2. what it is
-    kind = sniff.media_type(raw.body, content_type=raw.content_type, name=raw.name)
+    kind = kind_of(raw)
     if not sniff.holds_text(kind):
         raise SourceUnreadable(f"{raw.url} holds no text: it is {kind}.", source=raw.url, hint=_TEXT_HINT)
     # 3. as HTML
     try:
-        made = _convert(raw, kind)
+        made = pdf.converted() if pdf is not None else _convert(raw, kind)
     except NeedsScripts as e:
         raise NeedsBrowser(f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT) from e
     except Unreadable as e:
-        raise SourceUnreadable(f"{raw.url} holds no text: {e}.", source=raw.url, hint=_TEXT_HINT) from e
+        raise unreadable(raw, e) from e
     check_cancelled()
     # 4. as a page
     return Page(
@@ -83,6 +102,8 @@ def to_page(raw: Raw) -> Page:
         published=made.published,
         notes=(*raw.notes, *made.notes),
         raw_tokens=count_tokens(made.html),
+        unread=made.unread,
+        rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}" if made.rest else "",
     )
 
 
@@ -96,7 +117,7 @@ def _convert(raw: Raw, kind: str) -> Converted:
     if kind == sniff.PDF:
         from pipeline.read.pdf import pdf_to_html  # noqa: PLC0415  as said
 
-        return pdf_to_html(raw.body)
+        return pdf_to_html(raw.body, span=raw.span)
     if kind == sniff.DOCX:
         from pipeline.read.docx import docx_to_html  # noqa: PLC0415  as said
 

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_ITEMS: Final = 20_000
-"""Rows, values, entries, style rules or parts of one document that are read; where they are content, a note tells of
-the rest."""
+"""Rows, values, entries, style rules or parts of one document that are read; where they are content, the rest is
+told as unread."""
+
+Span = tuple[int, int]
+"""First and last page wanted, 1-based; 0 as the last is the end."""
+WHOLE: Final[Span] = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,10 @@ class Converted:
     author: str = ""
     published: str = ""
     notes: tuple[str, ...] = ()
+    unread: str = ""
+    """What of the source was not read, in a few words; empty where all was."""
+    rest: str = ""
+    """Pages that a further reading begins with, such as `501-1000`; empty where that is not possible."""
 
 
 class Unreadable(Exception):

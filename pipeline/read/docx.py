@@ -49,10 +49,10 @@ def docx_to_html(body: bytes) -> Converted:
             title, author, published = _inspect(archive)
             text = archive.read(_TEXT)
         check_cancelled()
-        notes: tuple[str, ...] = ()
+        unread = ""
         if text.count(b"<") > 2 * _MAMMOTH_ELEMENTS:
             inner = _long_to_html(text)
-            notes = ("a long Word file: its links and footnotes were left out",)
+            unread = "links and footnotes of a long Word file"
         else:
             # No image is opened, neither embedded nor linked ones.
             inner = mammoth.convert_to_html(
@@ -62,7 +62,7 @@ def docx_to_html(body: bytes) -> Converted:
         raise Unreadable(f"it is a damaged Word file ({type(e).__name__})") from e
     if not inner.strip():
         raise Unreadable("it is a Word file without text")
-    return Converted(whole_page(inner, title=title), title, "", author, published, notes)
+    return Converted(whole_page(inner, title=title), title, "", author, published, unread=unread)
 
 
 def _inspect(archive: zipfile.ZipFile) -> tuple[str, str, str]:

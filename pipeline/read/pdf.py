@@ -8,6 +8,7 @@ pages, which need OCR; tables drawn column by column, rotated text, cells that s
 """
 
 import io
+import json
 import logging
 import re
 import struct
@@ -23,13 +24,17 @@ from pypdf import Configuration, PageObject, PdfReader, apply_configuration
 from pypdf.errors import DependencyError, PyPdfError
 
 from pipeline.html.tree import LONGEST_LABEL
-from pipeline.read.converted import Converted, Unreadable, escape, html_table, whole_page
+from pipeline.read.converted import WHOLE, Converted, Span, Unreadable, escape, whole_page
+from pipeline.read.pdf_tables import TYPE, Cell, Line, find_tables, table_to_html
 from pipeline.work import check_cancelled
 
-SECONDS: Final = 8.0
-"""Processor time for one file; what was read by then is kept."""
+SECONDS: Final = 60.0
+"""Processor time for one reading: 400 pages as heavy as any seen (a browser's print, 140 ms each). Far above what files
+need, since where time cuts a file another run would cut it elsewhere."""
+PAGE_SECONDS: Final = 8.0
+"""Processor time for one page, fifty times what the heaviest pages seen take; one that needs more is left out."""
 MAX_PAGES: Final = 500
-"""A page takes 5 to 20 ms, so that this many may use up the time budget by themselves."""
+"""Of one reading: some 250,000 words, more than any call shows. The rest can be asked for."""
 _CAPS: Final = Configuration(
     zlib_maximum_output_length=20_000_000,
     lzw_maximum_output_length=20_000_000,
@@ -43,46 +48,6 @@ _CAPS: Final = Configuration(
 )
 """pypdf's own limits, tightened: the page tree and one page's content stream are read without a look at the clock.
 600,000 tokens take about 2 s; the densest real page seen (a street map) has 180,000."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Type:
-    """How print is set. Distances are in ems, that is in heights of the type."""
-
-    letter: float = 0.5
-    """Mean width of a letter: Helvetica 0.50, Times 0.44 over English text."""
-    capital: float = 0.65
-    """Mean width of a capital, or of any letter in a fixed-width font."""
-    ideograph: float = 1.0
-    gap: float = 1.2
-    """Between two cells of a line; a space is 0.25 to 0.35, justified text stretches it to about 0.8."""
-    edge: float = 0.6
-    """By which the edges of the cells in a column may differ."""
-    row: float = 3.2
-    """From one row of a table to the next at most; a row with cells of two lines has 2.4."""
-    heading: float = 1.12
-    """A line this many times larger than most text is a heading; LaTeX's smallest step is 1.2, Word's 1.08."""
-    leading: float = 1.35
-    """A paragraph ends where the step to the next line is this many times the usual one."""
-
-
-@dataclass(frozen=True, slots=True)
-class _TableLimits:
-    """What lines must have to count as the rows of a table."""
-
-    rows: int = 3
-    """Two lines with two aligned pieces each are too often a title page or a letter's head."""
-    columns: int = 30
-    cell: int = 60
-    """Mean characters of a cell above which the columns are running text, printed across."""
-    share: float = 0.75
-    """Of the cells that must stand in line with their column."""
-    full: float = 0.8
-    """Share of the rows that must have two cells or more with text."""
-
-
-_TYPE: Final = _Type()
-_TABLE: Final = _TableLimits()
 _NEAR: Final = 6
 """Characters by which the start of a piece may be misjudged: one byte need not be one letter."""
 _SHOW: Final = frozenset((b"Tj", b"TJ", b"'", b'"'))
@@ -94,6 +59,8 @@ _LIGATURES: Final = str.maketrans(dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi",
 _LEADERS: Final = re.compile(r"(?:\. ?){5}")
 """The dots of a table of contents."""
 _DIGITS: Final = re.compile(r"\d+")
+_TROUBLE: Final = {"slow": "take too long to read", "damaged": "are damaged", "image": "are images without text"}
+"""What keeps a page from being read."""
 # What pypdf is known to raise over damaged files; it has no single base for them.
 _DAMAGED: Final = (
     *(PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
@@ -107,35 +74,6 @@ class _OutOfTime(BaseException):
     """The time budget is used up inside a page; no `Exception`, which pypdf swallows inside of forms."""
 
 
-@dataclass(slots=True)
-class _Cell:
-    """A piece of a line with wide gaps around it."""
-
-    left: float
-    """Points from the page's left edge."""
-    right: float
-    """Estimated from the number of letters."""
-    parts: list[tuple[str, float]]
-    """The text in the pieces that it was set in, with their left edges."""
-
-    @property
-    def text(self) -> str:
-        """The pieces joined."""
-        return " ".join(text for text, _ in self.parts)
-
-
-@dataclass(slots=True)
-class _Line:
-    text: str
-    size: float
-    """Height of the type in points."""
-    y: float
-    """Place of the baseline, in points from the page's bottom."""
-    fixed: bool
-    cells: list[_Cell]
-    """From left to right."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """Text that was set in one go."""
@@ -147,13 +85,42 @@ class _Piece:
     fixed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _PageLines:
+    """What was read of one page."""
+
+    lines: list[Line]
+    trouble: str = ""
+    """A key of `_TROUBLE` where it could not be read."""
+
+    def to_bytes(self) -> bytes:
+        """Return the page as a line of JSON."""
+        lines = [
+            [line.text, line.size, line.y, line.fixed, [[cell.left, cell.right, cell.parts] for cell in line.cells]]
+            for line in self.lines
+        ]
+        return json.dumps([self.trouble, lines]).encode("ascii") + b"\n"
+
+
+def _page_from(line: bytes) -> _PageLines:
+    """Return the page that `_PageLines.to_bytes` wrote."""
+    trouble, lines = json.loads(line)
+    return _PageLines(
+        [
+            Line(text, size, y, fixed, [Cell(left, right, [(a, b) for a, b in parts]) for left, right, parts in cells])
+            for text, size, y, fixed, cells in lines
+        ],
+        trouble,
+    )
+
+
 @dataclass(slots=True)
 class _Pen:
     """Collects what pypdf's visitor reports into lines."""
 
     ends: float
     """Processor time of this thread at which the budget is used up."""
-    lines: list[_Line] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     pieces: list[_Piece] = field(default_factory=list)
     shown: list[tuple[float, int]] = field(default_factory=list)
     """Where text was set since the last piece, and how many bytes of it: pypdf joins what stands on one line."""
@@ -196,7 +163,7 @@ class _Pen:
                 fixed += letters if piece.fixed else 0
             y = next(piece.y for piece in self.pieces if piece.text.strip())
             is_fixed = fixed * 2 > len(text.strip())
-            self.lines.append(_Line(text, sizes.most_common(1)[0][0], y, is_fixed, _cells(self.pieces)))
+            self.lines.append(Line(text, sizes.most_common(1)[0][0], y, is_fixed, _cells(self.pieces)))
         self.pieces.clear()
 
 
@@ -235,9 +202,9 @@ def _space_near(text: str, begin: int, wanted: int) -> int:
     return min((place for place in (before, after) if place >= 0), key=lambda place: abs(place - wanted), default=-1)
 
 
-def _cells(pieces: Sequence[_Piece]) -> list[_Cell]:
+def _cells(pieces: Sequence[_Piece]) -> list[Cell]:
     """Return the pieces of a line joined where no wide gap is between them."""
-    cells: list[_Cell] = []
+    cells: list[Cell] = []
     before = pieces[0]
     for piece in pieces:
         text = piece.text.strip()
@@ -245,7 +212,7 @@ def _cells(pieces: Sequence[_Piece]) -> list[_Cell]:
             continue
         size = piece.height or 1.0
         right = piece.x + _width(text, size, fixed=piece.fixed)
-        if cells and -size < piece.x - cells[-1].left and piece.x - cells[-1].right < _TYPE.gap * size:
+        if cells and -size < piece.x - cells[-1].left and piece.x - cells[-1].right < TYPE.gap * size:
             if piece.text[:1].isspace() or before.text[-1:].isspace():
                 cells[-1].parts.append((text, piece.x))
             else:
@@ -253,36 +220,123 @@ def _cells(pieces: Sequence[_Piece]) -> list[_Cell]:
                 cells[-1].parts[-1] = (whole + text, left)
             cells[-1].right = max(cells[-1].right, right)
         else:
-            cells.append(_Cell(piece.x, right, [(text, piece.x)]))
+            cells.append(Cell(piece.x, right, [(text, piece.x)]))
         before = piece
     return cells
 
 
-def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
+class PdfReading:
+    """A PDF on its way to HTML, page by page; what was read can be kept, and another process goes on from there."""
+
+    def __init__(self, body: bytes, span: Span = WHOLE, kept: bytes = b"") -> None:
+        """Open a file.
+
+        Args:
+            body: The file.
+            span: The pages wanted; `MAX_PAGES` of them are read.
+            kept: What `kept` gave of an earlier reading of the same pages.
+
+        Raises:
+            Unreadable: Encrypted, damaged, or without these pages.
+        """
+        with apply_configuration(_CAPS):
+            self._reader, self.count = _open(body)
+        self._span = span
+        self.first = span[0]
+        self._wanted = min(span[1] or self.count, self.count)
+        self._last = min(self._wanted, self.first + MAX_PAGES - 1)
+        if self.count and self.first > self._last:
+            raise Unreadable(f"it is a PDF of {self.count} pages, and pages {self.first} to {span[1]} were asked for")
+        self.pages = [_page_from(line) for line in kept.splitlines()]
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to read."""
+        return len(self.pages) >= self._last - self.first + 1
+
+    def read(self, seconds: float, *, left: float = SECONDS) -> None:
+        """Read on for about `seconds` of processor time, a page at least, and never longer than `left`."""
+        with apply_configuration(_CAPS):
+            began = time.thread_time()
+            while not self.done and time.thread_time() < began + seconds:
+                check_cancelled()
+                page_began = time.thread_time()
+                pen = _Pen(min(page_began + PAGE_SECONDS, began + left))
+                trouble = ""
+                try:
+                    page: PageObject = self._reader.pages[self.first - 1 + len(self.pages)]
+                    page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look)
+                    pen.end_line()
+                    trouble = "" if pen.lines or "/XObject" not in (page.get("/Resources") or {}) else "image"
+                except _OutOfTime:
+                    if time.thread_time() >= began + left:
+                        return
+                    trouble = "slow"
+                except _DAMAGED:
+                    trouble = "damaged"
+                self.pages.append(_PageLines([] if trouble else pen.lines, trouble))
+
+    def kept(self, first: int = 0) -> bytes:
+        """Return the pages read, the first few left out, a line each; such pieces are joined for a later reading."""
+        return b"".join(page.to_bytes() for page in self.pages[first:])
+
+    def converted(self) -> Converted:
+        """Return the pages that were read as HTML, with `<section id="page-N">` for each.
+
+        Raises:
+            Unreadable: There is no text (scanned, damaged).
+        """
+        lines = [list(page.lines) for page in self.pages]
+        with apply_configuration(_CAPS):
+            if not any(lines):
+                raise Unreadable(self._why_empty())
+            title, author, published = _about(self._reader)
+        notes = []
+        if self._span != WHOLE:
+            notes.append(f"PDF: pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked")
+        _drop_furniture(lines)
+        html = _render(lines, title, self.first)
+        return Converted(html, title, "", author, published, tuple(notes), *self._unread())
+
+    def _unread(self) -> tuple[str, str]:
+        """Return which pages were wanted and are missing, in words, and those that can be asked for next."""
+        parts = []
+        for trouble, why in _TROUBLE.items():
+            numbers = [number for number, page in enumerate(self.pages, self.first) if page.trouble == trouble]
+            if numbers:
+                parts.append(f"{len(numbers)} of {len(self.pages)} pages, which {why} (the first is page {numbers[0]})")
+        begin, rest = self.first + len(self.pages), ""
+        if begin <= self._wanted:
+            parts.append(f"pages {begin} to {self._wanted} of {self.count}")
+            rest = f"{begin}-{min(begin + MAX_PAGES - 1, self._wanted)}"
+        return ", ".join(parts), rest
+
+    def _why_empty(self) -> str:
+        if self.count == 0:
+            return "it is a PDF without pages"
+        if not self.pages or self.pages[0].trouble == "slow":
+            return "it is a PDF whose first page takes too long to read"
+        if all(page.trouble == "damaged" for page in self.pages):
+            return "it is a PDF whose pages are damaged"
+        if any(page.trouble == "image" for page in self.pages):
+            return "it is a scanned PDF: its pages are images, which needs OCR"
+        return "it is a PDF with empty pages"
+
+
+def pdf_to_html(body: bytes, *, span: Span = WHOLE, seconds: float = SECONDS) -> Converted:
     """Return a PDF as HTML, with `<section id="page-N">` for each page.
 
     Args:
         body: The file.
+        span: The pages wanted.
         seconds: Processor time, so that a busy machine cuts nothing; pages that do not fit are left out and noted.
 
     Raises:
         Unreadable: Encrypted, damaged, or without text (scanned).
     """
-    with apply_configuration(_CAPS):
-        ends = time.thread_time() + seconds
-        reader, count = _open(body)
-        pages, damaged = _read_pages(reader, min(count, MAX_PAGES), ends)
-        if not any(pages):
-            raise Unreadable(_why_empty(reader, count, damaged, len(pages)))
-        title, author, published = _about(reader)
-    notes: list[str] = []
-    if len(pages) < count:
-        notes.append(f"PDF: pages 1 to {len(pages)} of {count} were read")
-    empty = sum(not page for page in pages)
-    if empty:
-        notes.append(f"PDF: {empty} of {len(pages)} pages hold no text (images or damaged)")
-    _drop_furniture(pages)
-    return Converted(_render(pages, title), title, "", author, published, tuple(notes))
+    reading = PdfReading(body, span)
+    reading.read(seconds, left=seconds)
+    return reading.converted()
 
 
 def _open(body: bytes) -> tuple[PdfReader, int]:
@@ -297,40 +351,6 @@ def _open(body: bytes) -> tuple[PdfReader, int]:
         raise Unreadable(f"it is a damaged PDF ({type(e).__name__})") from e
 
 
-def _read_pages(reader: PdfReader, count: int, ends: float) -> tuple[list[list[_Line]], int]:
-    """Return the lines of the first pages, as many as fit the time, and how many of these are damaged."""
-    pages: list[list[_Line]] = []
-    damaged = 0
-    for number in range(count):
-        check_cancelled()
-        pen = _Pen(ends)
-        try:
-            page: PageObject = reader.pages[number]
-            page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look)
-            pen.end_line()
-        except _OutOfTime:
-            break
-        except _DAMAGED:
-            pen.lines.clear()
-            damaged += 1
-        pages.append(pen.lines)
-    return pages, damaged
-
-
-def _why_empty(reader: PdfReader, count: int, damaged: int, tried: int) -> str:
-    if count == 0:
-        return "it is a PDF without pages"
-    if tried == 0:
-        return "it is a PDF whose first page takes too long to read"
-    if damaged == tried:
-        return "it is a PDF whose pages are damaged"
-    try:
-        scanned = any("/XObject" in (page.get("/Resources") or {}) for page in reader.pages[:3])
-    except _DAMAGED:
-        scanned = False
-    return "it is a scanned PDF: its pages are images, which needs OCR" if scanned else "it is a PDF with empty pages"
-
-
 def _about(reader: PdfReader) -> tuple[str, str, str]:
     """Return title, author and ISO date from the document information."""
     try:
@@ -343,7 +363,7 @@ def _about(reader: PdfReader) -> tuple[str, str, str]:
         return "", "", ""
 
 
-def _drop_furniture(pages: list[list[_Line]]) -> None:
+def _drop_furniture(pages: list[list[Line]]) -> None:
     """Take away first and last lines that recur, numbers aside, on more than half of at least four pages."""
     if len(pages) < 4:
         return
@@ -354,7 +374,7 @@ def _drop_furniture(pages: list[list[_Line]]) -> None:
                 del page[place]
 
 
-def _render(pages: list[list[_Line]], title: str) -> str:
+def _render(pages: list[list[Line]], title: str, first: int) -> str:
     sizes: Counter[float] = Counter()
     gaps: Counter[float] = Counter()
     for page in pages:
@@ -365,28 +385,28 @@ def _render(pages: list[list[_Line]], title: str) -> str:
                 gaps[round((line.y - after.y) / (line.size or 1.0), 1)] += 1
     body = sizes.most_common(1)[0][0] if sizes else 0.0
     leading = gaps.most_common(1)[0][0] if gaps else 1.2
-    larger = sorted((size for size in sizes if body and size >= body * _TYPE.heading), reverse=True)
+    larger = sorted((size for size in sizes if body and size >= body * TYPE.heading), reverse=True)
     levels = {size: min(place + 2, 6) for place, size in enumerate(larger)}
     parts = []
-    for number, page in enumerate(pages, 1):
+    for number, page in enumerate(pages, first):
         blocks = "\n".join(_page(page, levels, leading))
         parts.append(f'<section id="page-{number}">\n{blocks}\n</section>')
     return whole_page("\n".join(parts), title=title)
 
 
-def _page(page: list[_Line], levels: dict[float, int], leading: float) -> Iterator[str]:
+def _page(page: list[Line], levels: dict[float, int], leading: float) -> Iterator[str]:
     """Yield the HTML of a page's blocks and tables in order."""
     at = 0
-    for first, end, rows in _find_tables(page):
+    for first, end, rows in find_tables(page):
         yield from (_block(block, levels) for block in _blocks(page[at:first], levels, leading))
-        yield _table_to_html(rows)
+        yield table_to_html(rows)
         at = end
     yield from (_block(block, levels) for block in _blocks(page[at:], levels, leading))
 
 
-def _blocks(page: list[_Line], levels: dict[float, int], leading: float) -> list[list[_Line]]:
+def _blocks(page: list[Line], levels: dict[float, int], leading: float) -> list[list[Line]]:
     """Return the page's lines in groups: one heading, one paragraph, one piece of code each."""
-    blocks: list[list[_Line]] = []
+    blocks: list[list[Line]] = []
     for line in page:
         before = blocks[-1][-1] if blocks else None
         if before is not None and _joins(before, line, levels, leading):
@@ -396,16 +416,16 @@ def _blocks(page: list[_Line], levels: dict[float, int], leading: float) -> list
     return blocks
 
 
-def _joins(before: _Line, line: _Line, levels: dict[float, int], leading: float) -> bool:
+def _joins(before: Line, line: Line, levels: dict[float, int], leading: float) -> bool:
     if line.text.lstrip()[:1] in _BULLETS:
         return False
     if before.fixed != line.fixed or levels.get(before.size) != levels.get(line.size):
         return False
     step = (before.y - line.y) / (before.size or 1.0)
-    return 0 <= step <= max(leading, 1.0) * _TYPE.leading * (1.6 if line.fixed else 1.0)
+    return 0 <= step <= max(leading, 1.0) * TYPE.leading * (1.6 if line.fixed else 1.0)
 
 
-def _block(lines: list[_Line], levels: dict[float, int]) -> str:
+def _block(lines: list[Line], levels: dict[float, int]) -> str:
     item = lines[0].text.lstrip()[:1] in _BULLETS
     if lines[0].fixed and not item:
         return f"<pre>{escape(chr(10).join(line.text for line in lines))}</pre>"
@@ -432,141 +452,4 @@ def _width(text: str, size: float, *, fixed: bool) -> float:
     capitals = len(text) if fixed else sum(letter.isupper() or letter in "mw—" for letter in text)
     ideographs = 0 if fixed else sum(letter > "⺀" for letter in text)
     letters = len(text) - capitals - ideographs
-    return size * (_TYPE.capital * capitals + _TYPE.ideograph * ideographs + _TYPE.letter * letters)
-
-
-def _find_tables(lines: Sequence[_Line]) -> Iterator[tuple[int, int, list[list[str]]]]:
-    """Yield the tables of a page as first line, line after the last, and rows of cells; linear in the lines."""
-    at = 0
-    while at < len(lines):
-        end = _run(lines, at)
-        if end - at < _TABLE.rows:
-            at += 1
-            continue
-        table = _table(lines[at:end])
-        if table is not None:
-            yield at, end, table
-        at = end
-
-
-def _table_to_html(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; its first row is the header where it holds no figures and the rows below do."""
-    first, rest = rows[0], rows[1:]
-    header = not any(map(_is_figure, first)) and any(_is_figure(cell) for row in rest for cell in row)
-    return html_table(rows, header=header)
-
-
-def _is_figure(text: str) -> bool:
-    digits = sum(map(str.isdigit, text))
-    return digits > 0 and digits * 3 >= len(text.replace(" ", ""))
-
-
-def _run(lines: Sequence[_Line], start: int) -> int:
-    """Return where the lines that may be rows of one table end; a line of one cell may continue the row above."""
-    if not 2 <= len(lines[start].cells) <= _TABLE.columns or lines[start].fixed:
-        return start
-    end = start + 1
-    while end < len(lines):
-        before, line = lines[end - 1], lines[end]
-        step = (before.y - line.y) / (before.size or 1.0)
-        if line.fixed or len(line.cells) > _TABLE.columns or not -0.5 < step <= _TYPE.row:
-            break
-        if len(line.cells) >= 2:
-            joins = _aligned(lines[max(start, end - 3) : end], line)
-        else:
-            joins = step > 0 and _continues(lines, end, before, line)
-        if not joins:
-            break
-        end += 1
-    while end > start and len(lines[end - 1].cells) < 2:
-        end -= 1  # a line below the last row is text after the table
-    return end
-
-
-def _aligned(above: Sequence[_Line], line: _Line) -> bool:
-    """Return whether two or more cells overlap cells of one of the last rows."""
-    return any(sum(any(_overlap(cell, other) for other in row.cells) for cell in line.cells) >= 2 for row in above)
-
-
-def _continues(lines: Sequence[_Line], place: int, before: _Line, line: _Line) -> bool:
-    """Return whether a lone piece stands below a cell, narrower than the row, with another row after it."""
-    after = lines[place + 1] if place + 1 < len(lines) else None
-    return (
-        after is not None
-        and len(after.cells) >= 2
-        and len(line.cells) == 1
-        and sum(_overlap(line.cells[0], cell) for cell in before.cells) <= 1
-    )
-
-
-def _overlap(one: _Cell, other: _Cell) -> bool:
-    return one.left < other.right and other.left < one.right
-
-
-def _table(lines: Sequence[_Line]) -> list[list[str]] | None:
-    """Return the rows of a table, None where the lines share no columns."""
-    rows = [line for line in lines if len(line.cells) >= 2]
-    columns = _columns(rows)
-    if len(rows) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
-        return None
-    cells = [cell for line in rows for cell in line.cells]
-    characters = sum(len(cell.text) for cell in cells)
-    if characters > _TABLE.cell * len(cells) or not _in_line(rows, columns):
-        return None
-    table: list[list[str]] = []
-    for line in lines:
-        row = [""] * len(columns)
-        for cell in line.cells:
-            place = _column_of(cell, columns)
-            for text, left in cell.parts:
-                # Columns may stand so near that two cells look like one; what begins where a column does is of it.
-                begun = [n for n, column in enumerate(columns) if abs(column[0] - left) < _TYPE.edge * line.size]
-                place = begun[0] if begun else place
-                row[place] = f"{row[place]} {text}".strip()
-        if len(line.cells) >= 2:
-            table.append(row)
-        else:
-            table[-1] = [f"{upper} {lower}".strip() for upper, lower in zip(table[-1], row, strict=True)]
-    full = sum(sum(bool(cell) for cell in row) >= 2 for row in table)
-    return table if full >= _TABLE.full * len(table) else None
-
-
-def _in_line(rows: Sequence[_Line], columns: Sequence[tuple[float, float]]) -> bool:
-    """Return whether the cells of the columns share a left edge, a right edge or a middle: prose with gaps does not."""
-    in_line = counted = 0
-    for number in range(len(columns)):
-        found = [(cell, line.size) for line in rows for cell in line.cells if _column_of(cell, columns) == number]
-        if len(found) < 2:
-            continue
-        counted += len(found)
-        in_line += max(
-            _sharing([(cell.left, _TYPE.edge * size) for cell, size in found]),
-            _sharing([(cell.right, 2 * _TYPE.edge * size) for cell, size in found]),
-            _sharing([((cell.left + cell.right) / 2, _TYPE.edge * size) for cell, size in found]),
-        )
-    return counted > 0 and in_line >= _TABLE.share * counted
-
-
-def _sharing(places: Sequence[tuple[float, float]]) -> int:
-    """Return how many places lie within their tolerance of the middle one."""
-    middle = sorted(place for place, _ in places)[len(places) // 2]
-    return sum(abs(place - middle) <= tolerance for place, tolerance in places)
-
-
-def _columns(rows: Sequence[_Line]) -> list[tuple[float, float]]:
-    """Return the columns as the row with most cells has them, widened by the cells that overlap one column only."""
-    widest = max(rows, key=lambda line: len(line.cells))
-    columns = [(cell.left, cell.right) for cell in widest.cells]
-    for line in rows:
-        for cell in line.cells:
-            over = [n for n, (left, right) in enumerate(columns) if cell.left < right and left < cell.right]
-            if len(over) == 1:
-                left, right = columns[over[0]]
-                columns[over[0]] = (min(left, cell.left), max(right, cell.right))
-    return columns
-
-
-def _column_of(cell: _Cell, columns: Sequence[tuple[float, float]]) -> int:
-    """Return the column that a cell shares most with, or the nearest one."""
-    shared = [min(cell.right, right) - max(cell.left, left) for left, right in columns]
-    return max(range(len(columns)), key=shared.__getitem__)
+    return size * (TYPE.capital * capitals + TYPE.ideograph * ideographs + TYPE.letter * letters)

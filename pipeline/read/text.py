@@ -81,8 +81,8 @@ def json_to_html(text: str) -> Converted | None:
     writer.write(value)
     names = [value.get(key) for key in ("title", "name", "headline")] if isinstance(value, dict) else []
     title = next((name for name in names if isinstance(name, str)), "")
-    notes = (f"JSON: cut after {MAX_ITEMS} values",) if writer.cut else ()
-    return Converted(whole_page("".join(writer.parts), title=title), title, notes=notes)
+    unread = f"what follows its first {MAX_ITEMS} values" if writer.cut else ""
+    return Converted(whole_page("".join(writer.parts), title=title), title, unread=unread)
 
 
 class _JsonWriter:
@@ -117,5 +117,5 @@ def csv_to_html(text: str) -> Converted:
         rows = list(islice(csv.reader(io.StringIO(text), delimiter=separator), MAX_ITEMS + 1))
     except csv.Error:
         return plain_to_html(text)
-    notes = (f"CSV: cut after {MAX_ITEMS} rows",) if len(rows) > MAX_ITEMS else ()
-    return Converted(whole_page(html_table(rows[:MAX_ITEMS], header=True)), notes=notes)
+    unread = f"what follows its first {MAX_ITEMS} rows" if len(rows) > MAX_ITEMS else ""
+    return Converted(whole_page(html_table(rows[:MAX_ITEMS], header=True)), unread=unread)

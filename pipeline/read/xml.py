@@ -81,9 +81,10 @@ def _feed(root: etree._Element) -> Converted:
     for entry in entries[:MAX_ITEMS]:
         check_cancelled()
         parts.append(_article(entry))
-    notes = (f"feed: the first {MAX_ITEMS} of {len(entries)} entries",) if len(entries) > MAX_ITEMS else ()
+    unread = f"what follows its first {MAX_ITEMS} of {len(entries)} entries" if len(entries) > MAX_ITEMS else ""
     language = (child_text(channel, "language") or root.get(_LANG) or "")[:2]
-    return Converted(whole_page("\n".join(parts), title=title, language=language), title, language.lower(), notes=notes)
+    inner = whole_page("\n".join(parts), title=title, language=language)
+    return Converted(inner, title, language.lower(), unread=unread)
 
 
 def _article(entry: etree._Element) -> str:

@@ -20,12 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.rank.bm25 import idf, okapi
+from pipeline.rank.fuse import Floats
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
-VERSION: Final = "3"
+VERSION: Final = "5"
 """Part of the stored form; raise it when counting changes."""
 MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
+OUTLINE: Final = 500
+"""Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first paragraphs, find no more."""
 LONGEST_WORD: Final = 80
 """Bytes of a word that count; what follows makes no other word."""
 _PREFIX: Final = 3
@@ -47,6 +50,8 @@ _PLAIN_ENTITY: Final = re.compile(
 )
 _TITLE: Final = re.compile(rb"<title[^>]{0,200}>([^<]{1,500})", re.IGNORECASE)
 _HEADING: Final = re.compile(rb"<h1[^>]{0,500}>(.{1,500}?)</h1", re.IGNORECASE | re.DOTALL)
+_HEADINGS: Final = re.compile(rb"<h[1-4]\b[^>]{0,500}>(.{1,400}?)</h[1-4]", re.IGNORECASE | re.DOTALL)
+_MARKDOWN_HEADINGS: Final = re.compile(rb"^#{1,4}[ \t]+(.{1,300})$", re.MULTILINE)
 _MARKDOWN_TITLE: Final = re.compile(rb"^(?:#[ \t]+|title:[ \t]*)(.{1,300})$", re.MULTILINE | re.IGNORECASE)
 _JSON_ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)")
 _MARKED_UP: Final = frozenset({".html", ".htm", ".xhtml", ".xml", ".pdf", ".docx"})
@@ -72,6 +77,24 @@ def title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
     return " ".join(title.split()), text
 
 
+def outline(title: str, data: bytes, text: bytes, suffix: str) -> str:
+    """Return what a file is about as one line: its title and headings, or its first words where it has none.
+
+    Args:
+        title: As `title_and_text` gives it.
+        data: The file in UTF-8.
+        text: The same, markup blanked.
+        suffix: The file's ending.
+    """
+    headings = (_HEADINGS if suffix in _MARKED_UP else _MARKDOWN_HEADINGS).findall(data[:MOST_BYTES])
+    named = [html.unescape(_MARKUP.sub(b" ", heading).decode("utf-8", "replace")) for heading in headings]
+    parts = dict.fromkeys(" ".join(part.split()) for part in (title, *named))
+    line = ". ".join(filter(None, parts))
+    if len(line) < OUTLINE // 4:
+        line = f"{line}. {' '.join(text[: 4 * OUTLINE].decode('utf-8', 'replace').split())}"
+    return line[:OUTLINE]
+
+
 def _character(escape: re.Match[bytes]) -> bytes:
     return chr(int(escape[1], 16)).encode("utf-8", "surrogatepass") if escape[1] else b" "
 
@@ -94,6 +117,10 @@ class IndexedFile:
     """Hash of its bytes: a file that was only touched is not counted again."""
     failure: str = ""
     """Why it could not be read; such a file has no words and is not tried again until it changes."""
+    unread: str = ""
+    """What of it was not read, and is not counted."""
+    outline: str = ""
+    """What it is about, for its meaning."""
     words: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
     """Numbers of its words in the vocabulary, [n]."""
     counts: NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
@@ -163,24 +190,26 @@ class WordIndex:
         """Path and reason of every file that could not be read."""
         return [(path, file.failure) for path, file in self._files.items() if file.failure]
 
-    def best(self, question: str, *, language: str, limit: int) -> list[tuple[IndexedFile, float]]:
-        """Return up to `limit` files with their BM25 scores, best first; only files with a term of `question`."""
+    def in_part(self) -> int:
+        """How many files were not read to their ends."""
+        return sum(bool(file.unread) for file in self._files.values())
+
+    def scores(self, question: str, *, language: str) -> tuple[list[IndexedFile], Floats]:
+        """Return all files, and the BM25 score of each [n], 0 without a term of `question`."""
+        flat = self._flattened()
         terms = index_terms(question, language=language) or index_terms(
             question, language=language, keep_stop_words=True
         )
-        if not self._files or not terms:
-            return []
-        flat = self._flattened()
         found = []
         for term in dict.fromkeys(terms):
             wanted = np.zeros(len(self._vocabulary), dtype=bool)
             wanted[self._numbers(term, language)] = True
             hits = np.flatnonzero(wanted[flat.words])
             found.append(np.bincount(flat.file_of[hits], weights=flat.counts[hits], minlength=len(flat.files)))
+        if not found or not flat.files:
+            return flat.files, np.zeros(len(flat.files), dtype=np.float32)
         counts = np.stack(found)
-        scores = okapi(counts, flat.lengths, idf(counts))
-        order = np.argsort(-scores, kind="stable")[:limit]
-        return [(flat.files[i], float(scores[i])) for i in order if scores[i] > 0]
+        return flat.files, np.asarray(okapi(counts, flat.lengths, idf(counts)), dtype=np.float32)
 
     def _numbers(self, term: str, language: str) -> list[int]:
         """The numbers of the words that have this index term in `language`."""
@@ -207,7 +236,10 @@ class WordIndex:
         head = {
             "version": VERSION,
             "vocabulary": len(vocabulary),
-            "files": [[*file.stamp, file.title, file.mark, file.failure, len(file.words)] for file in flat.files],
+            "files": [
+                [*file.stamp, file.title, file.mark, file.failure, file.unread, file.outline, len(file.words)]
+                for file in flat.files
+            ],
         }
         text = json.dumps(head, separators=(",", ":")).encode()
         counts = flat.counts.astype(np.uint16).tobytes()
@@ -230,9 +262,10 @@ class WordIndex:
         counts = np.frombuffer(data, dtype=np.uint16, count=total, offset=at + words.nbytes)
         index._vocabulary.update((word, number) for number, word in enumerate(vocabulary.split()))
         start = 0
-        for path, mtime_ns, size, title, mark, failure, n in head["files"]:
+        for path, mtime_ns, size, title, mark, failure, unread, about, n in head["files"]:
             stamp, end = FileStamp(path, mtime_ns, size), start + n
-            index._files[path] = IndexedFile(stamp, title, mark, failure, words[start:end], counts[start:end])
+            own = words[start:end], counts[start:end]
+            index._files[path] = IndexedFile(stamp, title, mark, failure, unread, about, *own)
             start = end
         return index
 

@@ -12,6 +12,7 @@ import pytest
 from cache.store import Store
 from errors import SourceError
 from pipeline.fetch.client import Fetcher, open_fetcher
+from pipeline.fetch.files import Files
 from pipeline.fetch.limits import FetchLimits
 
 WORDS = "The harbour of Piran was rebuilt in 1287 after the great storm, and its lighthouse still burns. " * 4
@@ -153,7 +154,7 @@ async def open_local(
     limits: FetchLimits = LOOPBACK, *, pages: Store | None = None, roots: Sequence[Path] = ()
 ) -> AsyncIterator[Fetcher]:
     """Open a fetcher that may ask loopback."""
-    async with open_fetcher(limits, pages=pages, roots=roots) as fetcher:
+    async with open_fetcher(limits, pages=pages, files=Files(roots, store=pages)) as fetcher:
         yield fetcher
 
 

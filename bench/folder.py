@@ -1,0 +1,195 @@
+"""A person's folder, cold and again: 63 mixed files behind a server on stdio, and what each question costs.
+
+    python -m bench.folder             a cold server, the same again after its start, a tree over all files
+    python -m bench.folder --check     the first two; exit code 1 where a bar falls short
+
+10 PDF, 10 DOCX, 17 Markdown, 21 HTML, 5 text files, made from ../shared/papers, ../shared/data/longdoc and the sample
+library. Seconds by the clock mean little on a busy machine, so that bars are processor seconds of the server and the
+processes that it starts: an idle machine with one core needs no more by the clock. Not for: which file is found
+(`bench/search.py`).
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import anyio
+from mcp import Client, StdioServerParameters
+
+from tests.support.docx import make_docx, paragraph
+from tests.support.pdf import make_pdf
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+SHARED: Final = ROOT.parent / "shared"
+FIRST_BAR: Final = 10.0
+"""Processor seconds until the first answer, the server's start included."""
+QUESTIONS: Final = (
+    "How is the number of clusters chosen in RAPTOR?",
+    "When does the last boat leave on Sundays?",
+    "How does HtmlRAG prune the block tree?",
+)
+REPEATS: Final = 8
+LINES: Final = 50
+"""Lines of a page."""
+WIDTH: Final = 90
+"""Characters of a line."""
+
+
+class Spent(NamedTuple):
+    """Processor seconds since the start."""
+
+    server: float
+    below: float
+    """Of the processes that the server started."""
+
+
+def main() -> None:
+    """Parse the arguments and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="without the tree; exit code 1 where a bar falls short")
+    args = parser.parse_args()
+    if not SHARED.is_dir() or not Path("/proc/self/stat").exists():
+        print("../shared is not beside this checkout, or there is no /proc; skipped")
+        return
+    failed = anyio.run(_measure, not args.check)
+    for line in failed:
+        print(f"BAR MISSED: {line}")
+    print("all bars hold" if not failed else f"{len(failed)} bars missed")
+    sys.exit(1 if failed and args.check else 0)
+
+
+async def _measure(whole: bool) -> list[str]:
+    failed: list[str] = []
+    with tempfile.TemporaryDirectory() as place:
+        folder, cache = Path(place) / "files", Path(place) / "cache"
+        names = _make(folder)
+        print(f"{len(names)} files, {sum(path.stat().st_size for path in folder.iterdir()) / 1e6:.1f} MB")
+        print(f"\n{'question':34}{'clock s':>9}{'server CPU-s':>14}{'below CPU-s':>13}  answer")
+        async with _served(folder, cache) as (client, pid):
+            first = await _ask(client, pid, QUESTIONS[0], Spent(0.0, 0.0))
+            if sum(first) > FIRST_BAR:
+                failed.append(f"the first answer took {sum(first):.1f} processor seconds > {FIRST_BAR}")
+            await _settled(client)
+            before = _spent(pid)
+            for question in QUESTIONS:
+                await _ask(client, pid, question, before)
+                before = _spent(pid)
+        async with _served(folder, cache) as (client, pid):
+            again = await _ask(client, pid, f"{QUESTIONS[0]} ", Spent(0.0, 0.0))
+            if again.below > 0:
+                failed.append(f"a second server converted documents again: {again.below:.1f} processor seconds")
+            if whole:
+                await _tree(client, pid, folder)
+    return failed
+
+
+async def _tree(client: Client, pid: int, folder: Path) -> None:
+    """Ask for a tree over all files until it comes; a call that is out of time leaves what it embedded."""
+    for _ in range(REPEATS):
+        started, before = time.perf_counter(), _spent(pid)
+        result = await client.call_tool("raptor_query", {"question": QUESTIONS[0], "sources": [str(folder)]})
+        data = result.structured_content or {}
+        told = f"{data['leaves']} leaves, {len(data['failures'])} failures" if data else "out of time"
+        _line("raptor_query over the folder", time.perf_counter() - started, before, _spent(pid), told)
+        if data:
+            return
+
+
+async def _settled(client: Client) -> None:
+    """Ask until every file is read."""
+    while True:
+        result = await client.call_tool("search_web", {"question": QUESTIONS[0]})
+        if not any("documents are read" in line for line in (result.structured_content or {})["failures"]):
+            return
+
+
+async def _ask(client: Client, pid: int, question: str, before: Spent) -> Spent:
+    started = time.perf_counter()
+    result = await client.call_tool("research", {"question": question, "max_tokens": 600})
+    seconds, after = time.perf_counter() - started, _spent(pid)
+    data = result.structured_content or {}
+    told = "failed" if result.is_error else f"{data['verdict']} {' '.join(data['failures'])}"
+    _line(question, seconds, before, after, told)
+    return Spent(after.server - before.server, after.below - before.below)
+
+
+def _line(name: str, seconds: float, before: Spent, after: Spent, told: str) -> None:
+    server, below = after.server - before.server, after.below - before.below
+    print(f"{name[:32]:34}{seconds:9.1f}{server:14.2f}{below:13.2f}  {told[:70]}")
+
+
+class _served:
+    """A server over `folder` as a process on stdio."""
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        settings = {"WINNOW_CACHE": str(cache), "WINNOW_FOLDERS": str(folder), "WINNOW_SEARCH": "folder"}
+        self._client = Client(
+            StdioServerParameters(
+                command=sys.executable, args=["-m", "server"], env={**os.environ, **settings}, cwd=ROOT
+            )
+        )
+
+    async def __aenter__(self) -> tuple[Client, int]:
+        before = set(_children(os.getpid()))
+        client = await self._client.__aenter__()
+        [pid] = set(_children(os.getpid())) - before
+        return client, pid
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._client.__aexit__(*error)
+
+
+def _children(pid: int) -> Iterator[int]:
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        yield from map(int, listed.read_text(encoding="ascii").split())
+
+
+def _spent(pid: int) -> Spent:
+    """Return the processor seconds of a process, and of those below it, ended ones included."""
+    own, ended = _times(pid)
+    return Spent(own, ended + sum(_times(child)[0] for child in _children(pid)))
+
+
+def _times(pid: int) -> tuple[float, float]:
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        ticks = os.sysconf("SC_CLK_TCK")
+        return (int(fields[11]) + int(fields[12])) / ticks, (int(fields[13]) + int(fields[14])) / ticks
+    return 0.0, 0.0
+
+
+def _make(folder: Path) -> list[Path]:
+    """Write the files."""
+    folder.mkdir()
+    for path in sorted((SHARED / "papers").glob("*.txt")):
+        text = path.read_text(encoding="utf-8").encode("latin-1", "ignore").decode("latin-1")
+        for part, name in ((text, path.stem), (text[: len(text) // 2], f"{path.stem}-first")):
+            lines = [part[at : at + WIDTH].replace("\n", " ") for at in range(0, len(part), WIDTH)]
+            pages = [[(line, 10) for line in lines[at : at + LINES]] for at in range(0, len(lines), LINES)]
+            (folder / f"{name}.pdf").write_bytes(make_pdf(pages, title=name))
+    texts: list[str] = []
+    for kind in ("policyqa", "covidqa"):
+        with (SHARED / "data" / "longdoc" / kind / "docs.jsonl").open(encoding="utf-8") as rows:
+            texts.extend(json.loads(row)["text"] for row in rows)
+    for place, text in enumerate(texts[:10]):
+        escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+        (folder / f"minutes{place}.docx").write_bytes(make_docx("".join(map(paragraph, escaped.splitlines()))))
+    for place, text in enumerate(texts[10:27]):
+        (folder / f"note{place}.md").write_text(f"# Note {place}\n\n{text}", encoding="utf-8")
+    for place, text in enumerate(texts[27:32]):
+        (folder / f"plain{place}.txt").write_text(text, encoding="utf-8")
+    for page in sorted((ROOT / "examples" / "library").glob("*.html"))[:21]:
+        shutil.copy(page, folder)
+    return list(folder.iterdir())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Lines of print with their places, and the tables among them: neighbouring lines whose pieces stand below one another.
+
+Not for: reading a PDF (`pipeline/read/pdf.py`); tables drawn column by column, cells that span columns.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.read.converted import html_table
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    """How print is set. Distances are in ems, that is in heights of the type."""
+
+    letter: float = 0.5
+    """Mean width of a letter: Helvetica 0.50, Times 0.44 over English text."""
+    capital: float = 0.65
+    """Mean width of a capital, or of any letter in a fixed-width font."""
+    ideograph: float = 1.0
+    gap: float = 1.2
+    """Between two cells of a line; a space is 0.25 to 0.35, justified text stretches it to about 0.8."""
+    edge: float = 0.6
+    """By which the edges of the cells in a column may differ."""
+    row: float = 3.2
+    """From one row of a table to the next at most; a row with cells of two lines has 2.4."""
+    heading: float = 1.12
+    """A line this many times larger than most text is a heading; LaTeX's smallest step is 1.2, Word's 1.08."""
+    leading: float = 1.35
+    """A paragraph ends where the step to the next line is this many times the usual one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _TableLimits:
+    """What lines must have to count as the rows of a table."""
+
+    rows: int = 3
+    """Two lines with two aligned pieces each are too often a title page or a letter's head."""
+    columns: int = 30
+    cell: int = 60
+    """Mean characters of a cell above which the columns are running text, printed across."""
+    share: float = 0.75
+    """Of the cells that must stand in line with their column."""
+    full: float = 0.8
+    """Share of the rows that must have two cells or more with text."""
+
+
+TYPE: Final = _Type()
+_TABLE: Final = _TableLimits()
+
+
+@dataclass(slots=True)
+class Cell:
+    """A piece of a line with wide gaps around it."""
+
+    left: float
+    """Points from the page's left edge."""
+    right: float
+    """Estimated from the number of letters."""
+    parts: list[tuple[str, float]]
+    """The text in the pieces that it was set in, with their left edges."""
+
+    @property
+    def text(self) -> str:
+        """The pieces joined."""
+        return " ".join(text for text, _ in self.parts)
+
+
+@dataclass(slots=True)
+class Line:
+    """A line of print."""
+
+    text: str
+    size: float
+    """Height of the type in points."""
+    y: float
+    """Place of the baseline, in points from the page's bottom."""
+    fixed: bool
+    cells: list[Cell]
+    """From left to right."""
+
+
+def find_tables(lines: Sequence[Line]) -> Iterator[tuple[int, int, list[list[str]]]]:
+    """Yield the tables of a page as first line, line after the last, and rows of cells; linear in the lines."""
+    at = 0
+    while at < len(lines):
+        end = _run(lines, at)
+        if end - at < _TABLE.rows:
+            at += 1
+            continue
+        table = _table(lines[at:end])
+        if table is not None:
+            yield at, end, table
+        at = end
+
+
+def table_to_html(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; its first row is the header where it holds no figures and the rows below do."""
+    first, rest = rows[0], rows[1:]
+    header = not any(map(_is_figure, first)) and any(_is_figure(cell) for row in rest for cell in row)
+    return html_table(rows, header=header)
+
+
+def _is_figure(text: str) -> bool:
+    digits = sum(map(str.isdigit, text))
+    return digits > 0 and digits * 3 >= len(text.replace(" ", ""))
+
+
+def _run(lines: Sequence[Line], start: int) -> int:
+    """Return where the lines that may be rows of one table end; a line of one cell may continue the row above."""
+    if not 2 <= len(lines[start].cells) <= _TABLE.columns or lines[start].fixed:
+        return start
+    end = start + 1
+    while end < len(lines):
+        before, line = lines[end - 1], lines[end]
+        step = (before.y - line.y) / (before.size or 1.0)
+        if line.fixed or len(line.cells) > _TABLE.columns or not -0.5 < step <= TYPE.row:
+            break
+        if len(line.cells) >= 2:
+            joins = _aligned(lines[max(start, end - 3) : end], line)
+        else:
+            joins = step > 0 and _continues(lines, end, before, line)
+        if not joins:
+            break
+        end += 1
+    while end > start and len(lines[end - 1].cells) < 2:
+        end -= 1  # a line below the last row is text after the table
+    return end
+
+
+def _aligned(above: Sequence[Line], line: Line) -> bool:
+    """Return whether two or more cells overlap cells of one of the last rows."""
+    return any(sum(any(_overlap(cell, other) for other in row.cells) for cell in line.cells) >= 2 for row in above)
+
+
+def _continues(lines: Sequence[Line], place: int, before: Line, line: Line) -> bool:
+    """Return whether a lone piece stands below a cell, narrower than the row, with another row after it."""
+    after = lines[place + 1] if place + 1 < len(lines) else None
+    return (
+        after is not None
+        and len(after.cells) >= 2
+        and len(line.cells) == 1
+        and sum(_overlap(line.cells[0], cell) for cell in before.cells) <= 1
+    )
+
+
+def _overlap(one: Cell, other: Cell) -> bool:
+    return one.left < other.right and other.left < one.right
+
+
+def _table(lines: Sequence[Line]) -> list[list[str]] | None:
+    """Return the rows of a table, None where the lines share no columns."""
+    rows = [line for line in lines if len(line.cells) >= 2]
+    columns = _columns(rows)
+    if len(rows) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
+        return None
+    cells = [cell for line in rows for cell in line.cells]
+    characters = sum(len(cell.text) for cell in cells)
+    if characters > _TABLE.cell * len(cells) or not _in_line(rows, columns):
+        return None
+    table: list[list[str]] = []
+    for line in lines:
+        row = [""] * len(columns)
+        for cell in line.cells:
+            place = _column_of(cell, columns)
+            for text, left in cell.parts:
+                # Columns may stand so near that two cells look like one; what begins where a column does is of it.
+                begun = [n for n, column in enumerate(columns) if abs(column[0] - left) < TYPE.edge * line.size]
+                place = begun[0] if begun else place
+                row[place] = f"{row[place]} {text}".strip()
+        if len(line.cells) >= 2:
+            table.append(row)
+        else:
+            table[-1] = [f"{upper} {lower}".strip() for upper, lower in zip(table[-1], row, strict=True)]
+    full = sum(sum(bool(cell) for cell in row) >= 2 for row in table)
+    return table if full >= _TABLE.full * len(table) else None
+
+
+def _in_line(rows: Sequence[Line], columns: Sequence[tuple[float, float]]) -> bool:
+    """Return whether the cells of the columns share a left edge, a right edge or a middle: prose with gaps does not."""
+    in_line = counted = 0
+    for number in range(len(columns)):
+        found = [(cell, line.size) for line in rows for cell in line.cells if _column_of(cell, columns) == number]
+        if len(found) < 2:
+            continue
+        counted += len(found)
+        in_line += max(
+            _sharing([(cell.left, TYPE.edge * size) for cell, size in found]),
+            _sharing([(cell.right, 2 * TYPE.edge * size) for cell, size in found]),
+            _sharing([((cell.left + cell.right) / 2, TYPE.edge * size) for cell, size in found]),
+        )
+    return counted > 0 and in_line >= _TABLE.share * counted
+
+
+def _sharing(places: Sequence[tuple[float, float]]) -> int:
+    """Return how many places lie within their tolerance of the middle one."""
+    middle = sorted(place for place, _ in places)[len(places) // 2]
+    return sum(abs(place - middle) <= tolerance for place, tolerance in places)
+
+
+def _columns(rows: Sequence[Line]) -> list[tuple[float, float]]:
+    """Return the columns as the row with most cells has them, widened by the cells that overlap one column only."""
+    widest = max(rows, key=lambda line: len(line.cells))
+    columns = [(cell.left, cell.right) for cell in widest.cells]
+    for line in rows:
+        for cell in line.cells:
+            over = [n for n, (left, right) in enumerate(columns) if cell.left < right and left < cell.right]
+            if len(over) == 1:
+                left, right = columns[over[0]]
+                columns[over[0]] = (min(left, cell.left), max(right, cell.right))
+    return columns
+
+
+def _column_of(cell: Cell, columns: Sequence[tuple[float, float]]) -> int:
+    """Return the column that a cell shares most with, or the nearest one."""
+    shared = [min(cell.right, right) - max(cell.left, left) for left, right in columns]
+    return max(range(len(columns)), key=shared.__getitem__)

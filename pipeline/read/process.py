@@ -1,0 +1,139 @@
+"""What runs in a process that converts documents: takes bytes, gives back a page, or the pages of a PDF read so far.
+
+A PDF is read in slices of processor time, so that another call's document comes between, and what was read outlives
+this process: the caller holds it and sends it with the next slice. Started by `models/worker.py` for
+`pipeline/read/converter.py`, never imported by the server.
+"""
+
+import json
+import os
+import time
+from collections import OrderedDict, deque
+from collections.abc import Set
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from errors import SourceUnreadable
+from models.pipe import Counters, Engine, Fields, Frame, serve
+from pipeline.read.convert import Raw, kind_of, to_page, unreadable
+from pipeline.read.converted import Unreadable
+from pipeline.read.pdf import SECONDS, PdfReading
+from pipeline.read.sniff import PDF
+from pipeline.work import Stopped, stopped_by
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]  # the one use looks for it
+
+SLICE_SECONDS: Final = 1.0
+"""Processor time for one answer: what a process that is killed costs at most, a page that began before aside."""
+OPEN_READINGS: Final = 2
+"""PDFs whose tables of objects stay in memory between slices; opening one anew takes up to 0.5 s."""
+
+
+def main(text: str) -> None:
+    """Convert what is asked until stdin ends or nothing is asked for long.
+
+    Args:
+        text: JSON with `idle_seconds` and `memory_bytes` (most address space for documents) of `Limits`.
+    """
+    arguments = json.loads(text)
+    bound = arguments["memory_bytes"]
+    if bound is not None and resource is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (bound + _mapped(), bound + _mapped()))
+
+    def load(cancelled: set[int]) -> Engine:
+        return _Desk(cancelled)
+
+    serve(load, idle_seconds=arguments["idle_seconds"])
+
+
+def _mapped() -> int:
+    """Return the bytes of address space that this process has: numpy's threads take some on each of many cores."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class _Call:
+    """Whether a call was cancelled, as `pipeline.work` asks it."""
+
+    def __init__(self, number: int, cancelled: Set[int]) -> None:
+        self._number = number
+        self._cancelled = cancelled
+
+    def is_set(self) -> bool:
+        return self._number in self._cancelled
+
+
+class _Desk:
+    """Converts one document after the other; a `models.pipe.Engine`."""
+
+    def __init__(self, cancelled: Set[int]) -> None:
+        self.facts: Fields = {}
+        self.counters = Counters()
+        self._cancelled = cancelled
+        self._waiting: deque[tuple[int, Frame]] = deque()
+        self._open: OrderedDict[str, PdfReading] = OrderedDict()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._waiting)
+
+    def accept(self, call: int, frame: Frame) -> None:
+        self._waiting.append((call, frame))
+
+    def drop(self, call: int) -> None:
+        self._waiting = deque(one for one in self._waiting if one[0] != call)
+
+    def step(self) -> list[tuple[int, Frame]]:
+        call, frame = self._waiting.popleft()
+        try:
+            with stopped_by(_Call(call, self._cancelled)):
+                return [(call, self._answer(frame))]
+        except Stopped:
+            return []
+        except SourceUnreadable as error:
+            return [(call, Frame({"unreadable": error.what, "hint": error.hint}))]
+
+    def _answer(self, frame: Frame) -> Frame:
+        fields: dict[str, Any] = dict(frame.fields)
+        size, key, left = fields["bytes"], fields["key"], fields["left"] or SECONDS
+        first, last = fields["raw"].pop("span")
+        notes = tuple(fields["raw"].pop("notes"))
+        raw = Raw(frame.blob[:size], **fields["raw"], span=(first, last), notes=notes)
+        if kind_of(raw) != PDF:
+            return _whole(raw)
+        kept = frame.blob[size:]
+        known = kept.count(b"\n")
+        began = time.thread_time()
+        reading = self._reading(key, raw, kept, known)
+        if len(reading.pages) == known:
+            reading.read(SLICE_SECONDS, left=left)
+        spent = time.thread_time() - began
+        if reading.done or spent >= left:
+            self._open.pop(key, None)
+            return _whole(raw, reading)
+        return Frame({"left": left - spent}, reading.kept(known))
+
+    def _reading(self, key: str, raw: Raw, kept: bytes, known: int) -> PdfReading:
+        """Return the reading as another slice left it, with at least the pages that the caller holds."""
+        reading = self._open.pop(key, None)
+        if reading is None or len(reading.pages) < known:
+            try:
+                reading = PdfReading(raw.body, raw.span, kept)
+            except Unreadable as error:
+                raise unreadable(raw, error) from error
+        self._open[key] = reading
+        while len(self._open) > OPEN_READINGS:
+            self._open.popitem(last=False)
+        return reading
+
+
+def _whole(raw: Raw, reading: PdfReading | None = None) -> Frame:
+    fields = asdict(to_page(raw, pdf=reading))
+    return Frame({"page": fields}, fields.pop("html").encode("utf-8", "surrogatepass"))

@@ -1,0 +1,247 @@
+"""Documents are converted in processes of their own: what these give, what they cost, how they end, what is kept."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from cache.store import Store
+from errors import SourceUnreadable
+from pipeline.documents import Page
+from pipeline.fetch.files import Files
+from pipeline.html.document import read_document
+from pipeline.raptor.build import build_tree
+from pipeline.raptor.tree import Tree, TreeOptions
+from pipeline.read.convert import Raw, to_page
+from pipeline.read.converter import LIMITS, Converter, open_converter
+from tests.support.docx import make_docx, paragraph
+from tests.support.doubles import Letters
+from tests.support.pdf import make_pdf
+
+pytestmark = pytest.mark.slow
+
+
+def raw(body: bytes, name: str = "x.pdf") -> Raw:
+    return Raw(body, f"https://example.org/{name}", f"https://example.org/{name}", name=name)
+
+
+def long_pdf(pages: int) -> bytes:
+    """Return a PDF whose pages take some 20 ms each."""
+    return make_pdf(
+        [[(f"Words of line {n} on page {page} of this report.", 11) for n in range(70)] for page in range(pages)]
+    )
+
+
+def processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+async def until_gone(pid: int, seconds: float = 10) -> None:
+    with anyio.fail_after(seconds):
+        while not is_gone(pid):
+            await anyio.sleep(0.02)
+
+
+async def until_worked(converter: Converter, seconds: float) -> int:
+    """Wait until a process of `converter` has used so much processor time; return its id."""
+    with anyio.fail_after(100):
+        while True:
+            for pid in converter.pids:
+                with suppress(OSError):
+                    if processor_seconds(pid) > seconds:
+                        return pid
+            await anyio.sleep(0.02)
+
+
+@pytest.mark.anyio
+async def test_a_process_gives_what_a_thread_gives_and_runs_only_while_documents_come() -> None:
+    documents = [raw(long_pdf(3)), raw(make_docx(paragraph("The council met.")), "m.docx")]
+    texts = [raw(b"# Salt\n\nof Piran", "salt.md"), raw(b"<title>Salt</title><p>of Piran " * 20, "salt.html")]
+    async with open_converter(None, processes=1) as converter:
+        for one in texts:
+            assert await converter.page(one) == to_page(one)
+        assert not converter.pids
+        for one in documents:
+            assert await converter.page(one) == to_page(one)
+        [pid] = converter.pids
+    assert is_gone(pid)
+
+
+@pytest.mark.anyio
+async def test_a_process_without_work_ends_and_the_next_document_starts_another() -> None:
+    async with open_converter(None, processes=1, limits=replace(LIMITS, idle_seconds=0.1)) as converter:
+        one = raw(long_pdf(1))
+        first = await converter.page(one)
+        with anyio.fail_after(20):
+            while converter.pids and not is_gone(converter.pids[0]):
+                await anyio.sleep(0.02)
+        assert await converter.page(one) == first
+
+
+@pytest.mark.anyio
+async def test_an_error_says_the_same_from_a_process() -> None:
+    async with open_converter(None, processes=1) as converter:
+        for body in (b"%PDF-1.4 nothing more", make_pdf([[("", 10)]])):
+            with pytest.raises(SourceUnreadable) as here:
+                to_page(raw(body))
+            with pytest.raises(SourceUnreadable) as there:
+                await converter.page(raw(body))
+            assert (there.value.what, there.value.hint) == (here.value.what, here.value.hint)
+
+
+@pytest.mark.anyio
+async def test_a_file_that_wants_too_much_memory_costs_its_own_call_only() -> None:
+    greedy = make_pdf([[("Hello there world", 11)] * 200_000])
+    async with open_converter(None, processes=1, limits=replace(LIMITS, memory_bytes=24_000_000)) as converter:
+        for _ in range(3):
+            with pytest.raises(SourceUnreadable, match=r"could not be converted: .*memory"):
+                await converter.page(raw(greedy))
+            assert "page 0" in (await converter.page(raw(long_pdf(1)))).html
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_word_file_is_stopped_with_its_process() -> None:
+    body = make_docx(paragraph("Words of the council.") * 12_000)
+    async with open_converter(None, processes=1) as converter, anyio.create_task_group() as group:
+        group.start_soon(converter.page, raw(body, "m.docx"))
+        pid = await until_worked(converter, 1.0)
+        group.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await until_gone(pid)
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_it_stood(store: Store) -> None:
+    one = raw(long_pdf(250))
+    async with open_converter(store, processes=1) as converter:
+        whole = await converter.page(raw(long_pdf(249)))
+        needed = processor_seconds(converter.pids[0])
+        assert len(whole.html) > 100_000
+    async with open_converter(store, processes=1) as converter:
+        async with anyio.create_task_group() as group:
+            group.start_soon(converter.page, one)
+            pid = await until_worked(converter, 0.75 * needed)
+            group.cancel_scope.cancel()
+        before = 0.0 if is_gone(pid) else processor_seconds(pid)
+        await converter.page(raw(long_pdf(1)))
+        assert processor_seconds(converter.pids[0]) - before < 0.25 * needed
+    async with open_converter(store, processes=1) as converter:
+        assert await converter.page(one) == to_page(one)
+        assert processor_seconds(converter.pids[0]) < 0.75 * needed
+
+
+@pytest.mark.anyio
+async def test_a_small_document_does_not_wait_for_the_end_of_a_long_one() -> None:
+    done: list[str] = []
+    async with open_converter(None, processes=1) as converter:
+
+        async def convert(name: str, body: bytes) -> None:
+            await converter.page(raw(body, name))
+            done.append(name)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(convert, "long.pdf", long_pdf(300))
+            await until_worked(converter, 0.5)
+            group.start_soon(convert, "small.pdf", long_pdf(1))
+    assert done == ["small.pdf", "long.pdf"]
+
+
+@pytest.mark.anyio
+async def test_a_file_is_converted_once_whatever_it_is_called_and_whichever_process_asks(
+    tmp_path: Path, store: Store
+) -> None:
+    path = tmp_path / "report.pdf"
+    path.write_bytes(make_pdf([[("The flood crested at 4.12 metres.", 11)]]))
+
+    async def conversions(path: Path) -> int:
+        async with open_converter(None, processes=1) as converter:
+            page = await Files([tmp_path], store=store, converter=converter).read(path)
+            assert "4.12" in page.html
+            assert (page.url, page.title) == (path.as_uri(), path.stem)
+            return converter.converted
+
+    assert await conversions(path) == 1
+    assert await conversions(path) == 0
+    os.utime(path, ns=(1, 1))
+    assert await conversions(path) == 0
+    assert await conversions(path.rename(tmp_path / "flood.pdf")) == 0
+    (tmp_path / "flood.pdf").write_bytes(make_pdf([[("The second one at 4.12 as well.", 11)]]))
+    assert await conversions(tmp_path / "flood.pdf") == 1
+
+
+@contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """Keep so many processes busy, for two minutes at most."""
+    burn = "import time\nends = time.monotonic() + 120\nwhile time.monotonic() < ends: pass"
+    started = [subprocess.Popen([sys.executable, "-c", burn]) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+async def read_all(folder: Path, names: Sequence[str], store: Store | None) -> tuple[list[Page], Tree]:
+    async with open_converter(store) as converter:
+        files = Files([folder], store=store, converter=converter)
+        pages: dict[str, Page] = {}
+
+        async def read(name: str) -> None:
+            pages[name] = await files.read(folder / name)
+
+        async with anyio.create_task_group() as group:
+            for name in names:
+                group.start_soon(read, name)
+    read_pages = [pages[name] for name in names]
+    documents = [read_document(page) for page in read_pages]
+    return read_pages, await build_tree(documents, embedder=Letters(), options=TreeOptions(), store=None)
+
+
+@pytest.mark.anyio
+async def test_a_busy_machine_reads_the_same_text_and_builds_the_same_tree(tmp_path: Path) -> None:
+    (tmp_path / "long.pdf").write_bytes(long_pdf(40))
+    (tmp_path / "short.pdf").write_bytes(long_pdf(4))
+    (tmp_path / "m.docx").write_bytes(make_docx(paragraph("The council met in March.") * 300))
+    (tmp_path / "n.md").write_text("# Notes\n\nThe boat leaves at 17:30.\n")
+    names = ["long.pdf", "short.pdf", "m.docx", "n.md"]
+    pages, tree = await read_all(tmp_path, names, None)
+    with busy(20):
+        pressed, grown = await read_all(tmp_path, names, None)
+    assert pressed == pages
+    assert [page.unread for page in pages] == [""] * 4
+    assert grown.id == tree.id
+    assert [node.id for node in grown.nodes] == [node.id for node in tree.nodes]
+
+
+@pytest.mark.anyio
+async def test_a_killed_process_is_told_and_replaced() -> None:
+    async with open_converter(None, processes=1) as converter:
+        failed: list[SourceUnreadable] = []
+
+        async def convert() -> None:
+            try:
+                await converter.page(raw(long_pdf(300)))
+            except SourceUnreadable as error:
+                failed.append(error)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(convert)
+            os.kill(await until_worked(converter, 1.0), signal.SIGKILL)
+        assert "could not be converted" in failed[0].what
+        assert (await converter.page(raw(long_pdf(1)))).html
