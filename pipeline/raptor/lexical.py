@@ -15,7 +15,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.bm25 import idf, okapi, rarity
+from pipeline.rank.bm25 import okapi, rarity
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
@@ -56,7 +56,7 @@ class LexicalIndex:
         for place, term in enumerate(terms):
             begin, end = self.starts[term], self.starts[term + 1]
             counts[place, self.rows[begin:end]] = self.counts[begin:end]
-        return okapi(counts, self.lengths.astype(np.float64), idf(counts))
+        return okapi(counts, self.lengths.astype(np.float64))
 
     def _terms(self, question: str) -> list[int]:
         found: dict[int, None] = {}
