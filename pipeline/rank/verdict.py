@@ -23,15 +23,15 @@ from pipeline.text.words import index_terms, raw_words
 
 # Fitted by `python -m bench.extract --fit --limit 40` on the half of ../shared/data/evidence called `tuned`, the sample
 # library's dev questions, and the dev part of the reader's questions with their twins; negatives besides are
-# unanswerable questions, pages without the answering paragraph, and other pages. Words in a window, words anywhere on
-# the page and the question's length, which were features too, are folded into these: over 898 written questions, twins
-# and other pages confidences differ by .007 with both models; with none .16 of the verdicts.
-# Order: constant, unit, names, cosine, root of what was read.
+# unanswerable questions, pages without the answering paragraph, and other pages. Words in a window and words anywhere
+# on the page, which were features too, are folded into these: over 898 written questions, twins and other pages the
+# confidences differ by .007 with both models, by .06 with none.
+# Order: constant, unit, names, length, cosine, root of what was read.
 _WEIGHTS: Final = {
-    (False, False): (-7.4, 5.7, 4.2, 0.0, 0.0),
-    (True, False): (-4.68, 2.84, 2.26, 2.45, 0.0),
-    (False, True): (-4.67, 1.92, 1.86, 0.0, 4.24),
-    (True, True): (-5.06, 1.45, 1.82, 1.47, 4.03),
+    (False, False): (-8.13, 5.43, 3.94, 2.38, 0.0, 0.0),
+    (True, False): (-5.26, 3.15, 2.34, 1.02, 2.2, 0.0),
+    (False, True): (-4.73, 1.95, 1.86, 0.12, 0.0, 4.23),
+    (True, True): (-5.02, 1.42, 1.82, -0.09, 1.48, 4.04),
 }
 """By whether there are cosines, and a cross-encoder. Words alone are fitted without the written questions, which share
 few with their answers."""
@@ -54,6 +54,8 @@ _ASKING: Final = frozenset(
 """Terms of words that say what kind of answer is wanted, or choose among rows; what answers seldom repeats them."""
 _FLOOR: Final = 0.3
 """Least weight of a word, as a share of the heaviest: common words count little, but they count."""
+_LONG: Final = 10
+"""Words of a question from which on its length changes nothing: long questions are never covered whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Features:
     """Share of the question's words, rare ones weighing more, in the best unit with what stands above it."""
     names: float
     """Share of its names and numbers that stand on the page; 1 where it has none."""
+    length: float
+    """Words of the question over ten, at most 1."""
     cosine: float | None
     """Best cosine of a window; None without an embedder that reads question and page."""
     read: float | None = None
@@ -114,14 +118,16 @@ def confidence_of(features: Features) -> float:
 
 def as_row(features: Features) -> tuple[float, ...]:
     """Return the features in the order of the weights."""
-    return features.unit, features.names, features.cosine or 0.0, math.sqrt(features.read or 0.0)
+    read = math.sqrt(features.read or 0.0)
+    return features.unit, features.names, features.length, features.cosine or 0.0, read
 
 
 def read_features(question: str, relevance: Relevance) -> list[Features]:
     """Return what the verdict sees of each page that holds units."""
     index = relevance.index
     terms = index.terms(question)
-    own, above = index.counts([term for term in terms if not _ASKING.intersection(term.values())] or terms)
+    asked = [term for term in terms if not _ASKING.intersection(term.values())] or terms
+    own, above = index.counts(asked)
     shares = _shares((own + above) > 0)
     names = _names(question, index)
     found: list[Features] = []
@@ -133,6 +139,7 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
             Features(
                 unit=float(shares[low:high].max()),
                 names=1.0 - len(missing) / len(names) if names else 1.0,
+                length=min(len(asked), _LONG) / _LONG,
                 cosine=_best(relevance.cosines, low, high),
                 read=_best(relevance.read, low, high),
                 missing=missing,
