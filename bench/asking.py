@@ -121,7 +121,7 @@ async def _tally(cases: Sequence[Case], embedder: Embedder, model: Generator, wa
     for case in cases:
         for page, answers in ((case.page, True), (case.without, False)):
             scored = await Blend(embedder).read(case.request, [page])
-            verdict = judge(case.request, scored, tabular=page.tabular)
+            verdict = judge(case.request, scored)
             chosen = await _chosen(case.request, page, scored.values, model, way, tally)
             if chosen is None:
                 continue

@@ -307,7 +307,7 @@ async def is_answered(request: str, page: PageUnits, embedder: Embedder | None) 
 async def _verdict(request: str, page: PageUnits, embedder: Embedder | None) -> str:
     blend = Blend(embedder)
     reader = Reread(blend, READER) if embedder else blend
-    return judge(request, await reader.read(request, [page]), tabular=page.tabular).word
+    return judge(request, await reader.read(request, [page])).word
 
 
 async def _fit(limit: int) -> None:
@@ -326,9 +326,8 @@ async def _fit(limit: int) -> None:
         labels: list[tuple[float, float]] = []
         for request, pages, answers, weight in examples:
             relevance = await reader.read(request, pages)
-            tabular = any(page.tabular for page in pages)
             # The page that answers best decides; which one that is, the present weights say.
-            features = max(read_features(request, relevance, tabular=tabular), key=confidence_of)
+            features = max(read_features(request, relevance), key=confidence_of)
             if form == (features.cosine is not None, features.read is not None):
                 rows.append((*as_row(features), 1.0))
                 labels.append((answers, weight))

@@ -13,7 +13,10 @@ from models.protocols import Embedder, Reranker, TextKind, Vectors
 from pipeline.documents import Document, Page, SearchResult
 from pipeline.html.document import read_document
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
-from pipeline.rank.passages import CHARACTERS, UNITS, best_passages, cut_passages
+from pipeline.rank.passages import best_passages, cut_passages
+from pipeline.rank.relevance import SIZES
+from pipeline.text.sentences import LONGEST
+from pipeline.text.tokens import count_tokens
 
 QUESTION = "How deep is Lake Orvane?"
 FILLER = "The harbour office keeps a list of all moorings and answers letters within a week of their arrival."
@@ -204,17 +207,17 @@ def test_chinese_questions_are_ranked_by_character_pairs() -> None:
 def test_passages_are_verbatim_overlap_and_stay_short() -> None:
     page = document("https://p.org", *[f"Paragraph {i}. {FILLER}" for i in range(20)])
     passages = cut_passages(page)
-    assert all(len(passage.text) <= CHARACTERS and passage.text.count("\n") < UNITS for passage in passages)
+    assert all(count_tokens(passage.text) <= SIZES[-1] for passage in passages)
     assert all(passage.text in page.text for passage in passages)
     assert all(f"Paragraph {i}." in "".join(p.text for p in passages) for i in range(20))
     assert any(other.text.split("\n")[0] in one.text for one, other in pairwise(passages))
 
 
-def test_a_long_paragraph_is_cut_into_overlapping_pieces_without_loss() -> None:
+def test_a_long_paragraph_is_cut_into_pieces_without_loss() -> None:
     words = " ".join(f"word{i}" for i in range(1_000))
     passages = cut_passages(document("https://p.org", words))
     assert len(passages) > 3
-    assert all(len(passage.text) <= CHARACTERS for passage in passages)
+    assert all(len(passage.text) <= LONGEST for passage in passages)
     assert all(any(f"word{i} " in f"{passage.text} " for passage in passages) for i in range(1_000))
 
 

@@ -15,7 +15,7 @@ from errors import SourceNotFound, UsageError
 from pipeline.documents import Document, Failure, Page
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import hint_room, notice_within
+from pipeline.evidence.show import FRAME_SHARE, hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
@@ -52,16 +52,11 @@ from tools.context import (
 )
 
 TOOL: Final = "raptor_query"
-FETCH_SHARE = 0.5
+FETCH_SHARE: Final = 0.5
 """Part of the call's time that sources may take to arrive; the tree needs the rest."""
-WRITE_SHARE = 0.3
-"""Part of the call's time that a generator may take to write the summaries that are shown."""
-JUDGE_SHARE = 0.2
-"""The same for the boundaries of idms leaves; what is not judged by then is cut by embeddings."""
-FORM_SHARE = 0.3
-"""The same for what is written for the index beside them, where the settings want it."""
-OUTLINE_SHARE = 0.15
-"""Part of the budget that the outline of the tree may take."""
+WRITE_SHARE: Final = FETCH_SHARE / 2
+"""Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then is cut by
+embeddings), what is written for the index, and the summaries that are shown."""
 
 
 class TreePassage(BaseModel):
@@ -126,7 +121,7 @@ async def raptor_query(
     sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(failures, max_tokens))
     sheet.add(notice_within(mark, max_tokens))
     if mode in ("collapsed", "traversal"):
-        sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * OUTLINE_SHARE)), mark))
+        sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * FRAME_SHARE)), mark))
     # 2. Passages within the budget: units as the core reads them, or nodes of the tree
     asked = _guided if mode == "guided" else partial(_by_nodes, mode=mode)
     assembled, documents = await asked(tree, question, services, max_tokens=sheet.room, mark=mark)
@@ -188,8 +183,8 @@ def _idms(services: Services) -> Idms:
         generator=services.generator,
         embedder=services.embedder,
         store=services.stores.scores,
-        boundary_seconds=services.seconds * JUDGE_SHARE,
-        form_seconds=services.seconds * FORM_SHARE,
+        boundary_seconds=services.seconds * WRITE_SHARE,
+        form_seconds=services.seconds * WRITE_SHARE,
     )
 
 

@@ -18,6 +18,7 @@ from pipeline.fetch.handles import page_handle
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
 from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.tokens import count_tokens
 from tools.context import (
     Next,
     ToolContext,
@@ -36,8 +37,6 @@ REGION: Final = r"^([A-Za-z]{2})?$"
 
 TOOL: Final = "search_web"
 MOST_PAGES: Final = 10
-HEAD: Final = 75
-"""Tokens of a hit without its passage: title, address and handle."""
 
 
 class Hit(BaseModel):
@@ -155,10 +154,9 @@ def _sheet(gathered: Gathered, max_tokens: int) -> tuple[Sheet, int]:
         sheet.add_cut(notice(mark))
     for left, ranked in zip(range(len(gathered.ranked), 0, -1), gathered.ranked, strict=True):
         handle = _handle(gathered, ranked)
-        room = max(0, sheet.room // left - HEAD)
-        if not sheet.add(_entry(shown + 1, ranked, handle, mark, room)) and not sheet.add(
-            _entry(shown + 1, ranked, handle, mark, 0)
-        ):
+        bare = _entry(shown + 1, ranked, handle, mark, 0)
+        room = max(0, sheet.room // left - count_tokens(f"{bare}\n{framed('.', mark)}"))
+        if not sheet.add(_entry(shown + 1, ranked, handle, mark, room)) and not sheet.add(bare):
             break
         shown += 1
     sheet.release()

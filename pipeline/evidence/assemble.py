@@ -15,7 +15,7 @@ import numpy as np
 from pipeline.documents import Document, Evidence, Reading, Score
 from pipeline.evidence.cite import cite
 from pipeline.evidence.passage import passage_text
-from pipeline.evidence.show import Shown, headings_to_show, show_evidence
+from pipeline.evidence.show import LINK_TOKENS, Shown, headings_to_show, show_evidence
 from pipeline.rank.fuse import Floats
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.trace import traced
@@ -25,12 +25,8 @@ ROUNDS: Final = 8
 """Rounds of filling by estimate and measuring; three nearly always do."""
 SMALLEST: Final = 6
 """Tokens of room that are not worth another round, and running text that is no sentence: a label, a button."""
-OPEN_SHARE: Final = 0.5
-"""A further page is opened only when its best unit has at least this share of the best score of all."""
 TOKENS_A_PAGE: Final = 300
 """Budget for each page opened beyond the first: a page costs 40 to 60 tokens before its first word."""
-SITE_SHARE: Final = 0.7
-"""Most of the opened pages that may be of one site while another site's page is worth opening; files are no site."""
 SAME_WORDS: Final = 12
 """Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
 LISTED: Final = frozenset({"item", "row", "code", "definition"})
@@ -40,11 +36,9 @@ REACH: Final = 12
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 SHORT: Final = 60
-"""Tokens of pages that are shown whole then."""
-ADDRESS_TOKENS: Final = 140
-"""Kept in such an answer for the addresses of its pages and the link of the best passage."""
+"""Tokens of pages that are shown whole then; and of a budget for each page, from which every page is shown."""
 WORTH: Final = 0.5
-"""Least share of the best score that a unit needs in such an answer."""
+"""Least share of the best score that a unit needs in such an answer, and the best unit of a further page in any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +131,8 @@ def assemble(
     order = [row for row in order if writer.places[row][0] in opened]
     order = worth_showing(order, reading.values, costs) if open_end else order
     # 3. Fill, measure, refill
-    room = max_tokens - ADDRESS_TOKENS if open_end else max_tokens
+    # Without a named budget there is room for the addresses of some pages, and the link of the best passage.
+    room = max_tokens - 3 * LINK_TOKENS if open_end else max_tokens
     chosen = fill(order, costs, lambda rows: writer.write(rows).tokens, room)
     # 4. The best unit is always shown where nothing stands before it, if only its beginning fits
     if order and order[0] not in chosen and not before:
@@ -210,8 +205,9 @@ class _Writer:
         best: dict[int, int] = {}
         for row in order:
             best.setdefault(self.places[row][0], row)
-        worth = {place: row for place, row in best.items() if values[row] >= OPEN_SHARE * values[order[0]]}
-        share = max(1, round(SITE_SHARE * most))
+        worth = {place: row for place, row in best.items() if values[row] >= WORTH * values[order[0]]}
+        # One site leaves a place to another; files are no site.
+        share = max(1, most - 1)
         sites: dict[str, int] = {}
         first: dict[int, int] = {}
         for place, row in worth.items():

@@ -13,24 +13,25 @@ from typing import Final
 from urllib.parse import quote, urldefrag
 
 from pipeline.documents import Block, Document
-from pipeline.evidence.pdf_page import pdf_page
 from pipeline.text.words import is_cjk
 
 _WHOLE: Final = 80
 """A text up to this many code points is cited whole; longer ones by their first and last words."""
-_WHOLE_CJK: Final = 40
+_WHOLE_CJK: Final = _WHOLE // 2
 """The same for CJK text, whose characters take nine bytes each in a URL."""
 _WORDS: Final = 5
 """Words of a range's start and end."""
-_MORE_WORDS: Final = 10
+_MORE_WORDS: Final = 2 * _WORDS
 """Words they grow to while an earlier place on the page reads the same."""
 _CONTEXT: Final = 4
 """Words of prefix and suffix."""
-_CONTEXT_REACH: Final = 80
+_CONTEXT_REACH: Final = _WHOLE
 """Code points around the words in which context is looked for."""
 _CJK_CUT: Final = 24
 """Code points after which a CJK start is cut where it has no comma."""
 
+_PDF_PAGE: Final = re.compile(r'<section id="page-(\d{1,4})">')
+"""The anchor that the conversion of a PDF leaves at each page."""
 _WORD: Final = re.compile(r"\S+")
 _CLAUSE: Final = re.compile(r"[、，,；;：:。！？\s]+")
 _INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
@@ -52,7 +53,7 @@ def cite(document: Document, start: int, end: int) -> str:
     """
     url = urldefrag(document.page.final_url or document.page.url).url
     directive = _directive(document, max(start, 0), min(end, len(document.text)))
-    page = pdf_page(document, max(start, 0), min(end, len(document.text)))
+    page = _pdf_page(document, max(start, 0), min(end, len(document.text)))
     place = f"#page={page}" if page else ""
     return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
 
@@ -255,3 +256,26 @@ def _part_before(document: Document, place: int) -> int:
 def _encode(words: str) -> str:
     """Percent-encode; the hyphen too, since it marks context in a directive."""
     return quote(" ".join(words.split()), safe="").replace("-", "%2D")
+
+
+def _pdf_page(document: Document, start: int, end: int) -> int | None:
+    """Return the 1-based page of `document.text[start:end]`, None where it is no PDF or the passage is not found.
+
+    A text that stands on several pages is taken for the one that lies about as far into the file.
+    """
+    source = document.page.html
+    if document.page.media_type != "application/pdf" or not document.text:
+        return None
+    words = re.split(r"\n|\s\|\s", document.text[start:end].strip(), maxsplit=1)[0][: _WHOLE // 2].strip()
+    wanted = html.escape(words, quote=False)
+    if not wanted:
+        return None
+    share = start / len(document.text) * len(source)
+    places = [found.start() for found in re.finditer(re.escape(wanted), source)]
+    if not places:
+        return None
+    place = min(places, key=lambda found: abs(found - share))
+    number = None
+    for anchor in _PDF_PAGE.finditer(source, 0, place):
+        number = int(anchor.group(1))
+    return number

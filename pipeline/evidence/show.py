@@ -25,7 +25,7 @@ HEADING_TOKENS: Final = 16
 """Tokens of the innermost heading where room is small."""
 LINK_TOKENS: Final = 48
 """Kept from the heads for the first link, where links may take the rest of a budget."""
-HEAD_TOKENS: Final = 8
+HEAD_TOKENS: Final = HEADING_TOKENS // 2
 """Least tokens of a page's head: its number and the beginning of its title."""
 LONGEST_AUTHOR: Final = 80
 """Code points of who wrote a page."""
@@ -122,7 +122,7 @@ def headline(title: str, published: str, *, author: str = "") -> str:
 
 def _body(letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, max_tokens: int) -> str:
     wide = max_tokens >= WIDE
-    heading_tokens = HEADING_TOKENS if max_tokens >= ROOMY else HEADING_TOKENS // 2
+    heading_tokens = HEADING_TOKENS if max_tokens >= ROOMY else HEAD_TOKENS
     quoted = []
     above = ""
     for letter, passage in zip(letters, passages, strict=True):

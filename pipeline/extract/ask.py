@@ -31,6 +31,7 @@ from pipeline.documents import Sentence, Verdict
 from pipeline.extract.tag import defused, numbered, paper_tags
 from pipeline.messages import Said, side_by_side
 from pipeline.rank.fuse import Floats
+from pipeline.rank.verdict import NONE
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens
 from prompts import load
@@ -57,8 +58,8 @@ class Room(NamedTuple):
 
 
 ROOM: Final = Room()
-ASK_FROM: Final = 0.05
-"""Confidence of the gate below which no model is asked: a quarter of its threshold. A call of a model takes seconds."""
+ASK_FROM: Final = NONE / 2
+"""Confidence of the gate below which no model is asked, since a call takes seconds."""
 LIFT: Final = 0.25
 """What a vote of 1 adds to a sentence, as a share of the best score. SmolLM2 of 135 million parameters, the one model
 measured (`python -m bench.asking`), orders HotpotQA worse at any lift from .1 on (R-precision .69 -> .61 and below); at

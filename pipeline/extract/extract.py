@@ -13,7 +13,7 @@ import numpy as np
 from errors import ModelError
 from models.protocols import Generator
 from pipeline.documents import Document, Reading, Sentence
-from pipeline.extract.ask import ASK_FROM, Candidate, Chosen, Way, agree, ask, lifted
+from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.tag import tag_sentences
 from pipeline.rank.fuse import Floats
 from pipeline.rank.relevance import Reader, Relevance
@@ -24,8 +24,6 @@ from pipeline.text.frame import one_line
 from pipeline.trace import traced
 from pipeline.work import in_thread
 
-SHOWN: Final = 200
-"""Units that a model that writes may be shown; more than any context holds."""
 FURNITURE: Final = 0.8
 """Factor on the scores of navigation, footers and the like: the same words count more in the text itself."""
 
@@ -89,7 +87,7 @@ def _judged(
     tagged: tuple[tuple[Sentence, ...], ...],
     relevance: Relevance,
 ) -> Reading:
-    verdict = judge(question, relevance, tabular=any(page.tabular for page in pages))
+    verdict = judge(question, relevance)
     values = lift_rows(question, documents, tagged, _content_first(documents, tagged, relevance.values))
     return Reading(verdict.word, verdict.reason, verdict.confidence, tagged, values, relevance.made_by)
 
@@ -135,8 +133,8 @@ def _candidates(documents: Sequence[Document], reading: Reading) -> list[Candida
     """Return the best units that are no headings, best first."""
     places = reading.places
     found: list[Candidate] = []
-    for row in np.argsort(-reading.values, kind="stable")[:SHOWN].tolist():
+    for row in np.argsort(-reading.values, kind="stable").tolist():
         place, unit = places[row]
-        if documents[place].blocks[unit.block].kind != "heading":
+        if len(found) < ROOM.candidates and documents[place].blocks[unit.block].kind != "heading":
             found.append(Candidate(row, documents[place].page.title, unit))
     return found

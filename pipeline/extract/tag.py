@@ -14,12 +14,10 @@ from pipeline.text.frame import one_line
 from pipeline.text.sentences import LONGEST, split_sentences
 from pipeline.work import check_cancelled
 
-_WHOLE: Final = 300
+_WHOLE: Final = LONGEST // 2
 """Items, definitions and captions up to this many code points stay whole: a list's item is read as one thing."""
 _CODE_GROUP: Final = 240
 """Code points of the code lines that make one unit; a blank line ends a unit as well."""
-_CHECK_EVERY: Final = 256
-"""Blocks between two looks at whether the call was cancelled."""
 
 _TAG_OPENING: Final = re.compile(r"[<＜﹤‹〈](?=\s*[/／]?\s*T\s*A\s*G\b)", re.IGNORECASE)
 _DEFUSED: Final = "("
@@ -33,8 +31,7 @@ def tag_sentences(document: Document) -> tuple[Sentence, ...]:
     """
     sentences: list[Sentence] = []
     for index, block in enumerate(document.blocks):
-        if index % _CHECK_EVERY == 0:
-            check_cancelled()
+        check_cancelled()
         if block.start < 0 or block.end <= block.start:
             continue
         spans = _unit_spans(block, document.text)

@@ -17,7 +17,7 @@ import numpy as np
 from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document, Reading
-from pipeline.evidence.assemble import LISTED, SMALLEST, UNASKED, WORTH, fill, worth_showing
+from pipeline.evidence.assemble import LISTED, SHORT, SMALLEST, UNASKED, WORTH, fill, worth_showing
 from pipeline.evidence.show import WIDE
 from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
@@ -34,8 +34,6 @@ from pipeline.work import check_cancelled, in_thread
 Method = Literal["winnow", "paper"]
 UNASKED_PAGE: Final = 2000
 """Tokens without a question, when there are no scores to go by."""
-PAGE_LEAST: Final = 60
-"""Budget for each page from which every page that bears on the question shows its best unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class PruneOptions:
 
     @property
     def style(self) -> Style:
-        """How pages are written: HTML tables cell by cell where the budget is wide, else as pipe rows, a third."""
+        """How pages are written: HTML tables cell by cell where the budget is wide, else as pipe rows for a third."""
         return Style(self.format, wide=(self.max_tokens or 0) >= WIDE, links=self.links)
 
 
@@ -155,7 +153,7 @@ def _reading_order(documents: Sequence[Document]) -> Reading:
 def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneOptions, *, open_end: bool) -> Pruned:
     pages = _Pages(documents, reading, options.style)
     budget = options.max_tokens or 0
-    left = pages.order(open_end=open_end, floor=len(documents) > 1 and budget >= PAGE_LEAST * len(documents))
+    left = pages.order(open_end=open_end, floor=len(documents) > 1 and budget >= SHORT * len(documents))
     written: tuple[PrunedPage, ...] = ()
     for _ in range(options.part):
         check_cancelled()

@@ -1,7 +1,7 @@
 """BM25 over a handful to some ten thousand texts, built per call: nothing is indexed beforehand.
 
 Terms are numbered as they come and kept as one flat array, so that building costs little more than cutting the texts
-into terms; a query scans the array once a term. `okapi` and `idf` are the formula for whoever has counts already,
+into terms; a query scans the array once a term. `okapi` is the formula for whoever has counts already,
 `word_vectors` stand in for an embedder that cannot read a text. Not for: persistent indexes
 (`pipeline/search/word_index.py`), or cutting text into terms (`pipeline/text/words.py`).
 """
@@ -23,21 +23,15 @@ B: Final = 0.3
 """Length normalisation; 0.3 beat 0.75 for running text on the development pages."""
 
 
-def idf(counts: NDArray[np.floating] | NDArray[np.integer]) -> Floats:
-    """Return how rare each term [terms] is by its counts [terms, N]."""
-    return rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(np.float32)
-
-
 def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
     """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that stand in n of N texts; never below zero."""
     weights: NDArray[np.float64] = np.log1p((size - found + 0.5) / (found + 0.5))
     return weights
 
 
-def okapi(
-    counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating], weights: Floats, *, b: float = B
-) -> Floats:
-    """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths` [n], terms weighing `weights`."""
+def okapi(counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating], *, b: float = B) -> Floats:
+    """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths` [n]."""
+    weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(np.float32)
     mean = float(lengths.mean()) if len(lengths) and lengths.any() else 1.0
     norm = K1 * (1 - b + b * lengths / mean)
     scores: Floats = (weights[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0).astype(np.float32)
@@ -81,7 +75,7 @@ class BM25:
             return np.zeros(len(self._lengths), dtype=np.float32)
         size = len(self._lengths)
         counts = np.stack([np.bincount(self._text_of[self._terms == number], minlength=size) for number in numbers])
-        return okapi(counts, self._lengths, idf(counts))
+        return okapi(counts, self._lengths)
 
 
 def rarities(texts: Sequence[Counter[str]]) -> dict[str, float]:

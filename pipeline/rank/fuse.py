@@ -31,17 +31,15 @@ def standardise(scores: Floats) -> Floats:
     return (scores - scores.mean()) / deviation if deviation > 0 else np.zeros_like(scores)
 
 
-def blend(lists: Sequence[Floats], weights: Sequence[float] | None = None) -> Floats:
-    """Return the weighted mean of the standardised lists, each [n] over the same items."""
-    factors = np.asarray(weights if weights is not None else [1.0] * len(lists), dtype=np.float32)
-    stacked = np.stack([standardise(scores) for scores in lists])
-    return np.asarray(factors @ stacked / factors.sum(), dtype=np.float32)
+def blend(lists: Sequence[Floats]) -> Floats:
+    """Return the mean of the standardised lists, each [n] over the same items."""
+    return np.asarray(np.mean([standardise(scores) for scores in lists], axis=0), dtype=np.float32)
 
 
-def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int, *, k: int = RRF_K) -> Floats:
+def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Floats:
     """Return fused scores [count]; each order lists item indices best first and may leave items out."""
     fused = np.zeros(count, dtype=np.float32)
     for order in orders:
         for place, item in enumerate(order, start=1):
-            fused[item] += 1.0 / (k + place)
+            fused[item] += 1.0 / (RRF_K + place)
     return fused

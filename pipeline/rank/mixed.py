@@ -27,7 +27,7 @@ RankForm = Literal["mixed", "snippet", "engine", "paper"]
 WonBy = Literal["snippet", "content", "engine"]
 PASSAGES_A_PAGE: Final = 4
 """Passages of a page that a model scores, chosen by BM25: bounds a call to about five texts a page."""
-RERANKED_A_PAGE: Final = 2
+RERANKED_A_PAGE: Final = PASSAGES_A_PAGE // 2
 """The same for a reranker, which costs some ten times more a text."""
 ITEM_VOTES: Final = 3.0
 """Votes of the order by best items against one of the engines' order: a place there weighs as much as three of the

@@ -1,32 +1,27 @@
 """The passages of a page that speak best for it, by BM25: what ranks it among others, and what a reader is shown of it.
 
-The best passage of about 900 characters ranks pages better than the whole content as one text (nDCG@10 .891 against
-.848 and .974 against .965, notes/zeroindex §5). Not for: pruning (`pipeline/prune/prune.py`) or sentences.
+The best passage ranks pages better than the whole content as one text (nDCG@10 .891 against .848 and .974 against .965,
+docs/log.md). Not for: pruning (`pipeline/prune/prune.py`) or sentences.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
-from pipeline.documents import Block, Document
+from pipeline.documents import Document
+from pipeline.extract.tag import tag_sentences
 from pipeline.rank.bm25 import BM25
-
-UNITS: Final = 5
-"""Content units (paragraphs, items, rows) that a passage joins at most."""
-CHARACTERS: Final = 900
-"""Length of a passage; a longer unit is cut into pieces of this length."""
-OVERLAP: Final = 150
-"""Characters that pieces of one long unit share, so that no sentence is lost at a cut."""
+from pipeline.rank.relevance import SIZES
+from pipeline.rank.terms import cut_windows
+from pipeline.text.tokens import count_each
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A run of neighbouring content units."""
+    """A run of neighbouring units."""
 
     text: str
-    """The units, one a line."""
+    """As it stands in the document's text."""
     heading_path: tuple[str, ...]
 
     @property
@@ -43,37 +38,17 @@ def best_passages(document: Document, question: str, *, limit: int, language: st
 
 
 def cut_passages(document: Document) -> list[Passage]:
-    """Return overlapping passages in reading order: each begins halfway through the one before.
+    """Return the core's largest windows in reading order, none over a heading.
 
-    None runs over a heading. Furniture (`Block.main` false) is left out unless the page has nothing else.
+    Furniture (`Block.main` false) is left out unless the page has nothing else, and so are headings.
     """
-    units = [block for block in document.blocks if block.text and block.kind != "heading"]
-    units = [block for block in units if block.main] or units or [block for block in document.blocks if block.text]
-    passages: list[Passage] = []
-    first = 0
-    while first < len(units):
-        last = _last(units, first)
-        passages += _passages(units[first : last + 1])
-        if last + 1 == len(units):
-            break
-        follows = units[last + 1].heading_path == units[first].heading_path
-        first += (last - first) // 2 + 1 if follows else last - first + 1
-    return passages
-
-
-def _last(units: Sequence[Block], first: int) -> int:
-    """Return the last of the units from `first` on that stand under its heading and share a passage with it."""
-    last, length = first, len(units[first].text)
-    for place in range(first + 1, min(first + UNITS, len(units))):
-        length += 1 + len(units[place].text)
-        if length > CHARACTERS or units[place].heading_path != units[first].heading_path:
-            break
-        last = place
-    return last
-
-
-def _passages(units: Sequence[Block]) -> list[Passage]:
-    """Return units as one passage, or a single one that is too long as several."""
-    text = "\n".join(unit.text for unit in units)
-    starts = range(0, max(1, len(text) - OVERLAP), CHARACTERS - OVERLAP)
-    return [Passage(text[at : at + CHARACTERS], units[0].heading_path) for at in starts]
+    tagged = tag_sentences(document)
+    spoken = [unit for unit in tagged if document.blocks[unit.block].kind != "heading"]
+    units = [unit for unit in spoken if document.blocks[unit.block].main] or spoken or list(tagged)
+    # Between two that do not follow each other stood a heading, or furniture.
+    starts = [place for place, unit in enumerate(units) if not place or unit.number != units[place - 1].number + 1]
+    tokens = np.array(count_each([unit.text for unit in units]), dtype=np.float32)
+    return [
+        Passage(document.text[units[first].start : units[stop - 1].end], units[first].heading_path)
+        for first, stop in cut_windows(tokens, [*starts, len(units)], SIZES[-1]).tolist()
+    ]

@@ -1,10 +1,10 @@
 """How much every unit of some pages bears on a question: the one scorer behind all tools.
 
 `Reader` is its interface; `Blend` needs no trained model. A unit is judged by itself and by the windows of text that
-hold it, of three sizes: what answers seldom repeats the question's words, but stands near them. In each size
+hold it, of three sizes: what answers seldom repeats the question's words, but stands near them.
 
     window = standardised BM25 + MEANING × standardised cosine
-    unit   = mean over the sizes of the best window around it + its own BM25 and cosine + head of the page + expansion
+    unit   = mean over itself and the sizes of the best window around it
 
 Units are embedded under their headings, and the vector of a window is the mean of its units': one embedding a unit,
 whatever the question. Not for: saying whether anything answers (`verdict.py`), or filling a budget
@@ -21,47 +21,30 @@ from numpy.typing import NDArray
 
 from models.protocols import Embedder, Reranker
 from pipeline.documents import ScoreMaker
-from pipeline.rank.bm25 import BM25, idf
+from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import Floats, blend, standardise, unit_range
-from pipeline.rank.letters import letter_counts
-from pipeline.rank.terms import TermIndex, Windows
+from pipeline.rank.terms import TermIndex, Windows, cut_windows, letter_counts
 from pipeline.rank.units import JOINT, PageUnits
 from pipeline.text.language import guess_language
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.work import in_thread
 
-CHUNK: Final = 40
-"""Tokens of a chunk, the smallest window; a longer unit is a chunk of its own."""
-SCALES: Final = (1, 2, 4)
-"""Chunks of a window. On the 256 asked questions (docs/log.md) share shown at 512 tokens: (1, 2, 4) .80, (1, 2, 3, 4)
-.77, (1, 3) .78, chunks alone .75."""
-MEANING: Final = 1.5
-"""Weight of the cosine against BM25, both standardised; 1 and 2 lose .01 to .03 on the asked questions."""
+SIZES: Final = (0, 40, 80, 160)
+"""Tokens of windows, 0 for a unit by itself; the largest leaves the reader, which sees 256, room for what is above."""
+MEANING: Final = 2.0
+"""Weight of the cosine against BM25, both standardised: 1.5 shows .855 of the asked questions at 512 tokens, 2 .863."""
 LETTERS: Final = 0.5
 """Weight of shared letter groups for a question in another language than the page: .42 to .50 of 26 at 512 tokens."""
-OWN_WORDS: Final = 0.5
-"""Weight of a unit's own words: HotpotQA R@256 .83 to .88, others within noise."""
-OWN_MEANING: Final = 1.0
-"""Weight of a unit's own cosine: sample library shown at 500 tokens .70 to .77, asked questions level."""
-EXPANSION: Final = 0.5
-"""Weight of the best unit's rarest words (pseudo-relevance feedback): a bridge question names its second half only
-there. HotpotQA R@256 +.01, others level."""
-EXPANSION_TERMS: Final = 12
-HEAD: Final = 0.3
-"""What the first unit of a page gains, falling to nothing at the twelfth: it says what the page is. HotpotQA +.01."""
-HEAD_UNITS: Final = 12
 SMOOTHING: Final = 0.1
 """Part of each neighbour's score in a unit's own, so that stretches are chosen rather than crumbs."""
 EMBED_TOKENS: Final = 16_000
 """Most tokens that one call embeds, units in the best windows by BM25 first: about 1.6 processor seconds of MiniLM."""
 EMBED_LONGEST: Final = 96
 """Tokens of a unit with its headings that the embedder sees; longer ones are cut."""
-MOST_TEXTS: Final = 200
+MOST_TEXTS: Final = EMBED_TOKENS // EMBED_LONGEST
 """Texts without structure that are embedded in one call, best BM25 first."""
 RERANKED: Final = 40
 """Units that a reranker sees: these hold .97 to 1.0 of the evidence on pages of paragraphs."""
-
-Chunks = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +56,10 @@ class Relevance:
     made_by: ScoreMaker
     index: TermIndex
     windows: Windows
-    """Windows of two chunks, [n, 2]."""
+    """The largest windows [n, 2], as a cross-encoder reads them."""
     cosines: Floats | None
-    """Cosine of the question with each of `windows` [n], NaN where nothing of it was embedded; None where the embedder
-    does not read question or pages."""
+    """Cosine of the question with the nearest middle-sized window around each unit [units], NaN where nothing of it was
+    embedded; None where the embedder does not read question or pages."""
     foreign: bool
     """Whether the question is in another language than every page."""
     read: Floats | None = None
@@ -115,7 +98,7 @@ class Blend:
         # 2. Meaning: units embedded, those in the windows with the best words first
         vectors, asked = await self._vectors(question, pages, counted)
         # 3. Both, in windows of every size
-        relevance = await in_thread(_blend, question, pages, counted, vectors, asked)
+        relevance = await in_thread(_blend, counted, vectors, asked)
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
@@ -146,20 +129,18 @@ class Blend:
 
 
 class _Counted:
-    """The question's words in the units, and the chunks that the units make."""
+    """The question's words in the units, and the windows that the units make."""
 
     def __init__(self, question: str, pages: Sequence[PageUnits]) -> None:
         self.index = TermIndex(pages)
         self.own, self.above = self.index.counts(self.index.terms(question))
-        self.tokens = np.array(count_each([text.strip() for page in pages for text in page.texts]), dtype=np.float32)
-        chunks, page_of = _chunks(self.tokens, self.index.page_starts)
-        self.windows = {size: _windows(chunks, page_of, size) for size in SCALES}
-        """By chunks of a window: the windows as stretches of units [n, 2]."""
+        texts = [text for page in pages for text in page.texts]
+        self.tokens = np.array(count_each([text.strip() for text in texts]), dtype=np.float32)
+        self.windows = [cut_windows(self.tokens, self.index.page_starts, size) for size in SIZES]
         spoken = guess_language(question)
         self.foreign = bool(spoken) and spoken not in self.index.languages
-        texts = [text for page in pages for text in page.texts] if self.foreign else []
         letters = letter_counts(question, texts) if self.foreign else None
-        self.words = {size: self._words(windows, letters) for size, windows in self.windows.items()}
+        self.words = [self._words(windows, letters) for windows in self.windows]
         """The standardised BM25 of these windows."""
 
     def _words(self, windows: Windows, letters: Floats | None) -> Floats:
@@ -168,34 +149,6 @@ class _Counted:
             shared = self.index.window_scores(letters, np.zeros_like(letters), windows)
             scores = scores + np.float32(LETTERS) * standardise(shared)
         return scores
-
-
-def _chunks(tokens: Floats, page_starts: NDArray[np.int64]) -> tuple[Chunks, NDArray[np.int64]]:
-    """Return stretches of units of about `CHUNK` tokens [chunks, 2], none over a page's end, and the page of each."""
-    found: list[tuple[int, int]] = []
-    owners: list[int] = []
-    for number, (low, high) in enumerate(pairwise(page_starts.tolist())):
-        start, used = low, 0.0
-        for row in range(low, high):
-            if row > start and used + tokens[row] > CHUNK:
-                found.append((start, row))
-                start, used = row, 0.0
-            used += tokens[row] + 1
-        if start < high:
-            found.append((start, high))
-        owners += [number] * (len(found) - len(owners))
-    return np.array(found, dtype=np.int64).reshape(-1, 2), np.array(owners, dtype=np.int64)
-
-
-def _windows(chunks: Chunks, page_of: NDArray[np.int64], size: int) -> Windows:
-    """Return all runs of `size` chunks of one page as stretches of units [n, 2]; a shorter page is one run."""
-    starts = np.searchsorted(page_of, page_of)
-    ends = np.searchsorted(page_of, page_of, side="right")
-    first = np.arange(len(page_of))
-    kept = (first + size <= ends) | (first == starts)
-    last = np.minimum(first + size, ends)[kept] - 1
-    windows: Windows = np.stack([chunks[first[kept], 0], chunks[last, 1]], axis=1)
-    return windows
 
 
 def _to_embed(pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder) -> tuple[list[int], list[str]]:
@@ -229,34 +182,20 @@ def _to_embed(pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder)
     return rows, texts
 
 
-def _blend(
-    question: str, pages: Sequence[PageUnits], counted: _Counted, vectors: Floats | None, asked: Floats | None
-) -> Relevance:
+def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> Relevance:
     index = counted.index
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
-    for size in SCALES if index.size else ():
-        windows = counted.windows[size]
-        fused = counted.words[size]
+    for number, (windows, words) in enumerate(zip(counted.windows, counted.words, strict=True) if index.size else ()):
+        fused = words
         if vectors is not None and asked is not None:
             found = _cosines(vectors, asked, np.sqrt(counted.tokens), windows)
-            cosines = found if size == SCALES[1] else cosines
-            fused = fused + np.float32(MEANING) * _standing(found)
-        values += _spread(fused, windows, index.size) / len(SCALES)
-    values += np.float32(OWN_WORDS) * standardise(index.unit_scores(counted.own + counted.above))
-    if vectors is not None and asked is not None:
-        likeness = (vectors * asked).sum(axis=1)
-        likeness[~vectors.any(axis=1)] = np.nan
-        values += np.float32(OWN_MEANING) * _standing(likeness)
-    values += _head(index) + np.float32(EXPANSION) * _expanded(question, pages, values, index)
-    return Relevance(
-        unit_range(_smoothed(values, index.page_starts)),
-        "bm25" if vectors is None else "blend",
-        index,
-        counted.windows[SCALES[1]],
-        cosines,
-        counted.foreign,
-    )
+            cosines = _spread(found, windows, index.size) if number == len(counted.windows) // 2 else cosines
+            fused = words + np.float32(MEANING) * _standing(found)
+        values += _spread(fused, windows, index.size)
+    values = unit_range(_smoothed(values, index.page_starts))
+    made_by: ScoreMaker = "bm25" if vectors is None else "blend"
+    return Relevance(values, made_by, index, counted.windows[-1], cosines, counted.foreign)
 
 
 def _cosines(vectors: Floats, asked: Floats, weights: Floats, windows: Windows) -> Floats:
@@ -276,39 +215,11 @@ def _standing(cosines: Floats) -> Floats:
 
 
 def _spread(scores: Floats, windows: Windows, size: int) -> Floats:
-    """Return for each unit [size] the best score of a window that holds it."""
-    best: Floats = np.full(size, scores.min(initial=0.0), dtype=np.float32)
+    """Return for each unit [size] the best known score of a window that holds it, NaN where none is known."""
+    best: Floats = np.full(size, np.nan, dtype=np.float32)
     for (start, stop), score in zip(windows.tolist(), scores.tolist(), strict=True):
-        np.maximum(best[start:stop], score, out=best[start:stop])
+        np.fmax(best[start:stop], score, out=best[start:stop])
     return best
-
-
-def _head(index: TermIndex) -> Floats:
-    """Return what the first units of each page gain [units]."""
-    gains: Floats = np.zeros(index.size, dtype=np.float32)
-    fall = (HEAD * (1 - np.arange(HEAD_UNITS) / (HEAD_UNITS - 1))).astype(np.float32)
-    for low, high in pairwise(index.page_starts.tolist()):
-        count = min(HEAD_UNITS, high - low)
-        gains[low : low + count] = fall[:count]
-    return gains
-
-
-def _expanded(question: str, pages: Sequence[PageUnits], values: Floats, index: TermIndex) -> Floats:
-    """Return what the best unit's rarest words find in the others [units], 0..1."""
-    if not index.size:
-        return values
-    best = int(values.argmax())
-    page = int(np.searchsorted(index.page_starts, best, side="right")) - 1
-    asked = index.terms(question)
-    text = pages[page].texts[best - int(index.page_starts[page])]
-    terms = [term for term in index.terms(text, language=index.languages[page]) if term not in asked]
-    own, above = index.counts(terms)
-    weights = idf(own + above)
-    weights[np.argsort(-weights, kind="stable")[EXPANSION_TERMS:]] = 0.0
-    found = index.unit_scores(own + above, weights)
-    found[best] = 0.0
-    most = found.max(initial=0.0)
-    return found / most if most > 0 else found
 
 
 def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:

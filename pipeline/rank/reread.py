@@ -8,7 +8,6 @@ place: alone it orders worse. Not for: the model (`models/reader.py`), or saying
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -16,9 +15,7 @@ import numpy as np
 from models.protocols import CrossEncoder, Window
 from pipeline.rank.fuse import Floats, unit_range
 from pipeline.rank.relevance import Reader, Relevance
-from pipeline.rank.terms import Windows
 from pipeline.rank.units import PageUnits
-from pipeline.text.tokens import count_each
 from pipeline.work import in_thread
 
 WINDOWS: Final = 12
@@ -26,12 +23,6 @@ WINDOWS: Final = 12
 at 256 tokens, and level shares of 127 others."""
 WINDOWS_OF_PAGES: Final = 20
 """Windows of several pages: the sample library's dev questions at 1,000 tokens .93 (12: .92)."""
-WINDOW_TOKENS: Final = 160
-"""Tokens of a window; with question and headings it stays within the model's 256."""
-SENTENCE_TOKENS: Final = 80
-"""Tokens of a sentence that the model sees at most."""
-WEIGHT: Final = 1.0
-"""Weight of the root of a probability against the blend's scores, both 0..1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +47,15 @@ class Reread:
         for (start, stop), reading in zip(chosen, readings, strict=True):
             part = found[start:stop]
             np.maximum(part, reading.keep * np.float32(reading.answers**0.5), out=part)
-        added = (np.float32(WEIGHT) * np.sqrt(found)).astype(np.float32)
-        values = unit_range(relevance.values + added)
+        # The root of a probability against the blend's scores, both 0..1
+        values = unit_range(relevance.values + np.sqrt(found))
         return replace(relevance, values=values, made_by="read", read=found)
 
 
 def _best_windows(pages: Sequence[PageUnits], relevance: Relevance) -> tuple[list[tuple[int, int]], list[Window]]:
     """Return the windows that hold the best units, each by the window in which it stands most central."""
     owners = [(page, place) for page in pages for place in range(len(page.texts))]
-    windows = _windows(pages, relevance)
+    windows = relevance.windows
     most = WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES
     middles = windows.sum(axis=1) / 2
     covered = np.zeros(relevance.index.size, dtype=bool)
@@ -83,20 +74,3 @@ def _best_windows(pages: Sequence[PageUnits], relevance: Relevance) -> tuple[lis
         page, place = owners[start]
         texts.append(Window(page.above[place], tuple(page.texts[place : place + stop - start])))
     return chosen, texts
-
-
-def _windows(pages: Sequence[PageUnits], relevance: Relevance) -> Windows:
-    """Return stretches of whole units of about `WINDOW_TOKENS` [n, 2], each beginning half a window after the last."""
-    counted = np.minimum(count_each([text for page in pages for text in page.texts]), SENTENCE_TOKENS)
-    ends = np.cumsum(counted)
-    found: list[tuple[int, int]] = []
-    for low, high in pairwise(relevance.index.page_starts.tolist()):
-        start = low
-        while start < high:
-            before = ends[start] - counted[start]
-            stop = max(start + 1, min(high, int(np.searchsorted(ends, before + WINDOW_TOKENS, side="right"))))
-            found.append((start, stop))
-            if stop == high:
-                break
-            start = max(start + 1, int(np.searchsorted(ends, before + WINDOW_TOKENS // 2, side="right")))
-    return np.array(found, dtype=np.int64).reshape(-1, 2)

@@ -1,28 +1,37 @@
-"""Counts of terms in the units of some pages, and BM25 of units and of any stretches of them (windows).
+"""Counts of terms in the units of some pages, the windows that units make, and BM25 of windows.
 
 Built per call over all pages at hand; each page is stemmed in its own language, and a question's word is looked up in
 every page's form of it. Not for: persistent indexes (`pipeline/search/folder`), or lists of plain texts (`bm25.py`).
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.bm25 import idf, okapi
+from pipeline.rank.bm25 import okapi
 from pipeline.rank.fuse import Floats
 from pipeline.rank.units import PageUnits
 from pipeline.text.language import guess_language
-from pipeline.text.words import index_terms
+from pipeline.text.words import fold, index_terms
 from pipeline.work import check_cancelled
 
 Windows = NDArray[np.int64]
 """Stretches of units, first and last-plus-one [n, 2]; none crosses a page."""
 WINDOW_B: Final = 0.5
 """Length normalisation of BM25 over windows; .3 and .75 give the same on asked pages."""
-_CHECK_EVERY: Final = 512
+GROUP: Final = 4
+"""Letters of the groups that a question shares with texts in another language (names, loan words, cognates); 3 and 5
+find as much."""
+_WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP},}}|\d{{2,}}")
+_LATIN: Final = "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e yu ya"
+_CYRILLIC: Final = str.maketrans(
+    dict(zip("абвгдеёжзийклмнопрстуфхцчшщыэюя", _LATIN.split(), strict=True)) | {"ъ": "", "ь": ""}
+)
 
 
 class TermIndex:
@@ -47,8 +56,7 @@ class TermIndex:
             above = self._above.setdefault(language, {})
             known: dict[str, list[str]] = {}
             for text, headings in zip(page.texts, page.above, strict=True):
-                if row % _CHECK_EVERY == 0:
-                    check_cancelled()
+                check_cancelled()
                 terms = index_terms(text, language=language)
                 self._lengths[row] = len(terms)
                 for term, count in Counter(terms).items():
@@ -90,19 +98,61 @@ class TermIndex:
                     above[place, rows] = 1.0
         return own, above
 
-    def unit_scores(self, counts: Floats, weights: Floats | None = None) -> Floats:
-        """Return BM25 of each unit with what stands above it [units]; `counts` [terms, units] is own plus above."""
-        return okapi(counts, self._lengths + self._above_lengths, idf(counts) if weights is None else weights)
-
     def window_scores(self, own: Floats, above: Floats, windows: Windows) -> Floats:
         """Return BM25 of windows of units [n]; what stands above counts once a window."""
         counts = window_sums(own, windows) + (window_sums(above, windows) > 0)
         running = np.pad(np.cumsum(self._lengths), (1, 0))
         lengths = running[windows[:, 1]] - running[windows[:, 0]]
-        return okapi(counts, lengths, idf(counts), b=WINDOW_B)
+        return okapi(counts, lengths, b=WINDOW_B)
 
 
 def window_sums(counts: Floats, windows: Windows) -> Floats:
     """Return the sums of `counts` [terms, units] over each window: [terms, n]."""
     running = np.pad(np.cumsum(counts, axis=1, dtype=np.float32), ((0, 0), (1, 0)))
     return running[:, windows[:, 1]] - running[:, windows[:, 0]]
+
+
+def cut_windows(tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most: int) -> Windows:
+    """Return stretches of whole units of at most `most` tokens, each beginning half a window after the last.
+
+    Args:
+        tokens: Of every unit [units]; a unit of more is a window of its own.
+        starts: Where a page begins and the last one ends; no window crosses them.
+        most: Tokens of a window.
+    """
+    ends = np.cumsum(tokens + 1)
+    found: list[tuple[int, int]] = []
+    for low, high in pairwise(starts):
+        start = int(low)
+        while start < high:
+            before = ends[start] - tokens[start] - 1
+            stop = max(start + 1, min(int(high), int(np.searchsorted(ends, before + most, side="right"))))
+            found.append((start, stop))
+            if stop == high:
+                break
+            start = max(start + 1, int(np.searchsorted(ends, before + most // 2, side="right")))
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def letter_groups(text: str) -> list[str]:
+    """Return the distinct groups of `GROUP` letters in the words of `text`, and its numbers."""
+    groups: dict[str, None] = {}
+    for word in _WORD.findall(_latin(text)):
+        whole = word.isdigit() or len(word) <= GROUP
+        groups.update(dict.fromkeys([word] if whole else [word[i : i + GROUP] for i in range(len(word) - GROUP + 1)]))
+    return list(groups)
+
+
+def letter_counts(question: str, texts: Sequence[str]) -> Floats:
+    """Return how often each of the question's groups stands in each text: [groups, texts]."""
+    groups = letter_groups(question)
+    counts = np.zeros((len(groups), len(texts)), dtype=np.float32)
+    for place, text in enumerate(texts):
+        check_cancelled()
+        latin = _latin(text)
+        counts[:, place] = [latin.count(group) for group in groups]
+    return counts
+
+
+def _latin(text: str) -> str:
+    return fold(text.lower()).translate(_CYRILLIC)

@@ -27,8 +27,6 @@ class PageUnits:
     """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings where nothing stands above."""
     language: str = ""
     """ISO 639-1 code; guessed from the texts where empty."""
-    tabular: bool = False
-    """Whether some of the units are rows of tables."""
     vectors: NDArray[np.float32] | None = None
     """Unit vectors by the reader's embedder [units, d], where something keeps them; else units are embedded."""
 
@@ -46,8 +44,7 @@ def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
         texts = dict.fromkeys(one_line(text) for text in (title, *sentence.heading_path, lead) if text)
         texts.pop(sentence.text, None)
         above.append(JOINT.join(texts))
-    tabular = any(document.blocks[sentence.block].kind == "row" for sentence in sentences)
-    return PageUnits([sentence.text for sentence in sentences], above, document.page.language, tabular)
+    return PageUnits([sentence.text for sentence in sentences], above, document.page.language)
 
 
 def _lead(block: Block) -> str:

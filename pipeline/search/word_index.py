@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.bm25 import idf, okapi
+from pipeline.rank.bm25 import okapi
 from pipeline.rank.fuse import Floats
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
@@ -209,7 +209,7 @@ class WordIndex:
         if not found or not flat.files:
             return flat.files, np.zeros(len(flat.files), dtype=np.float32)
         counts = np.stack(found)
-        return flat.files, np.asarray(okapi(counts, flat.lengths, idf(counts)), dtype=np.float32)
+        return flat.files, np.asarray(okapi(counts, flat.lengths), dtype=np.float32)
 
     def _numbers(self, term: str, language: str) -> list[int]:
         """The numbers of the words that have this index term in `language`."""
