@@ -33,7 +33,7 @@ FALSE_NONE_OF_TABLES: Final = 0.2
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", RECALL_AT_256)
-async def test_gold_sentences_are_kept_above_the_floor_and_above_plain_bm25(shared: Path, name: str) -> None:
+async def test_gold_sentences_are_kept_above_the_floor_and_no_fewer_than_by_plain_bm25(shared: Path, name: str) -> None:
     assert shared.is_dir()
     embedder = OnnxEmbedder()
     ours, plain = [], []
@@ -42,7 +42,7 @@ async def test_gold_sentences_are_kept_above_the_floor_and_above_plain_bm25(shar
         words = BM25(case.page.texts, language=case.page.language or "en")
         plain.append(measure(words.scores(case.request), case))
     assert np.mean(ours, axis=0)[2] >= RECALL_AT_256[name]
-    assert np.mean(ours, axis=0)[2] > np.mean(plain, axis=0)[2]
+    assert np.mean(ours, axis=0)[2] >= np.mean(plain, axis=0)[2]
 
 
 @pytest.mark.anyio
