@@ -113,7 +113,7 @@ class FolderProvider:
         self._turn = anyio.Lock()
         self._group: TaskGroup | None = None
         self._wanted, self._caught_up = anyio.Event(), anyio.Event()
-        self._counting = anyio.CancelScope()
+        self._counting: anyio.CancelScope | None = None
         places = json.dumps([str(root) for root in self._roots]).encode()
         self.key = f"folder:{VERSION}:{hashlib.blake2b(places, digest_size=12).hexdigest()}"
 
@@ -194,7 +194,8 @@ class FolderProvider:
         if self._caught_up.is_set():
             self._caught_up = anyio.Event()
         self._wanted.set()
-        self._counting.deadline = anyio.current_time() + self._limits.behind
+        if self._counting is not None:
+            self._counting.deadline = anyio.current_time() + self._limits.behind
         with anyio.move_on_after(self._limits.seconds):
             await self._caught_up.wait()
 
