@@ -199,7 +199,16 @@ def failures_of(failures: Iterable[Failure]) -> list[str]:
     return [f"{one_line(f.source)[:LONGEST]}: {one_line(f.reason)[:LONGEST]}" for f in islice(failures, 4 * FIRST)]
 
 
+def tell_rest(sheet: Sheet, failures: Iterable[Failure]) -> None:
+    """Write which sources were read in part and can be read on, the first few; for the place before the calls."""
+    _tell(sheet, [failure for failure in failures if failure.rest])
+
+
 def tell_failures(sheet: Sheet, failures: Iterable[Failure]) -> None:
-    """Write what could not be read, the first few."""
-    for told in failures_of(islice(failures, FIRST)):
+    """Write what else could not be read, the first few."""
+    _tell(sheet, [failure for failure in failures if not failure.rest])
+
+
+def _tell(sheet: Sheet, failures: Sequence[Failure]) -> None:
+    for told in failures_of(failures[:FIRST]):
         sheet.add_cut(f"Not read: {told}")

@@ -31,6 +31,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_rest,
     write_next,
 )
 
@@ -68,6 +69,7 @@ async def extract_relevant(
         following.append(Next(tool="research", arguments={}))
     elif assembled.left_out:
         following.extend(larger(TOOL, max_tokens or UNASKED))
+    tell_rest(sheet, loaded.failures)
     if reading.verdict == "none" or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
     tell_failures(sheet, loaded.failures)

@@ -35,6 +35,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_rest,
     write_next,
 )
 
@@ -124,6 +125,7 @@ async def fetch_and_prune_html(
     following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
     following.extend(repeated(TOOL, loaded.failures))
     sheet = _sheet(loaded, pruned, heads, mark, most)
+    tell_rest(sheet, loaded.failures)
     if not pruned.pages or hint_room(max_tokens or WIDE):
         write_next(sheet, following, TOOL)
         if next_cursor:

@@ -48,6 +48,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_rest,
     write_next,
 )
 
@@ -130,6 +131,7 @@ async def raptor_query(
     # 3. How to go on
     following = [Next(tool=TOOL, arguments={"sources": [tree.id]}), *repeated(TOOL, failures)]
     following.extend(larger(TOOL, max_tokens) if assembled.left_out else [])
+    tell_rest(sheet, failures)
     if hint_room(max_tokens):
         write_next(sheet, following, TOOL)
         sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")

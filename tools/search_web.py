@@ -29,6 +29,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_rest,
     write_next,
 )
 
@@ -110,6 +111,7 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         following.extend(larger(TOOL, max_tokens))
     elif len(gathered.ranked) >= max_results and page < MOST_PAGES:
         following.append(Next(tool=TOOL, arguments={"page": page + 1}))
+    tell_rest(sheet, gathered.failures)
     write_next(sheet, following, TOOL)
     _add_notes(sheet, gathered)
     return answer(sheet.text, _data(gathered, following, sheet.tokens))

@@ -114,11 +114,13 @@ class FolderProvider:
         self._listing = Listing()
         self._todo: dict[str, FileStamp] = {}
         """Files that are new or changed and not counted yet, in the order in which they will be."""
+        self._doing: dict[str, FileStamp] = {}
+        """Documents that are being converted."""
         self._changed = False
         self._turn = anyio.Lock()
         self._group: TaskGroup | None = None
-        self._behind: anyio.CancelScope | None = None
-        self._caught_up = anyio.Event()
+        self._wanted, self._caught_up = anyio.Event(), anyio.Event()
+        self._counting: anyio.CancelScope | None = None
         places = json.dumps([str(root) for root in self._roots]).encode()
         self.key = f"folder:{VERSION}:{hashlib.blake2b(places, digest_size=12).hexdigest()}"
 
@@ -126,10 +128,10 @@ class FolderProvider:
     async def behind(self) -> AsyncIterator[None]:
         """While the context is open, what a question had no time to count is counted behind its answer."""
         group = anyio.create_task_group()
-        await (
-            group.__aenter__()
-        )  # no `async with`: an error of the block is not one of the group, to be wrapped as such
+        # No `async with`: an error of the block is none of the group's, to be wrapped as such.
+        await group.__aenter__()
         self._group = group
+        group.start_soon(self._count_on)
         try:
             yield
         finally:
@@ -183,6 +185,7 @@ class FolderProvider:
             self._listing = list_files(self._roots, self._limits)
             self._changed = bool(self._index.keep_only(stamp.path for stamp in self._listing.files)) or self._changed
             new = [stamp for stamp in self._listing.files if not self._index.known(stamp)]
+            new = [stamp for stamp in new if self._doing.get(stamp.path) != stamp]
             # What is quick comes first
             new.sort(key=lambda stamp: (_is_parsed(stamp), stamp.size if _is_parsed(stamp) else 0))
             self._todo = {stamp.path: stamp for stamp in new}
@@ -193,21 +196,24 @@ class FolderProvider:
             with anyio.move_on_after(self._limits.seconds):
                 await self._count_all()
             return
-        if self._behind is None:
-            self._behind, self._caught_up = anyio.CancelScope(), anyio.Event()
-            self._group.start_soon(self._count_behind, self._behind, self._caught_up)
-        self._behind.deadline = anyio.current_time() + self._limits.behind
+        if self._caught_up.is_set():
+            self._caught_up = anyio.Event()
+        self._wanted.set()
+        if self._counting is not None:
+            self._counting.deadline = anyio.current_time() + self._limits.behind
         with anyio.move_on_after(self._limits.seconds):
             await self._caught_up.wait()
 
-    async def _count_behind(self, scope: anyio.CancelScope, done: anyio.Event) -> None:
-        try:
-            with scope:
+    async def _count_on(self) -> None:
+        """Count whenever a question wants it; a task of the server's, which no call's deadline or place holds."""
+        while True:
+            await self._wanted.wait()
+            self._wanted = anyio.Event()
+            with anyio.CancelScope(deadline=anyio.current_time() + self._limits.behind) as self._counting:
                 while self._todo:
                     await self._count_all()
-        finally:
-            self._behind = None
-            done.set()
+            if not self._wanted.is_set():
+                self._caught_up.set()
 
     async def _count_all(self) -> None:
         async with self._turn:
@@ -229,6 +235,7 @@ class FolderProvider:
     async def _count_parsed(self) -> None:
         while stamp := next(iter(self._todo.values()), None):
             del self._todo[stamp.path]
+            self._doing[stamp.path] = stamp
             counted = False
             try:
                 try:
@@ -239,6 +246,7 @@ class FolderProvider:
                     await in_thread(self._add_text, stamp, page.html.encode("utf-8", "surrogatepass"), page.unread)
                 counted = True
             finally:
+                self._doing.pop(stamp.path, None)
                 if not counted:
                     self._todo[stamp.path] = stamp
 
