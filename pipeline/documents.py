@@ -219,6 +219,10 @@ class Reading:
     values: NDArray[np.float32]
     """Scores [units], numbered through all documents; 0..1, comparable within this reading only."""
     made_by: ScoreMaker
+    cut: bool = False
+    """It is `unsure` because what could hold the answer was not read."""
+    unread: tuple[str, ...] = ()
+    """Addresses of documents that there was no time to read; their units are not among `tagged`."""
 
     @property
     def answered(self) -> bool:
@@ -264,3 +268,5 @@ class Failure:
     reason: str
     late: bool = False
     """It was not ready in time: the same call again goes on from the cache."""
+    gone: bool = False
+    """Nothing is there."""

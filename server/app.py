@@ -22,6 +22,7 @@ from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequ
 from mcp_types import Tool as ListedTool
 
 from pipeline.work import in_thread
+from server.admission import Admission
 from server.arguments import CheckArguments
 from server.opening import OpenFirst, Opening
 from server.process import collect_when_quiet, leave, start_log, start_telemetry, watch_signals
@@ -47,6 +48,7 @@ class Winnow(MCPServer[Opening]):
     """The SDK's server, with tools that are listed from a file and imported when the services are opened."""
 
     _listed: Sequence[ListedTool] = ()
+    admission: Admission
 
     async def list_tools(self) -> list[ListedTool]:
         """Return our tools, and those that were added to this server."""
@@ -123,6 +125,7 @@ def build_server(
         auth=auth,
         token_verifier=token_verifier,
     )
+    server.admission = Admission()
     server.middleware.extend([CheckArguments(server.list_tools), OpenFirst()])
     offer_resources(server, lambda: current[0])
     offer_prompts(server)
