@@ -25,7 +25,7 @@ from pipeline.work import in_thread
 from server.admission import Admission
 from server.arguments import CheckArguments
 from server.opening import OpenFirst, Opening
-from server.process import collect_when_quiet, leave, start_log, start_telemetry, watch_signals
+from server.process import Drain, collect_when_quiet, leave, start_log, start_telemetry, watch_signals
 from server.resources import offer_completions, offer_prompts, offer_resources
 from server.settings import Settings
 from server.version import VERSION
@@ -80,15 +80,17 @@ def build_server(
     settings: Settings,
     *,
     own_signals: bool = False,
+    drain: Drain | None = None,
     auth: AuthSettings | None = None,
     token_verifier: TokenVerifier | None = None,
-) -> MCPServer[Opening]:
+) -> Winnow:
     """Return the server; nothing is opened before its lifespan begins.
 
     Args:
         settings: Checked settings.
         own_signals: For a process that only serves: open the services behind the first answers, end cleanly on SIGTERM
             and SIGINT, and leave with a sentence where the services cannot be opened.
+        drain: With `own_signals`: awaited on SIGTERM before the end; None ends at once.
         auth: OAuth of the HTTP transport, with `token_verifier`; None for none.
         token_verifier: Checks access tokens.
     """
@@ -103,7 +105,7 @@ def build_server(
         current[:] = [opening]
         if own_signals:
             async with opening.behind(leave), anyio.create_task_group() as group:
-                group.start_soon(watch_signals, opening.close_stores)
+                group.start_soon(watch_signals, opening.close_stores, drain)
                 group.start_soon(_look_after_memory, opening)
                 yield opening
                 group.cancel_scope.cancel()
