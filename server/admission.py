@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import anyio
+import anyio.lowlevel
 
 from errors import Busy
 from pipeline.work import Call
@@ -64,12 +65,7 @@ class Lane:
         self._ends: dict[str, float] = {}
         """Caller to the end of its last call, where that lies ahead of `_start`."""
         self._promised = 0.0
-        self.closed = False
-
-    @property
-    def empty(self) -> bool:
-        """Whether no call runs or waits."""
-        return not self._running and not self._queue
+        """Time up to which refused callers were asked to come again."""
 
     @asynccontextmanager
     async def place(self, caller: str, cost: float, *, patience: float, tell: Tell) -> AsyncIterator[None]:
@@ -95,26 +91,19 @@ class Lane:
         finally:
             self._drop(turn)
 
-    def close(self) -> None:
-        """Refuse whoever waits, and whoever comes."""
-        self.closed = True
-        self._notify()
-
     async def _wait(self, turn: _Turn, patience: float, tell: Tell) -> None:
         came = anyio.current_time()
         expected = self._expected(turn)
         if not turn.begun and expected > patience:
             raise self._busy(turn, expected - patience)
         with anyio.move_on_after(patience):
-            while not turn.begun and not self.closed:
+            while not turn.begun:
                 changed = self._changed
                 before = self._queue.index(turn)
                 about = math.ceil(self._expected(turn))
                 await tell((anyio.current_time() - came) / patience, f"waiting: {before} calls before, about {about} s")
                 if changed is self._changed:
                     await changed.wait()
-        if self.closed and not turn.begun:
-            raise Busy("this server is being stopped; another one may answer.", seconds=1)
         if not turn.begun:
             raise self._busy(turn, self._expected(turn))
 
@@ -134,7 +123,7 @@ class Lane:
 
     def _fill(self) -> None:
         """Let the next calls begin while there are places."""
-        while self._queue and len(self._running) < self._places and not self.closed:
+        while self._queue and len(self._running) < self._places:
             turn = self._queue.pop(0)
             turn.begun = True
             self._running.add(turn)
@@ -167,7 +156,7 @@ class Admission:
         self._light = Lane(places)
         self._seconds: dict[str, float] = {}
         """Tool to the seconds that a call of it holds its place."""
-        self._ended = anyio.Event()
+        self._closed = False
 
     @asynccontextmanager
     async def call(self, tool: str, caller: str, *, light: bool, seconds: float, tell: Tell) -> AsyncIterator[None]:
@@ -183,6 +172,8 @@ class Admission:
         Raises:
             Busy: It cannot begin in time.
         """
+        if self._closed:
+            raise Busy("this server is being stopped; another one may answer.", seconds=1)
         ends = anyio.current_time() + seconds
         cost = self._seconds.get(tool, FIRST_GUESS)
         async with AsyncExitStack() as place, AsyncExitStack() as first:
@@ -191,33 +182,35 @@ class Admission:
             await first.enter_async_context(lane.place(caller, cost, patience=patience, tell=tell))
             began = anyio.current_time()
             moving = anyio.Lock()
+            refused: list[Busy] = []
 
             async def go_on(call: Call) -> None:
                 """Have a light call that turned out not to be one change its place for another."""
                 if not call.light or call.spent <= LIGHT:
                     return
                 async with moving:
-                    if not call.light:
-                        return
-                    left = WAIT_SHARE * max(0.0, ends - anyio.current_time())
-                    try:
-                        await place.enter_async_context(self._whole.place(caller, cost, patience=left, tell=tell))
-                    except Busy:
-                        # It has begun, and half an answer is better than none: it goes on as a guest.
+                    if call.light:
+                        await first.aclose()
+                        left = WAIT_SHARE * max(0.0, ends - anyio.current_time())
+                        try:
+                            await place.enter_async_context(self._whole.place(caller, cost, patience=left, tell=tell))
+                        except Busy as error:
+                            # Not raised here: whatever step comes next would take it for a failure of its own.
+                            refused.append(error)
+                            work.cancel()
+                            await anyio.lowlevel.checkpoint()
                         call.light = False
-                        return
-                    call.light = False
-                    await first.aclose()
 
-            with Call(ends, light=light, go_on=go_on).running():
+            with anyio.CancelScope() as work, Call(ends, light=light, go_on=go_on).running():
                 yield
+            if refused:
+                raise refused[0]
             held = anyio.current_time() - began
             self._seconds[tool] = cost + LEARNT * (held - cost)
 
     def close(self) -> None:
-        """Let nothing begin any more; what runs runs on."""
-        self._whole.close()
-        self._light.close()
+        """Refuse whoever comes; who runs or waits is answered."""
+        self._closed = True
 
 
 def _places() -> int:
