@@ -43,6 +43,8 @@ KEYS_LAST: Final = ASK_AT_MOST * 20
 """Seconds after which the issuer's keys are asked for again: one that was withdrawn is trusted no longer."""
 DRAIN_SECONDS: Final = 3.0
 """Beyond the deadline of calls that run when the server is told to end."""
+FLUSH_SECONDS: Final = 0.1
+"""For the last answer to leave: uvloop writes when a turn of its loop ends."""
 HEAD_SECONDS: Final = 10.0
 """For the head of a request."""
 BODY_SECONDS: Final = 10.0
@@ -293,6 +295,7 @@ def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[s
     async def drain() -> None:
         with anyio.move_on_after(settings.seconds + DRAIN_SECONDS):
             await gates[0].drain()
+        await anyio.sleep(FLUSH_SECONDS)
 
     server = build_server(settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier)
     # The SDK checks Host and Origin by itself on loopback addresses only.
