@@ -27,9 +27,10 @@ Report = Callable[[float, float | None, str], Awaitable[None]]
 _stop: ContextVar[threading.Event | None] = ContextVar("winnow_stop", default=None)
 _call: ContextVar["Call | None"] = ContextVar("winnow_call", default=None)
 
-WORKERS = 4
-"""Threads for CPU work. More than the cores helps little under the GIL; fewer lets one huge page stop the others. Calls
-that have used little have as many to themselves, or they would wait behind the pages of a call that reads twenty."""
+WORKERS = 2
+"""Threads for CPU work. Under the GIL more do not do more, and who waits for it waits for each: p95 of a page from the
+cache beside 16 callers of research 12 s with 4, 8 s with 2, on a machine with 28 other processes. Calls that have used
+little have as many to themselves, or they would wait behind the pages of a call that reads twenty."""
 
 
 class Call:
