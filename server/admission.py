@@ -26,12 +26,14 @@ PLACES_A_CORE: Final = 2
 MOST_CORES: Final = 4
 """Cores that calls of one process keep busy: most of their work holds the interpreter's lock."""
 LIGHT: Final = 0.25
-"""Processor seconds, without those of models, up to which a call is light. A page from the cache takes .03, research
-1.2."""
+"""Processor seconds of its threads, without those of models, up to which a call is light. A page from the cache takes
+.03, a search whose pages are at hand .2, research over such pages .4 to .5."""
 WAIT_SHARE: Final = 0.5
 """Part of a call's time that it may wait for its place; what is left is enough to answer."""
 FIRST_GUESS: Final = 2.0
 """Seconds that a call is expected to hold its place before one of its tool was seen to end."""
+MOST_AGAIN: Final = 60.0
+"""Longest time to come again that is told: callers who come earlier would push the others' further and further."""
 LEARNT: Final = 0.2
 """Weight of the last call in what the next one of its tool is expected to take."""
 
@@ -117,7 +119,7 @@ class Lane:
     def _busy(self, turn: _Turn, over: float) -> Busy:
         """Return the refusal; those who are refused together are asked to come again one after the other."""
         now = anyio.current_time()
-        self._promised = max(self._promised, now + over) + turn.cost / self._places
+        self._promised = min(max(self._promised, now + over) + turn.cost / self._places, now + MOST_AGAIN)
         seconds = math.ceil(self._promised - now)
         return Busy(f"{len(self._running)} calls run and {len(self._queue) - 1} wait.", seconds=seconds)
 
