@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from errors import Busy
 from pipeline.work import in_thread
-from server.admission import LIGHT, Admission
+from server.admission import LIGHT, WAY, Admission
 from tests.support import LIBRARY, Connect, Site, text_of
 from tests.support.model_server import Remote
 
@@ -142,6 +142,37 @@ async def test_a_light_call_that_turns_out_not_to_be_one_waits_for_a_place_and_g
         group.start_soon(light, "heavy after all", heavy_after_all)
         group.start_soon(light, "little", little)
     assert steps.index("the whole call ended") < steps.index("more work") < steps.index("heavy after all")
+
+
+async def test_research_lets_a_light_call_pass_but_not_for_long(anyio_backend: str) -> None:
+    admission = Admission(places=1)
+    order: list[str] = []
+    let_go = anyio.Event()
+    began = anyio.current_time()
+
+    async def light() -> None:
+        async with admission.call("fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet):
+            await let_go.wait()
+            order.append("light")
+
+    async def whole(name: str) -> None:
+        async with admission.call("research", "two", light=False, seconds=1000, tell=quiet):
+            await in_thread(order.append, name)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(light)
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(whole, "whole")
+        await anyio.wait_all_tasks_blocked()
+        let_go.set()
+    assert order == ["light", "whole"] or anyio.current_time() - began > WAY
+    let_go, order[:] = anyio.Event(), []
+    async with anyio.create_task_group() as group:
+        group.start_soon(light)
+        await anyio.wait_all_tasks_blocked()
+        await whole("whole")
+        let_go.set()
+    assert order == ["whole", "light"]
 
 
 async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(anyio_backend: str) -> None:

@@ -57,8 +57,8 @@ EMBED_TOKENS: Final = 16_000
 """Most tokens that one call embeds, units in the best windows by BM25 first: about 1.6 processor seconds of MiniLM."""
 EMBED_SHARE: Final = 0.4
 """Part of the time left that embedding units may take; those that are not embedded by then count by their words."""
-EMBEDDED_AT_ONCE: Final = 200
-"""Texts between two looks at the time, 7 of 8 calls in one. What is done is kept, so the same call goes on from it."""
+EMBEDDED_AT_ONCE: Final = 64
+"""Texts between two looks at the time, .2 processor seconds. What is done is kept: the same call goes on from it."""
 EMBED_LONGEST: Final = 96
 """Tokens of a unit with its headings that the embedder sees; longer ones are cut."""
 MOST_TEXTS: Final = 200
