@@ -180,7 +180,7 @@ def _ending(transport: str, end: Callable[[Served], None]) -> Callable[[dict[str
         with tempfile.TemporaryDirectory() as folder:
             start = served_by_parent(Path(folder), **settings) if end is _kill_parent else None
             with start or served(transport, Path(folder), **settings) as server:
-                _in_call(server, LONG)
+                calling = _in_call(server, LONG)  # held: a connection that is closed cancels its call
                 below = tree(server.pid)[1:]
                 done = not server.port and has_answered(server)
                 began = time.perf_counter()
@@ -191,6 +191,8 @@ def _ending(transport: str, end: Callable[[Served], None]) -> Callable[[dict[str
                 left = _outlive(below)
                 code = "exit unseen" if end is _kill_parent else f"exit {server.process.wait(1)}"
                 code = f"{code} (the call was done)" if done else code
+                if calling is not None:
+                    calling.close()
             return Ended(seconds, code, left, _whole(Path(folder)), len(below))
 
     return cell
