@@ -89,5 +89,14 @@ class MissingExtra(ModelError):
         )
 
 
+class Busy(WinnowError):
+    """The call cannot begin in time; read by the caller, who comes again after `seconds`."""
+
+    def __init__(self, why: str, *, seconds: int) -> None:
+        """Say why, and when to come again."""
+        super().__init__(f"Busy: {why}", hint=f"Again in {seconds} s, with the same arguments.")
+        self.seconds = seconds
+
+
 class CacheError(WinnowError):
     """The cache folder cannot be made or written."""

@@ -225,6 +225,10 @@ class Reading:
     values: NDArray[np.float32]
     """Scores [units], numbered through all documents; 0..1, comparable within this reading only."""
     made_by: ScoreMaker
+    cut: bool = False
+    """It is `unsure` because what could hold the answer was not read."""
+    unread: tuple[str, ...] = ()
+    """Addresses of documents that there was no time to read; their units are not among `tagged`."""
 
     @property
     def answered(self) -> bool:
@@ -272,3 +276,5 @@ class Failure:
     """It was not ready in time: the same call again goes on from the cache."""
     rest: str = ""
     """The source under which more of it can be had, for one that was read in part."""
+    gone: bool = False
+    """Nothing is there."""

@@ -44,6 +44,14 @@ class Gathered:
     """Result URL to its page, for the pages that came in time."""
     outcomes: tuple[SearchOutcome, ...]
     failures: tuple[Failure, ...]
+    silent: tuple[SearchOutcome, ...] = ()
+    """Sources that did not answer, for which no other stood in."""
+
+    def missing(self) -> list[Failure]:
+        """Return what was not read, sources of results first."""
+        asked = dict.fromkeys((one.provider, one.status) for one in self.silent)
+        silent = [Failure(provider, status, late=status == "timeout") for provider, status in asked]
+        return [*silent, *self.failures]
 
 
 async def gather_pages(wanted: Wanted, services: Services, *, report: Report) -> Gathered:
@@ -84,7 +92,9 @@ async def gather_pages(wanted: Wanted, services: Services, *, report: Report) ->
     await report(7, 10, f"ranked {len(ranked)} pages")
     ranked = ranked[: wanted.max_pages]
     in_part = read_in_part(documents[one.result.url] for one in ranked if one.result.url in documents)
-    return Gathered(parsed, tuple(ranked), documents, found.outcomes, tuple(dict.fromkeys([*in_part, *failures])))
+    return Gathered(
+        parsed, tuple(ranked), documents, found.outcomes, tuple(dict.fromkeys([*in_part, *failures])), found.silent
+    )
 
 
 def _narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:

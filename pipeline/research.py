@@ -6,7 +6,7 @@ Reads as its numbered steps, each a call. Not for: the answer itself, which the 
 import hashlib
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
@@ -15,8 +15,8 @@ from pipeline.answer import Answer, Writing, write_answer
 from pipeline.documents import Document, Page, Reading, SearchResult
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import FRAME_SHARE, UNSURE, notice_within
-from pipeline.extract.extract import extract
+from pipeline.evidence.show import FRAME_SHARE, doubt, notice_within
+from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.rank.mixed import RankedPage
@@ -62,6 +62,8 @@ async def research(
     documents = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
     # 6. EXTRACTOR: the core's reading of all of them, or None
     reading = await extract(wanted.question, documents, reader=services.reader, asking=services.asking)
+    gathered = replace(gathered, failures=(*gathered.failures, *left_unread(reading)))
+    reading = unless_cut(reading, gathered.missing())
     await report(9, 10, reading.reason)
     # 7. Assemble the enriched prompt within the budget
     most = max_tokens or UNASKED
@@ -137,8 +139,7 @@ def _enriched(
     foot = max(min(int(max_tokens * FOOT_SHARE), FOOT_MOST), room_for(gathered.failures, max_tokens))
     sheet = Sheet(max_tokens, reserve=foot)
     sheet.add(head)
-    if reading.verdict == "unsure":
-        sheet.add(UNSURE)
+    sheet.add(doubt(reading))
     assembled = assemble(documents, reading, max_tokens=sheet.room, mark=mark, open_end=open_end)
     sheet.add_cut(assembled.shown.text or f"No answer found. {reading.reason}")
     sheet.release()

@@ -101,7 +101,8 @@ async def open_all(
 
 def failure_of(error: SourceError) -> Failure:
     """Return what an answer says of a source that could not be had, and whether it was only late."""
-    return Failure(error.source, str(error), late=isinstance(error, SourceTimeout))
+    late, gone = isinstance(error, SourceTimeout), isinstance(error, SourceNotFound)
+    return Failure(error.source, str(error), late=late, gone=gone)
 
 
 def read_in_part(documents: Iterable[Document]) -> list[Failure]:

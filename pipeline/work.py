@@ -1,11 +1,14 @@
-"""Running CPU work off the event loop so that a cancelled call really stops.
+"""Running CPU work off the event loop so that a cancelled call really stops, and on the account of its call.
 
 Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops call `check_cancelled()` now and
-then. Not for: native model work, which has batches (`models/`) or a process of its own.
+then. A step that could go on for long asks `time_left()` and gives its best so far. Not for: native model work, which
+has batches (`models/`) or a process of its own; who may begin (`server/admission.py`).
 """
 
 import functools
+import math
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,9 +34,51 @@ class Flag(Protocol):
 
 
 _stop: ContextVar[Flag | None] = ContextVar("winnow_stop", default=None)
+_call: ContextVar["Call | None"] = ContextVar("winnow_call", default=None)
 
-WORKERS = 4
-"""Threads for CPU work. More than the cores helps little under the GIL; fewer lets one huge page stop the others."""
+WORKERS = 2
+"""Threads for CPU work. Under the GIL more do not do more, and who waits for it waits for each: p95 of a page from the
+cache beside 16 callers of research 12 s with 4, 8 s with 2, on a machine with 28 other processes. Calls that have used
+little have as many to themselves, or they would wait behind the pages of a call that reads twenty."""
+
+
+class Call:
+    """One call of a tool: when it has to answer, and the processor time that its threads have used."""
+
+    def __init__(self, ends: float, *, light: bool, go_on: Callable[["Call"], Awaitable[None]]) -> None:
+        """Open the account of a call.
+
+        Args:
+            ends: When it has to answer, by `time.monotonic`.
+            light: Whether it is expected to use little.
+            go_on: Awaited before every piece of CPU work; it may have the call wait.
+        """
+        self.ends = ends
+        self.light = light
+        self.spent = 0.0
+        """Processor seconds."""
+        self.go_on = go_on
+        self._lock = threading.Lock()
+
+    def spend(self, seconds: float) -> None:
+        """Add what a thread has used."""
+        with self._lock:
+            self.spent += seconds
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Have the steps of this task work for the call."""
+        before = _call.set(self)
+        try:
+            yield
+        finally:
+            _call.reset(before)
+
+
+def time_left() -> float:
+    """Return the seconds until the running call has to answer; without end outside of a call."""
+    call = _call.get()
+    return math.inf if call is None else max(0.0, call.ends - time.monotonic())
 
 
 class Stopped(BaseException):
@@ -62,7 +107,7 @@ def stopped_by(stop: Flag) -> Iterator[None]:
 
 
 @functools.cache
-def _limiter(_loop_token: object) -> anyio.CapacityLimiter:
+def _limiter(_loop_token: object, *, light: bool) -> anyio.CapacityLimiter:
     return anyio.CapacityLimiter(WORKERS)
 
 
@@ -71,12 +116,24 @@ async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwar
 
     On cancellation the coroutine ends at once and the thread is told to stop at its next `check_cancelled()`.
     """
+    call = _call.get()
+    if call is not None:
+        await call.go_on(call)
+    light = call is None or call.light
     stop = threading.Event()
     before = _stop.set(stop)
-    call = functools.partial(function, *args, **kwargs)
+
+    def counted() -> R:
+        began = time.thread_time()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if call is not None:
+                call.spend(time.thread_time() - began)
+
     try:
         return await anyio.to_thread.run_sync(
-            call, abandon_on_cancel=True, limiter=_limiter(anyio.lowlevel.current_token())
+            counted, abandon_on_cancel=True, limiter=_limiter(anyio.lowlevel.current_token(), light=light)
         )
     finally:
         stop.set()
@@ -85,7 +142,8 @@ async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwar
 
 def is_busy() -> bool:
     """Return whether a worker thread is at work for this event loop."""
-    return _limiter(anyio.lowlevel.current_token()).borrowed_tokens > 0
+    loop = anyio.lowlevel.current_token()
+    return any(_limiter(loop, light=light).borrowed_tokens for light in (True, False))
 
 
 async def no_report(done: float, total: float | None, message: str) -> None:

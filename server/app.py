@@ -22,9 +22,10 @@ from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequ
 from mcp_types import Tool as ListedTool
 
 from pipeline.work import in_thread
+from server.admission import Admission
 from server.arguments import CheckArguments
 from server.opening import OpenFirst, Opening
-from server.process import collect_when_quiet, leave, start_log, start_telemetry, watch_signals
+from server.process import Drain, collect_when_quiet, leave, start_log, start_telemetry, watch_signals
 from server.resources import offer_completions, offer_prompts, offer_resources
 from server.settings import Settings
 from server.version import VERSION
@@ -47,6 +48,7 @@ class Winnow(MCPServer[Opening]):
     """The SDK's server, with tools that are listed from a file and imported when the services are opened."""
 
     _listed: Sequence[ListedTool] = ()
+    admission: Admission
 
     async def list_tools(self) -> list[ListedTool]:
         """Return our tools, and those that were added to this server."""
@@ -78,14 +80,15 @@ def build_server(
     settings: Settings,
     *,
     own_signals: bool = False,
+    drain: Drain | None = None,
     auth: AuthSettings | None = None,
     token_verifier: TokenVerifier | None = None,
-) -> MCPServer[Opening]:
+) -> Winnow:
     """Return the server; nothing is opened before its lifespan begins.
 
     With `own_signals`, for a process that only serves, the services open behind the first answers, SIGTERM and SIGINT
-    end it cleanly, and where the services cannot be opened it leaves with a sentence. `auth` is the OAuth of the HTTP
-    transport, whose tokens `token_verifier` checks.
+    end it cleanly, SIGTERM after awaiting `drain` where it is given, and where the services cannot be opened it leaves
+    with a sentence. `auth` is the OAuth of the HTTP transport, whose tokens `token_verifier` checks.
     """
 
     start_log(settings)
@@ -98,7 +101,7 @@ def build_server(
         current[:] = [opening]
         if own_signals:
             async with opening.behind(leave), anyio.create_task_group() as group:
-                group.start_soon(watch_signals, opening.close_stores)
+                group.start_soon(watch_signals, opening.close_stores, drain)
                 group.start_soon(_look_after_memory, opening)
                 yield opening
                 group.cancel_scope.cancel()
@@ -120,6 +123,7 @@ def build_server(
         auth=auth,
         token_verifier=token_verifier,
     )
+    server.admission = Admission()
     server.middleware.extend([CheckArguments(server.list_tools), OpenFirst()])
     offer_resources(server, lambda: current[0])
     offer_prompts(server)

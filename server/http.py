@@ -1,10 +1,11 @@
-"""The HTTP application: the MCP server behind a gate of bearer tokens or OAuth (RFC 9068, RFC 8707), and a rate.
+"""The HTTP application: the MCP server behind a gate of bearer tokens or OAuth (RFC 9068, RFC 8707), rate and bounds.
 
 Plain ASGI, because the SDK's own checks know OAuth tokens only. Winnow issues no tokens: it checks signature, issuer,
 audience and expiry of a JWT against the issuer's public keys. Host and Origin are checked for every address by the
 SDK's transport. Not for: opening the port (`server/transports.py`).
 """
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -15,15 +16,18 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
+import anyio
 import httpx2
 import jwt
 from anyio import to_thread
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from errors import UsageError
 from server.app import build_server
@@ -34,6 +38,18 @@ HEALTH: Final = "/health"
 MINUTE: Final = timedelta(minutes=1).total_seconds()
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
+DRAIN_SECONDS: Final = 3.0
+"""Beyond the deadline of calls that run when the server is told to end."""
+FLUSH_SECONDS: Final = 0.1
+"""For the last answer to leave: uvloop writes when a turn of its loop ends."""
+HEAD_SECONDS: Final = 10.0
+"""For the head of a request."""
+BODY_SECONDS: Final = 10.0
+"""For the whole body of a request; it has at most a megabyte."""
+SESSIONS: Final = 1_000
+"""Sessions of the 2025 era that may be open: 38 kB each (300 opened at once)."""
+SESSION_IDLE: Final = 600.0
+"""Seconds after which a session without a request or an open stream ends."""
 _METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 _log: Final = logging.getLogger("winnow.http")
 
@@ -47,11 +63,13 @@ class Gate:
         *,
         tokens: Sequence[str],
         per_minute: int,
+        close: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Wrap `app`: let in who has one of the bearer `tokens` (none: no token is asked for here).
 
-        A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock` gives seconds.
+        A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock` gives seconds. `close`
+        is called when the process is to end, so that no call begins any more.
         """
         self._app = app
         self._tokens = [_digest(token.encode()) for token in tokens]
@@ -59,15 +77,44 @@ class Gate:
         self._burst = per_minute
         self._clock = clock
         self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+        self._close = close
+        self._draining = False
+        self._posts = 0
+        """Requests that came before the end was told."""
+        self._quiet = anyio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer /health, refuse whom it must, pass the rest on."""
         app = self._app if scope["type"] != "http" else self._answering(scope)
-        await app(scope, receive, send)
+        if app is not self._app or scope["type"] != "http" or scope["method"] != "POST":
+            await app(scope, receive, send)
+            return
+        body = await _body(receive)
+        if body is None:  # it left, or is slower than anyone who means to be answered
+            await JSONResponse({"error": "The request did not come in time."}, 408)(scope, receive, send)
+            return
+        counted = not self._draining
+        self._posts += counted
+        try:
+            await app(scope, _replayed(body, receive), send)
+        finally:
+            self._posts -= counted
+            if not self._posts:
+                self._quiet.set()
+
+    async def drain(self) -> None:
+        """Let no call begin any more, and return when those that run are answered."""
+        self._draining = True
+        self._close()
+        self._quiet = anyio.Event()
+        if self._posts:
+            await self._quiet.wait()
 
     def _answering(self, scope: Scope) -> ASGIApp:
         if scope["path"] == HEALTH:
-            return JSONResponse({"status": "ok", "version": VERSION})
+            # A balancer takes a server out that says it is going.
+            status = ("draining", 503) if self._draining else ("ok", 200)
+            return JSONResponse({"status": status[0], "version": VERSION}, status[1])
         token = _bearer(Headers(scope=scope).get("authorization", ""))
         known = token is not None and any(hmac.compare_digest(_digest(token), each) for each in self._tokens)
         # Whoever guesses tokens is counted by address: each guess would else be a caller of its own.
@@ -79,6 +126,10 @@ class Gate:
         if self._tokens and not known:
             said = {"error": "A valid bearer token is needed: Authorization: Bearer TOKEN."}
             return JSONResponse(said, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+        if known and token is not None:
+            # The SDK keeps a session to who opened it, and the queue of calls is fair by who calls.
+            name = _digest(token).hex()
+            scope["user"] = AuthenticatedUser(AccessToken(token=name, client_id=name, scopes=[]))
         return self._app
 
     def _wait(self, caller: bytes) -> float:
@@ -96,6 +147,31 @@ class Gate:
         return wait
 
 
+async def _body(receive: Receive) -> bytes | None:
+    """Return the body of a request, or as much as is more than the SDK takes; None where it does not come in time."""
+    parts = bytearray()
+    with anyio.move_on_after(BODY_SECONDS):
+        while len(parts) <= MEGABYTE:
+            message = await receive()
+            if message["type"] != "http.request":
+                return None
+            parts += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        return bytes(parts)
+    return None
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return what gives the body that was read, and then what comes."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return again
+
+
 def _digest(token: bytes) -> bytes:
     """Equal lengths for the comparison in constant time, and no token kept in memory as it came."""
     return hashlib.blake2b(token, digest_size=32).digest()
@@ -109,6 +185,35 @@ def _bearer(header: str) -> bytes | None:
 def _address(scope: Scope) -> bytes:
     client = scope.get("client")
     return f"address {client[0]}".encode() if client else b"address"
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's protocol, which by itself waits without end for the rest of a request's head."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base has it
+        """Wait for a request's head."""
+        super().connection_made(transport)
+        self._late = self.loop.call_later(HEAD_SECONDS, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; from the first byte of a head on its time runs."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self._late is None:
+            self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 class JwtVerifier:
@@ -170,15 +275,31 @@ async def _address_of_keys(issuer: str) -> str:
 def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[str]) -> ASGIApp:
     """Return the ASGI application: `/mcp`, `/health`, and the metadata of RFC 9728 where OAuth is set."""
     auth, verifier = _oauth(settings)
-    server = build_server(settings, own_signals=True, auth=auth, token_verifier=verifier)
+    gates: list[Gate] = []
+
+    async def drain() -> None:
+        with anyio.move_on_after(settings.seconds + DRAIN_SECONDS):
+            await gates[0].drain()
+        await anyio.sleep(FLUSH_SECONDS)
+
+    server = build_server(settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier)
     # The SDK checks Host and Origin by itself on loopback addresses only.
     names = [f"{host}:{port}", f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", *allowed_hosts]
     security = TransportSecuritySettings(
         allowed_hosts=names, allowed_origins=[f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
     )
     # Arguments are at most 50 sources and a question; the SDK would take requests of four times as much.
-    app = server.streamable_http_app(host=host, transport_security=security, max_request_body_size=MEGABYTE)
-    return Gate(app, tokens=settings.http_tokens, per_minute=settings.http_rate)
+    app = server.streamable_http_app(
+        host=host,
+        transport_security=security,
+        max_request_body_size=MEGABYTE,
+        stateless_http=settings.http_stateless,
+        session_idle_timeout=SESSION_IDLE,
+        max_sessions=SESSIONS,
+    )
+    gate = Gate(app, tokens=settings.http_tokens, per_minute=settings.http_rate, close=server.admission.close)
+    gates.append(gate)
+    return gate
 
 
 def _oauth(settings: Settings) -> tuple[AuthSettings | None, JwtVerifier | None]:

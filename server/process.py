@@ -11,7 +11,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final, TextIO
 
@@ -22,6 +22,8 @@ from pipeline.work import is_busy
 from server.settings import MEGABYTE, Settings
 from server.version import VERSION
 
+Drain = Callable[[], Awaitable[None]]
+"""Lets running calls end, and no other begin."""
 LOG_BYTES: Final = 8_000
 """Bytes of warnings on stderr an hour: the pipe to a client that never reads it takes 64 kB, then blocks us."""
 HOUR: Final = timedelta(hours=1).total_seconds()
@@ -81,16 +83,25 @@ class Sparing(logging.StreamHandler[TextIO]):
             self.flush()
 
 
-async def watch_signals(clean_up: Callable[[], None]) -> None:
+async def watch_signals(clean_up: Callable[[], None], drain: Drain | None = None) -> None:
     """Wait for SIGTERM or SIGINT, call `clean_up`, and end the process with 128 + the signal's number.
 
-    By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes.
+    By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes. The first SIGTERM awaits
+    `drain`; a second one, or SIGINT, does not wait for that.
     """
     wanted = [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]
-    with anyio.open_signal_receiver(*wanted) as signals:
-        async for received in signals:
-            clean_up()
-            os._exit(128 + received)
+
+    async def end(received: int, drain: Drain | None) -> None:
+        if drain is not None:
+            await drain()
+        clean_up()
+        os._exit(128 + received)
+
+    async with anyio.create_task_group() as group:
+        with anyio.open_signal_receiver(*wanted) as signals:
+            async for received in signals:
+                group.start_soon(end, received, drain if received == signal.SIGTERM else None)
+                drain = None
 
 
 def leave(error: WinnowError) -> None:

@@ -1,4 +1,4 @@
-"""The five tools, with what stands around every call of one: errors that a model can act on, and a time limit.
+"""The five tools, with what stands around every call of one: its place, errors that a model can act on, a time limit.
 
 Importing it imports the whole pipeline; what a client lists is in `server/tools_list.json`, made from here. Schemas are
 listed at the fewest tokens, because every client pays them in every conversation: titles that pydantic adds, bounds of
@@ -7,30 +7,34 @@ texts (still checked when a tool is called) and empty defaults go. Not for: the 
 
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 import anyio
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, authorization_context
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import CallToolResult, ToolAnnotations
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from mcp_types import Tool as ListedTool
 from pydantic import ValidationError
+from starlette.requests import Request
 
-from errors import WinnowError
+from errors import Busy, WinnowError
+from server.admission import Admission
 from server.arguments import explained
+from tools.context import reporter
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html
 from tools.raptor_query import raptor_query
 from tools.research import research
 from tools.search_web import search_web
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Schema = dict[str, object]
 
-GRACE: Final = 3.0
-"""Seconds beyond `seconds` before a tool that did not keep its own time is stopped; 28 s in all stays under 30 s."""
+GRACE: Final = 1.5
+"""Seconds beyond `seconds` before a tool that did not keep its own time is stopped."""
+HEAVY: Final = frozenset({"research", "raptor_query"})
+"""Tools of which every call uses much; what the others use shows when they run."""
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
 _TITLES: Final[dict[ToolFunction, str]] = {
     search_web: "Search the web or your folders",
@@ -93,15 +97,32 @@ def _tool(function: ToolFunction, title: str) -> Tool:
     return tool
 
 
-def _for_models(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """Stop a call after its time, and let the sentences of a WinnowError reach the model; the rest is a crash."""
+def _for_models(function: ToolFunction) -> ToolFunction:
+    """Run a call in its place and time, and let the sentences of a WinnowError reach the model; the rest is a crash."""
 
     @functools.wraps(function)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        seconds: float = kwargs["ctx"].request_context.lifespan_context.seconds  # type: ignore[attr-defined]  # every tool has ctx
+    async def call(*args: Any, **kwargs: Any) -> CallToolResult:
+        ctx: Context[Any, Any] = kwargs["ctx"]
+        seconds: float = ctx.request_context.lifespan_context.seconds
+        admission: Admission = ctx.mcp_server.admission  # type: ignore[attr-defined]  # every server of ours has one
+        tool, report = function.__name__, reporter(ctx)
+
+        async def tell(waited: float, what: str) -> None:
+            await report(waited, None, what)
+
         try:
             with anyio.fail_after(seconds + GRACE):
-                return await function(*args, **kwargs)
+                async with admission.call(
+                    tool, _caller(ctx.request_context.request), light=tool not in HEAVY, seconds=seconds, tell=tell
+                ):
+                    return await function(*args, **kwargs)
+        except Busy as error:
+            # Programs read the seconds from the structured part, models from the sentence.
+            return CallToolResult(
+                is_error=True,
+                content=[TextContent(type="text", text=str(error))],
+                structured_content={"error": "busy", "retry_after": error.seconds},
+            )
         except WinnowError as error:
             raise ToolError(str(error)) from error
         except TimeoutError as error:
@@ -111,6 +132,16 @@ def _for_models(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]
             ) from error
 
     return call
+
+
+def _caller(request: Request | None) -> str:
+    """Return whose call this is: who a token stands for, else the address; on stdio there is one caller."""
+    if request is None:
+        return ""
+    user = request.scope.get("user")
+    if isinstance(user, AuthenticatedUser):
+        return repr(authorization_context(user))
+    return request.client.host if request.client else ""
 
 
 def _input_schema(schema: Schema) -> Schema:

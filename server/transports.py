@@ -19,6 +19,8 @@ import anyio
 from errors import UsageError
 from server.settings import Settings
 
+CONNECTIONS: Final = 512
+"""Connections and requests open at once; below the 1,024 files that a process may open by default."""
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
@@ -62,7 +64,7 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
     """
     import uvicorn  # noqa: PLC0415  only this transport needs it
 
-    from server.http import build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
+    from server.http import PatientProtocol, build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
     from server.process import give_back_large_blocks  # noqa: PLC0415  as the line above
 
     guarded = settings.http_tokens or settings.http_issuer
@@ -74,7 +76,15 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
     give_back_large_blocks()
     app = build_app(settings, host=host, port=port, allowed_hosts=allowed_hosts)
     sys.setswitchinterval(_TURN_SECONDS)
-    uvicorn.run(app, host=host, port=port, log_level=settings.log_level.lower(), server_header=False)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        http=PatientProtocol,
+        limit_concurrency=CONNECTIONS,
+        log_level=settings.log_level.lower(),
+        server_header=False,
+    )
 
 
 @contextmanager

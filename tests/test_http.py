@@ -3,12 +3,14 @@
 import signal
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 from mcp import Client
+from mcp_types import CallToolResult
 
-from tests.support import text_of
-from tests.support.processes import EXIT_SECONDS, healthy, served
+from tests.support import Site, text_of
+from tests.support.processes import EXIT_SECONDS, HELLO, call, healthy, served
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -33,3 +35,74 @@ async def test_a_foreign_host_header_is_refused(cache_folder: Path) -> None:
                 f"{url}/mcp", headers={"Host": "evil.example", "Accept": "application/json"}, json={}
             )
     assert answer.status_code == 421
+
+
+async def test_sigterm_lets_the_running_call_end_and_no_other_begin(cache_folder: Path, site: Site) -> None:
+    slow = site.put("/slow", "<p>The ferry to the island leaves at noon.</p>")
+    asked = {"question": "When does the ferry leave?", "sources": [slow]}
+    results: list[CallToolResult] = []
+
+    async def extract(url: str) -> None:
+        async with Client(f"{url}/mcp") as client:
+            results.append(await client.call_tool("extract_relevant", asked))
+
+    with served(cache_folder, allow_loopback="1", robots="0", seconds="60") as (process, url):
+        await healthy(url)
+        async with Client(f"{url}/mcp") as other, anyio.create_task_group() as group:
+            group.start_soon(extract, url)
+            while "/slow" not in site.asked:
+                await other.list_tools()
+            process.send_signal(signal.SIGTERM)
+            while (await healthy(url))["status"] != "draining":
+                await other.list_tools()
+            late = await other.call_tool("research", {"question": "When does the ferry leave?"})
+            site.hold.set()
+        assert process.wait(EXIT_SECONDS) == 128 + signal.SIGTERM
+    assert late.is_error
+    assert "stopped" in text_of(late)
+    assert "noon" in text_of(results[0])
+
+
+async def test_a_session_answers_only_the_token_that_opened_it(cache_folder: Path) -> None:
+    with served(cache_folder, http_tokens="mine,theirs") as (_, url):
+        await healthy(url)
+        async with httpx2.AsyncClient(timeout=60) as http:
+
+            async def post(token: str, message: dict[str, object], session: str = "") -> httpx2.Response:
+                headers = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}"}
+                headers |= {"Mcp-Session-Id": session} if session else {}
+                return await http.post(f"{url}/mcp", headers=headers, json=message)
+
+            session = (await post("mine", HELLO)).headers["Mcp-Session-Id"]
+            listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+            assert (await post("theirs", listing, session)).status_code == 404
+            assert (await post("mine", listing, session)).status_code == 200
+
+
+async def test_without_sessions_a_client_of_2025_needs_no_balancer_that_keeps_it_to_one_server(
+    cache_folder: Path,
+) -> None:
+    with served(cache_folder, http_stateless="1") as (_, url):
+        await healthy(url)
+        async with httpx2.AsyncClient(timeout=60) as http:
+            accept = {"Accept": "application/json, text/event-stream"}
+            opened = await http.post(f"{url}/mcp", headers=accept, json=HELLO)
+            listed = await http.post(f"{url}/mcp", headers=accept, json=call(2, "search_web", question="ferry"))
+    assert "Mcp-Session-Id" not in opened.headers
+    assert listed.status_code == 200
+    assert "erry" in listed.text
+
+
+async def test_half_a_request_does_not_hold_a_connection(cache_folder: Path) -> None:
+    head = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    with served(cache_folder) as (_, url):
+        await healthy(url)
+        port = int(url.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as head_only:
+            await head_only.send(head)
+            async with await anyio.connect_tcp("127.0.0.1", port) as half_body:
+                await half_body.send(head + b'Content-Length: 100\r\n\r\n{"jsonrpc"')
+                assert b"408" in await half_body.receive()
+            with pytest.raises(anyio.EndOfStream):
+                await head_only.receive()
+        assert (await healthy(url))["status"] == "ok"

@@ -5,6 +5,7 @@ Not a tool itself. Not for: errors and deadlines, which the server puts around e
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, islice
 from time import monotonic
 from typing import Final, TypeVar
@@ -20,7 +21,7 @@ from pipeline.evidence.sheet import Sheet
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
 from pipeline.text.frame import one_line
-from pipeline.work import Report
+from pipeline.work import Report, time_left
 
 PROGRESS_GAP: Final = 0.25
 """Seconds between two progress messages; a client that reads slowly would block the tool otherwise (notes/mcp §4.7)."""
@@ -112,8 +113,9 @@ def check_budget(max_tokens: int) -> None:
 
 
 def services_of(ctx: ToolContext) -> Services:
-    """Return what the lifespan of the server made."""
-    return ctx.request_context.lifespan_context
+    """Return what the lifespan of the server made, with the time that is left of a call that has waited."""
+    services = ctx.request_context.lifespan_context
+    return replace(services, seconds=min(services.seconds, time_left()))
 
 
 def reporter(ctx: ToolContext) -> Report:

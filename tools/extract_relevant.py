@@ -3,6 +3,7 @@
 Not for: searching. Sources are named by the caller.
 """
 
+from dataclasses import replace
 from typing import Annotated, Final
 
 from mcp_types import CallToolResult
@@ -11,8 +12,8 @@ from pydantic import Field
 from pipeline.documents import Document, Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import UNSURE, hint_room, notice_within
-from pipeline.extract.extract import extract
+from pipeline.evidence.show import doubt, hint_room, notice_within
+from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.sources import Loaded, load_sources, room_for
 from pipeline.text.frame import new_mark, one_line
 from pipeline.work import in_thread
@@ -61,6 +62,8 @@ async def extract_relevant(
     loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
     # 2. The core's reading of all of them
     reading = await extract(question, loaded.documents, reader=services.reader, asking=services.asking)
+    loaded = replace(loaded, failures=(*loaded.failures, *left_unread(reading)))
+    reading = unless_cut(reading, loaded.failures)
     # 3. Fill the budget with cited passages
     sheet, assembled = await in_thread(_sheet, loaded, reading, max_tokens)
     # 4. How to go on
@@ -84,8 +87,7 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     sheet = Sheet(most, reserve=hint_room(most) + room_for(loaded.failures, most))
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
-    if reading.verdict == "unsure":
-        sheet.add(UNSURE)
+    sheet.add(doubt(reading))
     assembled = assemble(loaded.documents, reading, max_tokens=sheet.room, mark=mark, open_end=not max_tokens)
     sheet.add(assembled.shown.text)
     sheet.release()

@@ -4,10 +4,12 @@ Not for: short pages, where `extract_relevant` is cheaper and says None when not
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Annotated, Final, Literal
 
+import anyio
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
@@ -16,6 +18,7 @@ from pipeline.documents import Document, Failure, Page
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.sheet import Sheet
 from pipeline.evidence.show import FRAME_SHARE, hint_room, notice_within
+from pipeline.extract.extract import left_unread, read_documents
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
@@ -33,9 +36,9 @@ from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
-from pipeline.sources import in_part, load_sources, room_for
+from pipeline.sources import Loaded, in_part, load_sources, room_for
 from pipeline.text.frame import framed, new_mark, one_line
-from pipeline.work import Report, in_thread
+from pipeline.work import Report, in_thread, time_left
 from tools.context import (
     FIRST,
     Next,
@@ -58,6 +61,8 @@ FETCH_SHARE: Final = 0.5
 WRITE_SHARE: Final = FETCH_SHARE / 2
 """Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then is cut by
 embeddings), what is written for the index, and the summaries that are shown."""
+TREE_SHARE: Final = 0.6
+"""Part of the time left that the tree may take; without it the documents themselves are read."""
 
 
 class TreePassage(BaseModel):
@@ -115,12 +120,16 @@ async def raptor_query(
     services, report = services_of(ctx), reporter(ctx)
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
-    tree, failures = await _tree(sources, chunking, services, report, idms)
-    partly = [in_part(source.url, source.unread, source.rest) for source in tree.sources if source.unread]
-    failures = tuple(dict.fromkeys([*partly, *failures]))
+    tree, loaded = await _tree(sources, chunking, services, report, idms)
+    partly = (
+        [in_part(source.url, source.unread, source.rest) for source in tree.sources if source.unread] if tree else []
+    )
+    failures = tuple(dict.fromkeys([*partly, *loaded.failures]))
     mark = new_mark()
     sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(failures, max_tokens))
     sheet.add(notice_within(mark, max_tokens))
+    if tree is None:
+        return await _without_tree(question, loaded, services, sheet, mark)
     if mode in ("collapsed", "traversal"):
         sheet.add(framed(await in_thread(outline, tree, max_tokens=int(max_tokens * FRAME_SHARE)), mark))
     # 2. Passages within the budget: units as the core reads them, or nodes of the tree
@@ -196,31 +205,62 @@ async def _tree(
     services: Services,
     report: Report,
     idms: Idms | None,
-) -> tuple[Tree, Sequence[Failure]]:
-    """Return the tree of a handle, a tree grown from it by further sources, or a tree of the sources."""
+) -> tuple[Tree | None, Loaded]:
+    """Return the tree of a handle, a tree grown from it by further sources, or a tree of the sources, and what was read
+    for it; no tree where it is not built in time."""
     handles = [source for source in sources if source.startswith(SCHEME)]
     if len(handles) > 1:
         raise UsageError("Two trees cannot be joined.", hint="Pass one winnow://tree/ handle, and URLs and files.")
     before = await _kept_tree(handles[0], services) if handles else None
     named = [source for source in sources if source not in handles]
     if before is not None and not named:
-        return before, []
+        return before, Loaded((), ())
     standing = await _pages(before, range(len(before.sources)), services) if before else {}
     gone = [s.url for place, s in enumerate(before.sources) if place not in standing] if before else []
     loaded = await load_sources([*gone, *named], services, seconds=services.seconds * FETCH_SHARE, report=report)
     # A page that was named again stands for its earlier self.
     fresh = {document.page.final_url for document in loaded.documents}
     kept = [document for document in standing.values() if document.page.final_url not in fresh]
-    tree = await build_tree(
-        [*kept, *loaded.documents],
-        embedder=services.embedder,
-        options=before.built_with.options if before else TreeOptions(chunking, clustering=services.clustering),
-        store=services.stores.trees,
-        report=report,
-        grown_from=before,
-        idms=idms,
+    loaded = replace(loaded, documents=(*kept, *loaded.documents))
+    with anyio.move_on_after(TREE_SHARE * time_left()):
+        tree = await build_tree(
+            loaded.documents,
+            embedder=services.embedder,
+            options=before.built_with.options if before else TreeOptions(chunking, clustering=services.clustering),
+            store=services.stores.trees,
+            report=report,
+            grown_from=before,
+            idms=idms,
+        )
+        return tree, loaded
+    return None, loaded
+
+
+async def _without_tree(question: str, loaded: Loaded, services: Services, sheet: Sheet, mark: str) -> CallToolResult:
+    """Answer from the documents themselves, as the core reads them: better than nothing while the tree is not built."""
+    seconds = TREE_SHARE * time_left()
+    reading = await read_documents(question, loaded.documents, reader=services.reader, seconds=seconds)
+    fill = partial(assemble, loaded.documents, replace(reading, verdict="unsure"), max_tokens=sheet.room, mark=mark)
+    assembled = await in_thread(fill)
+    sheet.add(assembled.shown.text)
+    sheet.release()
+    failures = (*loaded.failures, *left_unread(reading))
+    following = [Next(tool=TOOL, arguments={})]
+    write_next(sheet, following, TOOL)
+    sheet.add_cut("The tree is not built yet; this is read from the documents. The same call goes on building it.")
+    tell_failures(sheet, failures)
+    data = RaptorQueryResult(
+        tree="",
+        mode="flat",
+        layers=0,
+        leaves=0,
+        summaries=0,
+        passages=_passages(assembled),
+        failures=failures_of(failures),
+        next=following,
+        tokens=sheet.tokens,
     )
-    return tree, loaded.failures
+    return answer(sheet.text, data, pages=behind(assembled.evidence, loaded.documents))
 
 
 async def _kept_tree(handle: str, services: Services) -> Tree:
@@ -243,6 +283,21 @@ async def _pages(tree: Tree, places: Iterable[int], services: Services) -> dict[
     return documents
 
 
+def _passages(assembled: Assembled) -> list[TreePassage]:
+    return [
+        TreePassage(
+            label=label,
+            is_summary=one.is_summary,
+            citation=one.citation,
+            title=one_line(one.title),
+            heading_path=list(one.heading_path),
+            score=round(one.score.value, 4),
+            sources=list(one.sources),
+        )
+        for label, one in islice(zip(assembled.shown.labels, assembled.evidence, strict=True), FIRST)
+    ]
+
+
 def _data(
     tree: Tree, mode: str, assembled: Assembled, failures: Sequence[Failure], following: list[Next], tokens: int
 ) -> RaptorQueryResult:
@@ -252,18 +307,7 @@ def _data(
         layers=len(tree.layers),
         leaves=len(tree.leaves),
         summaries=sum(node.is_summary for node in tree.nodes),
-        passages=[
-            TreePassage(
-                label=label,
-                is_summary=one.is_summary,
-                citation=one.citation,
-                title=one_line(one.title),
-                heading_path=list(one.heading_path),
-                score=round(one.score.value, 4),
-                sources=list(one.sources),
-            )
-            for label, one in islice(zip(assembled.shown.labels, assembled.evidence, strict=True), FIRST)
-        ],
+        passages=_passages(assembled),
         failures=failures_of(failures),
         next=following,
         tokens=tokens,

@@ -73,14 +73,14 @@ async def research(
     check_budget(max_tokens)
     wanted = Wanted(question, max_pages, freshness)
     found = await run(wanted, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx), write=answer)
-    following = repeated(TOOL, found.gathered.failures)
+    following = repeated(TOOL, found.gathered.missing())
     if found.assembled.left_out:
         following.extend(larger(TOOL, max_tokens or UNASKED))
-    elif found.reading.verdict == "none" and max_pages <= len(found.gathered.ranked) < MOST_PAGES:
+    elif not found.assembled.evidence and max_pages <= len(found.gathered.ranked) < MOST_PAGES:
         following.append(Next(tool=TOOL, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)}))
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED))
     sheet.add(found.text)
-    if found.reading.verdict == "none" or hint_room(max_tokens or UNASKED):
+    if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
     pages = behind(found.assembled.evidence, found.gathered.documents.values())
     return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
 
-from pipeline.documents import Evidence, Page
+from pipeline.documents import Evidence, Page, Reading
 from pipeline.evidence.sheet import shortened
 from pipeline.text.frame import framed, notice, one_line
 from pipeline.text.tokens import count_tokens
@@ -33,11 +33,18 @@ ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them all."""
 UNSURE: Final = "Unsure: check that these answer."
 """Stands above evidence of a reading whose verdict is `unsure`."""
+CUT: Final = "Unsure: not everything was read. Check that these answer."
+"""Stands there where what could hold the answer was not read."""
 
 
 def notice_within(mark: str, max_tokens: int) -> str:
     """Return the sentence that tells what marks mean, empty where words need its room."""
     return notice(mark) if max_tokens >= ROOMY else ""
+
+
+def doubt(reading: Reading) -> str:
+    """Return what stands above the evidence of a reading, empty where it surely answers."""
+    return {"answered": "", "unsure": CUT if reading.cut else UNSURE, "none": ""}[reading.verdict]
 
 
 def hint_room(max_tokens: int) -> int:

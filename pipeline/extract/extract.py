@@ -3,6 +3,8 @@
 `read_documents` is what every tool asks; `extract` adds the model. Not for: filling a budget (`pipeline/evidence`).
 """
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -12,7 +14,7 @@ import numpy as np
 
 from errors import ModelError
 from models.protocols import Generator
-from pipeline.documents import Document, Reading, Sentence
+from pipeline.documents import Document, Failure, Reading, Sentence
 from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.tag import tag_sentences
 from pipeline.rank.fuse import Floats
@@ -22,8 +24,12 @@ from pipeline.rank.units import PageUnits, page_units
 from pipeline.rank.verdict import judge
 from pipeline.text.frame import one_line
 from pipeline.trace import traced
-from pipeline.work import in_thread
+from pipeline.work import in_thread, time_left
 
+TOLD: Final = 3
+"""Sources that a reason names which were not read."""
+UNITS_SHARE: Final = 0.3
+"""Part of the time left that cutting documents into units may take; scoring them takes as long again."""
 FURNITURE: Final = 0.8
 """Factor on the scores of navigation, footers and the like: the same words count more in the text itself."""
 
@@ -39,21 +45,25 @@ class Asking:
 
 
 @traced("read")
-async def read_documents(question: str, documents: Sequence[Document], *, reader: Reader) -> Reading:
+async def read_documents(
+    question: str, documents: Sequence[Document], *, reader: Reader, seconds: float = math.inf
+) -> Reading:
     """Return one score a unit of `documents`, all competing with each other, and whether any of them answers.
 
     Args:
         question: Self-contained, in any language.
         documents: Pages to read.
         reader: What judges units.
+        seconds: For cutting documents into units; those that it does not reach are named in `Reading.unread`.
 
     Raises:
         ModelError: A model failed.
     """
     # 1. Tag: sentences, items, rows, code
-    pages, tagged = await in_thread(_units, documents)
+    pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit
-    return await read_units(question, documents, pages, tagged, reader=reader)
+    reading = await read_units(question, documents, pages, tagged, reader=reader)
+    return replace(reading, unread=unread)
 
 
 async def read_units(
@@ -75,9 +85,42 @@ async def read_units(
     return await in_thread(_judged, question, documents, pages, tagged, relevance)
 
 
-def _units(documents: Sequence[Document]) -> tuple[list[PageUnits], tuple[tuple[Sentence, ...], ...]]:
-    tagged = tuple(tag_sentences(document) for document in documents)
-    return [page_units(document, units) for document, units in zip(documents, tagged, strict=True)], tagged
+def _units(
+    documents: Sequence[Document], seconds: float
+) -> tuple[list[PageUnits], tuple[tuple[Sentence, ...], ...], tuple[str, ...]]:
+    """Return each document's units, and the addresses of those that no time was left for, which are without any."""
+    ends = time.monotonic() + seconds
+    pages: list[PageUnits] = []
+    tagged: list[tuple[Sentence, ...]] = []
+    unread: list[str] = []
+    for document in documents:
+        late = bool(pages) and time.monotonic() > ends
+        units = () if late else tuple(tag_sentences(document))
+        tagged.append(units)
+        pages.append(page_units(document, units))
+        unread += [document.page.final_url] * late
+    return pages, tuple(tagged), tuple(unread)
+
+
+def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
+    """Return a reading that is never `none` where something that could hold the answer was not read.
+
+    Args:
+        reading: What was found in what was read.
+        failures: What was not read; a source that does not exist holds no answer.
+    """
+    missing = [failure for failure in failures if not failure.gone]
+    if not missing or reading.verdict != "none":
+        return reading
+    told = "; ".join(one_line(f"{one.source}: {one.reason}").rstrip(".") for one in missing[:TOLD])
+    more = f"; and {len(missing) - TOLD} more" if len(missing) > TOLD else ""
+    said = f"Not everything was read ({told}{more}). {reading.reason}"
+    return replace(reading, verdict="unsure", reason=said, cut=True)
+
+
+def left_unread(reading: Reading) -> list[Failure]:
+    """Return the documents that there was no time to read."""
+    return [Failure(url, "There was no time left to read it.", late=True) for url in reading.unread]
 
 
 def _judged(
@@ -111,7 +154,7 @@ async def extract(
     Raises:
         ModelError: A model of `reader` failed.
     """
-    reading = await read_documents(question, documents, reader=reader)
+    reading = await read_documents(question, documents, reader=reader, seconds=UNITS_SHARE * time_left())
     # A model takes seconds: not where the pages are about something else.
     if asking is None or reading.confidence < ASK_FROM:
         return reading

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import anyio
 import numpy as np
 
 from models.protocols import Embedder, Reranker
@@ -21,7 +22,7 @@ from pipeline.rank.passages import best_passages
 from pipeline.text.language import guess_language
 from pipeline.text.tokens import cut_to_tokens
 from pipeline.trace import traced
-from pipeline.work import in_thread
+from pipeline.work import in_thread, time_left
 
 RankForm = Literal["mixed", "snippet", "engine", "paper"]
 WonBy = Literal["snippet", "content", "engine"]
@@ -33,6 +34,8 @@ ITEM_VOTES: Final = 3.0
 """Votes of the order by best items against one of the engines' order: a place there weighs as much as three of the
 engines'. Chosen on half of 161 questions, nDCG@10 of BM25 and of BM25 with MiniLM (`python -m bench.search`): this .959
 and .976, without the engines .946 and .978, a vote each for title+snippet, best passage and engines .945 and .957."""
+SCORE_SHARE: Final = 0.2
+"""Part of the time left that the model may take; pages are ranked by words where it needs longer."""
 PAPER_TOKENS: Final = 512
 """Tokens of a whole content that the paper's form scores: its model's default cut (notes/zeroindex §0.11)."""
 
@@ -156,14 +159,17 @@ class _Scorer:
 
     async def scores(self, question: str, items: Sequence[_Item]) -> tuple[Floats, ScoreMaker]:
         texts = [item.text for item in items]
-        if self._reranker is not None:
-            return await self._reranker.score(question, texts), "rerank"
-        lexical = (await in_thread(BM25, texts, language=self._language)).scores(question)
-        if self._embedder is None or not self._embedder.reads(question):
-            return lexical, "bm25"
-        asked = await self._embedder.embed([question], kind="query")
-        vectors = await self._embedder.embed(texts, kind="passage")
-        return blend([lexical, vectors @ asked[0]]), "blend"
+        with anyio.move_on_after(SCORE_SHARE * time_left()):
+            if self._reranker is not None:
+                return await self._reranker.score(question, texts), "rerank"
+            if self._embedder is not None and self._embedder.reads(question):
+                asked = await self._embedder.embed([question], kind="query")
+                meaning = await self._embedder.embed(texts, kind="passage") @ asked[0]
+                return blend([await self._words(question, texts), meaning]), "blend"
+        return await self._words(question, texts), "bm25"
+
+    async def _words(self, question: str, texts: Sequence[str]) -> Floats:
+        return (await in_thread(BM25, texts, language=self._language)).scores(question)
 
 
 def _best_items(items: Sequence[_Item], scores: Floats, pages: int) -> list[dict[WonBy, int]]:

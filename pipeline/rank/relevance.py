@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, Protocol
 
+import anyio
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +28,7 @@ from pipeline.rank.terms import TermIndex, Windows, cut_windows, letter_counts
 from pipeline.rank.units import JOINT, PageUnits
 from pipeline.text.language import guess_language
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
-from pipeline.work import in_thread
+from pipeline.work import in_thread, time_left
 
 SIZES: Final = (0, 40, 80, 160)
 """Tokens of windows, 0 for a unit by itself; the largest leaves the reader, which sees 256, room for what is above."""
@@ -39,6 +40,10 @@ SMOOTHING: Final = 0.1
 """Part of each neighbour's score in a unit's own, so that stretches are chosen rather than crumbs."""
 EMBED_TOKENS: Final = 16_000
 """Most tokens that one call embeds, units in the best windows by BM25 first: about 1.6 processor seconds of MiniLM."""
+EMBED_SHARE: Final = 0.4
+"""Part of the time left that embedding units may take; those that are not embedded by then count by their words."""
+EMBEDDED_AT_ONCE: Final = 64
+"""Texts between two looks at the time, .2 processor seconds. What is done is kept: the same call goes on from it."""
 EMBED_LONGEST: Final = 96
 """Tokens of a unit with its headings that the embedder sees; longer ones are cut."""
 MOST_TEXTS: Final = EMBED_TOKENS // EMBED_LONGEST
@@ -119,13 +124,16 @@ class Blend:
         rows, texts = ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder)
         if not rows and not kept:
             return None, None
-        asked = (await self.embedder.embed([question], kind="query"))[0]
-        if kept:
-            return np.concatenate(kept), asked
-        found = await self.embedder.embed(texts, kind="passage")
-        vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
-        vectors[rows] = found
-        return vectors, asked
+        asked: Floats | None = None
+        vectors: Floats | None = np.concatenate(kept) if kept else None
+        with anyio.move_on_after(EMBED_SHARE * time_left()):
+            asked = (await self.embedder.embed([question], kind="query"))[0]
+            for start in range(0, len(rows), EMBEDDED_AT_ONCE):
+                found = await self.embedder.embed(texts[start : start + EMBEDDED_AT_ONCE], kind="passage")
+                if vectors is None:
+                    vectors = np.zeros((counted.index.size, found.shape[1]), dtype=np.float32)
+                vectors[rows[start : start + EMBEDDED_AT_ONCE]] = found
+        return (None, None) if asked is None or vectors is None else (vectors, asked)
 
 
 class _Counted:

@@ -21,11 +21,13 @@ from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchS
 from pipeline.rank.fuse import reciprocal_rank_fusion
 from pipeline.search.canonical import canonical_url, distinct, merged
 from pipeline.trace import traced
-from pipeline.work import in_thread
+from pipeline.work import in_thread, time_left
 
 DEADLINE: Final = 7.0
 """Seconds for all queries and providers together: APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of its engines;
 a metasearch that needs longer does not come back."""
+CALL_SHARE: Final = 0.4
+"""Most of the time left of a call that the search may take."""
 FIRST_SHARE: Final = 0.6
 """Part of the time left that a provider gets while others wait behind it: 4 s, and SearXNG's engines have 3 s."""
 KEPT: Final = 900.0
@@ -55,6 +57,8 @@ class Found:
     """Fused order over the queries; `rank` is the place in it."""
     outcomes: tuple[SearchOutcome, ...]
     """Every provider's answer to every query, failures included."""
+    silent: tuple[SearchOutcome, ...] = ()
+    """Failures of sources for which no other stood in: the answer may be there all the same."""
 
 
 class Provider(Protocol):
@@ -130,17 +134,18 @@ class Chain:
         lines = [self._providers, *((provider,) for provider in self._beside)]
         asked = [(query, line) for query in queries for line in lines]
         answers: list[list[SearchOutcome]] = [[] for _ in asked]
-        ends = anyio.current_time() + self._deadline
+        ends = anyio.current_time() + min(self._deadline, CALL_SHARE * time_left())
         async with anyio.create_task_group() as group:
             for (query, line), into in zip(asked, answers, strict=True):
                 group.start_soon(self._ask, line, query, limit, ends, into)
         outcomes = tuple(outcome for answer in answers for outcome in answer)
         # 2. Did anyone answer?
-        if not any(outcome.status in ("ok", "empty") for outcome in outcomes):
+        if not any(map(_has_answered, outcomes)):
             raise _failure(outcomes)
         # 3. One list: fused over the queries, without repeats
         lists = [outcome.results for outcome in outcomes if outcome.results]
-        return Found(_fused(lists)[:limit], outcomes)
+        silent = [one for answer in answers if not any(map(_has_answered, answer)) for one in answer]
+        return Found(_fused(lists)[:limit], outcomes, tuple(silent))
 
     async def _ask(
         self, line: Sequence[Provider], query: SearchQuery, limit: int, ends: float, into: list[SearchOutcome]
@@ -210,6 +215,10 @@ def _rest_from(value: JsonValue, provider: str) -> tuple[float, SearchOutcome | 
             return (until, SearchOutcome((), provider, known, reason)) if known else (0.0, None)
         case _:
             return 0.0, None
+
+
+def _has_answered(outcome: SearchOutcome) -> bool:
+    return outcome.status in ("ok", "empty")
 
 
 def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:

@@ -1,0 +1,358 @@
+"""Many callers at once: what each gets before its deadline, and what the server is like afterwards.
+
+`python -m bench.load` starts our server as a process on each transport, with the sample library as folder and behind a
+search engine on loopback, and lets 1, 2, 4, 16 and 64 callers ask `research` without a pause; every question is new to
+the models, every page known after the warm-up. A caller that is told to come again in N s waits so long. `--check` is
+the quick form; it exits 1 when a bar falls short. Not for: how good answers are (`bench/research.py`).
+"""
+
+import argparse
+import http.client
+import json
+import math
+import os
+import queue
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from bench.mcp_served import ABOUT, LIBRARY, ROOT, Served, hello, say, served, tree
+
+CALLERS: Final = (1, 2, 4, 16, 64)
+ON_STDIO: Final = (1, 4, 16)
+"""One client has the pipe; 16 calls at once is more than an agent sends."""
+SECONDS: Final = 25.0
+"""The server's own deadline of a call, as it is set."""
+OVER_BAR: Final = 2.0
+"""Seconds after the deadline by which every call has an answer, a part of one, or a refusal."""
+LIGHT_BAR: Final = 1.0
+"""p95 of a page from the cache, in seconds, beside 16 callers of research."""
+THROUGHPUT_BAR: Final = 0.9
+"""Answers a second with 16 callers against those with 2."""
+MEMORY_BAR: Final = 1.5
+"""Megabytes after 64 callers against those at rest, when one caller has been answered."""
+TOKENS: Final = 1000
+WARM: Final = 12
+QUIET: Final = 6.0
+"""Seconds without a call before memory is read: the server collects garbage at quiet moments."""
+PAUSE: Final = 0.3
+GIVE_UP: Final = SECONDS + 20
+ENGINE_HITS: Final = 10
+
+Answer = dict[str, Any]
+Ask = Callable[[int, str, dict[str, Any]], Answer | None]
+"""By caller, tool and arguments; None when nothing came before `GIVE_UP`."""
+
+
+@dataclass(slots=True)
+class Phase:
+    """What some callers at once were given."""
+
+    callers: int
+    seconds: float = 0.0
+    """From the first call to the last answer."""
+    cpu: float = 0.0
+    ends: dict[str, list[float]] = field(
+        default_factory=lambda: {"answered": [], "partial": [], "refused": [], "nothing": []}
+    )
+    """Seconds of each call by how it ended."""
+    light: list[float] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    """What calls were told that ended with nothing."""
+
+    @property
+    def useful(self) -> float:
+        """Answers a second, whole or in part."""
+        return (len(self.ends["answered"]) + len(self.ends["partial"])) / max(self.seconds, 0.001)
+
+    def line(self, transport: str) -> str:
+        """Return a row of the table."""
+        told = [*self.ends["answered"], *self.ends["partial"]]
+        kept = "".join(f"{len(times):>10}" for times in self.ends.values())
+        times = f"{statistics.median(told):>8.1f}{_p95(told):>8.1f}" if told else f"{'–':>8}{'–':>8}"
+        slowest = max((seconds for ends in self.ends.values() for seconds in ends), default=0.0)
+        cpu = self.cpu / len(told) if told else math.nan
+        light = f"{_p95(self.light):>10.2f}" if self.light else f"{'–':>10}"
+        return f"{transport:6}{self.callers:>8}{kept}{times}{slowest:>9.1f}{self.useful:>10.2f}{cpu:>8.2f}{light}"
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="the quick form; exit 1 when a bar falls short")
+    parser.add_argument("--seconds", type=float, default=0, help="how long callers begin calls (60, quick form 20)")
+    parser.add_argument("--transport", choices=("HTTP", "stdio"), help="only this one")
+    parser.add_argument("--callers", type=int, nargs="+", help="only so many callers")
+    args = parser.parse_args()
+    seconds = args.seconds or (20.0 if args.check else 60.0)
+    print(f"research for {seconds:.0f} s by so many callers; deadline {SECONDS:.0f} s; seconds of answers")
+    heads = ("answered", "partial", "refused", "nothing")
+    print(f"{'':6}{'callers':>8}" + "".join(f"{head:>10}" for head in heads), end="")
+    print(f"{'p50':>8}{'p95':>8}{'slowest':>9}{'answers/s':>10}{'CPU s':>8}{'light p95':>10}")
+    failed: list[str] = []
+    for transport in [args.transport] if args.transport else ["HTTP", "stdio"]:
+        failed += _measure(transport, args.callers or (CALLERS if transport == "HTTP" else ON_STDIO), seconds)
+    for line in failed:
+        print(f"BAR MISSED: {line}")
+    print("all bars hold" if not failed else f"{len(failed)} bars missed")
+    sys.exit(1 if failed and args.check else 0)
+
+
+def _measure(transport: str, numbers: Sequence[int], seconds: float) -> list[str]:
+    names = ",".join(_token(caller) for caller in range(max(CALLERS) + 1))
+    given = {"http_tokens": names} if transport == "HTTP" else {}
+    with tempfile.TemporaryDirectory() as cache, _site() as site:
+        found = f"http://127.0.0.1:{site}"
+        with served(transport, Path(cache), searxng=found, robots="0", seconds=str(SECONDS), **given) as server:
+            ask = _over_http(server) if transport == "HTTP" else _over_stdio(server)
+            questions = _questions()
+            for _ in range(WARM):
+                ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
+            time.sleep(QUIET)
+            rest = _megabytes(server.pid)
+            phases = {}
+            for callers in numbers:
+                phases[callers] = phase = _phase(server, ask, callers, seconds, questions, f"{found}/lake-orvane.html")
+                print(phase.line(transport), flush=True)
+            time.sleep(QUIET)
+            after = _megabytes(server.pid)
+    print(f"{transport}: {rest:.0f} MB at rest, {after:.0f} MB after {max(phases)} callers")
+    return _short(transport, phases, rest, after)
+
+
+def _short(transport: str, phases: dict[int, Phase], rest: float, after: float) -> list[str]:
+    """Return the bars that fall short."""
+    failed = []
+    for callers, phase in phases.items():
+        named = f"{transport}, {callers} callers"
+        if phase.ends["nothing"]:
+            failed.append(f"{named}: {len(phase.ends['nothing'])} calls ended with nothing ({phase.words[0][:160]})")
+        slowest = max((seconds for ends in phase.ends.values() for seconds in ends), default=0.0)
+        if slowest > SECONDS + OVER_BAR:
+            failed.append(f"{named}: a call took {slowest:.1f} s > {SECONDS + OVER_BAR:.0f} s")
+    if 16 in phases and _p95(phases[16].light) > LIGHT_BAR:
+        failed.append(f"{transport}: p95 of a page from the cache {_p95(phases[16].light):.2f} s > {LIGHT_BAR} s")
+    if {2, 16} <= set(phases) and phases[16].useful < THROUGHPUT_BAR * phases[2].useful:
+        failed.append(
+            f"{transport}: {phases[16].useful:.2f} answers/s at 16, {phases[2].useful:.2f} at 2 callers, "
+            f"< {THROUGHPUT_BAR} x"
+        )
+    if after > MEMORY_BAR * rest:
+        failed.append(f"{transport}: {after:.0f} MB after {max(phases)} callers > {MEMORY_BAR} x {rest:.0f} MB")
+    return failed
+
+
+def _phase(server: Served, ask: Ask, callers: int, seconds: float, questions: "Questions", page: str) -> Phase:
+    """Let `callers` ask for `seconds` and wait for the last answer; beside 16 of them one reads a page it has."""
+    phase = Phase(callers)
+    lock = threading.Lock()
+    began = time.perf_counter()
+    cpu = _processor(server.pid)
+
+    def research(caller: int) -> None:
+        while time.perf_counter() - began < seconds:
+            asked = time.perf_counter()
+            arguments = {"question": next(questions), "max_tokens": TOKENS}
+            answer = ask(caller, "research", arguments)
+            end, wait = _how(answer)
+            with lock:
+                phase.ends[end].append(time.perf_counter() - asked)
+                phase.words += [json.dumps(answer)] if end == "nothing" else []
+            time.sleep(min(wait, max(0.0, seconds - (time.perf_counter() - began))))
+
+    def light() -> None:
+        arguments = {"sources": [page], "question": "How deep is Lake Orvane?", "max_tokens": TOKENS}
+        while time.perf_counter() - began < seconds:
+            asked = time.perf_counter()
+            end, _ = _how(ask(max(CALLERS), "fetch_and_prune_html", arguments))
+            phase.light.append(time.perf_counter() - asked if end == "answered" else math.inf)
+            time.sleep(PAUSE)
+
+    threads = [threading.Thread(target=research, args=(caller,)) for caller in range(callers)]
+    threads += [threading.Thread(target=light)] * (callers == 16)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    phase.seconds = time.perf_counter() - began
+    phase.cpu = _processor(server.pid) - cpu
+    return phase
+
+
+def _how(answer: Answer | None) -> tuple[str, float]:
+    """Return how a call ended, and the seconds until its caller should come again."""
+    result: dict[str, Any] = (answer or {}).get("result", {})
+    data = result.get("structuredContent") or {}
+    if result.get("isError"):
+        return ("refused", float(data["retry_after"])) if data.get("error") == "busy" else ("nothing", 0.0)
+    if not data:
+        return "nothing", 0.0
+    again = any(not one["arguments"] for one in data.get("next", []))
+    return "partial" if again else "answered", 0.0
+
+
+class Questions:
+    """The library's questions without end, none twice; safe to ask from many threads."""
+
+    def __init__(self) -> None:
+        lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+        rows = [json.loads(line) for line in lines]
+        self._texts = [row["question"] for row in rows if row["split"] == "dev"]
+        self._number = count()
+
+    def __next__(self) -> str:
+        """Return the next; repeats differ in their last sign, so that no model has read them."""
+        times, place = divmod(next(self._number), len(self._texts))
+        return f"{self._texts[place]}{'?' * times}"
+
+
+def _questions() -> Questions:
+    return Questions()
+
+
+def _token(caller: int) -> str:
+    return f"caller-{caller}"
+
+
+def _over_http(server: Served) -> Ask:
+    until = time.perf_counter() + SECONDS
+    while True:
+        try:
+            _post(server, 0, "server/discover", {})
+            break
+        except OSError:
+            if time.perf_counter() > until:
+                raise
+            time.sleep(0.05)
+
+    def ask(caller: int, tool: str, arguments: dict[str, Any]) -> Answer | None:
+        try:
+            return _post(server, caller, "tools/call", {"name": tool, "arguments": arguments})
+        except (OSError, http.client.HTTPException, ValueError):
+            return None
+
+    return ask
+
+
+def _post(server: Served, caller: int, method: str, params: dict[str, Any]) -> Answer:
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": method,
+        "Authorization": f"Bearer {_token(caller)}",
+    }
+    if "name" in params:
+        headers["Mcp-Name"] = params["name"]
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=GIVE_UP)
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": ABOUT}}
+    connection.request("POST", "/mcp", json.dumps(message), headers)
+    body = connection.getresponse().read().decode()
+    connection.close()
+    lines = [line.removeprefix("data:").strip() for line in body.splitlines() if line.startswith("data:")]
+    found: Answer = json.loads(lines[-1] if lines else body)
+    return found
+
+
+def _over_stdio(server: Served) -> Ask:
+    hello(server, "server/discover")
+    waiting: dict[int, queue.SimpleQueue[Answer]] = {}
+    numbers = count(10)
+    writing = threading.Lock()
+
+    def listen() -> None:
+        assert server.process.stdout is not None
+        for line in server.process.stdout:
+            message: Answer = json.loads(line)
+            if message.get("id") in waiting:
+                waiting[message["id"]].put(message)
+
+    def ask(caller: int, tool: str, arguments: dict[str, Any]) -> Answer | None:
+        number = next(numbers)
+        answers = waiting[number] = queue.SimpleQueue()
+        params = {"name": tool, "arguments": arguments, "_meta": ABOUT}
+        with writing:
+            say(server, {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+        try:
+            return answers.get(timeout=GIVE_UP)
+        except queue.Empty:
+            return None
+
+    threading.Thread(target=listen, daemon=True).start()
+    return ask
+
+
+@contextmanager
+def _site() -> Iterator[int]:
+    """Serve the library on loopback, and a search engine in front of it as SearXNG would; yields the port."""
+    files = [path for path in sorted(LIBRARY.iterdir()) if path.suffix == ".html"]
+    pages = {path.name: path.read_bytes() for path in files}
+    words = {name: set(body.decode("utf-8", "replace").lower().split()) for name, body in pages.items()}
+
+    def hits(query: str) -> bytes:
+        asked = set(query.lower().split())
+        best = sorted(pages, key=lambda name: (-len(asked & words[name]), name))[:ENGINE_HITS]
+        rows = [{"title": name, "url": f"http://127.0.0.1:{port}/{name}", "content": query} for name in best]
+        return json.dumps({"query": query, "results": rows, "unresponsive_engines": []}).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            searched = parts.path == "/search"
+            name = parts.path.lstrip("/")
+            body = hits(parse_qs(parts.query).get("q", [""])[0]) if searched else pages.get(name, b"not here")
+            self.send_response(200 if searched or name in pages else 404)
+            self.send_header("Content-Type", "application/json" if searched else "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    engine = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    port = engine.server_address[1]
+    thread = threading.Thread(target=engine.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield port
+    finally:
+        engine.shutdown()
+        engine.server_close()
+        thread.join()
+
+
+def _megabytes(pid: int) -> float:
+    """Resident memory of a process and all below it."""
+    kilobytes = 0
+    for one in tree(pid):
+        status = Path(f"/proc/{one}/status").read_text(encoding="utf-8")
+        kilobytes += int(status.split("VmRSS:")[1].split()[0])
+    return kilobytes / 1000
+
+
+def _processor(pid: int) -> float:
+    """Processor seconds of a process and all below it, threads that have ended included."""
+    ticks = 0
+    for one in tree(pid):
+        stat = Path(f"/proc/{one}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        ticks += sum(map(int, stat[11:15]))  # of itself, and of children that were waited for
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _p95(times: list[float]) -> float:
+    return sorted(times)[min(len(times) - 1, math.ceil(0.95 * len(times)) - 1)] if times else math.nan
+
+
+if __name__ == "__main__":
+    main()

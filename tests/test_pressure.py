@@ -1,0 +1,281 @@
+"""Many calls at once, slow sources and slow models: who runs, who waits, who is told to come again, what each gets."""
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+
+import anyio
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult
+from starlette.responses import JSONResponse, Response
+
+from errors import Busy
+from pipeline.work import in_thread
+from server.admission import LIGHT, WAY, Admission
+from tests.support import LIBRARY, Connect, Site, text_of
+from tests.support.model_server import Remote
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = {"question": "When does the first ferry leave on Sundays?"}
+PAGE = {"sources": [str(LIBRARY / "lake-orvane.html")], "question": "How deep is Lake Orvane?"}
+QUIET = "<h1>Cheese</h1><p>The dairy on the hill makes a soft cheese from the milk of eleven goats each spring.</p>"
+CALLS = 40
+"""More than run and wait for a call of ten seconds on any machine."""
+
+
+def slow_web(site: Site) -> dict[str, str]:
+    """Return settings of a web whose only page comes when the test says so."""
+    slow = site.put("/slow-page", QUIET)
+    row = {"title": "Cheese", "url": slow, "content": "Cheese", "engine": "mojeek"}
+    found = {"query": "", "results": [row], "unresponsive_engines": []}
+    site.put("/search", json.dumps(found), kind="application/json")
+    return {"searxng": site.url(""), "allow_loopback": "true", "robots": "false"}
+
+
+async def quiet(waited: float, what: str) -> None:
+    """Listen to nothing."""
+
+
+async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_with_different_times_to_come_again(
+    connect: Connect, site: Site
+) -> None:
+    ended: list[CallToolResult] = []
+    told: list[str] = []
+    waiting, refused = anyio.Event(), anyio.Event()
+
+    async def listen(progress: float, total: float | None, message: str | None) -> None:
+        if (message or "").startswith("waiting"):
+            told.append(message or "")
+            waiting.set()
+
+    async def call(client: Client) -> None:
+        result = await client.call_tool("research", QUESTION, progress_callback=listen)
+        ended.append(result)
+        if result.is_error:
+            refused.set()
+
+    async with connect(**slow_web(site), seconds="10") as client, anyio.create_task_group() as group:
+        for _ in range(CALLS):
+            group.start_soon(call, client)
+        await waiting.wait()
+        await refused.wait()
+        site.hold.set()
+    busy = [one.structured_content or {} for one in ended if one.is_error]
+    assert {one["error"] for one in busy} == {"busy"}
+    assert len({one["retry_after"] for one in busy}) > 1
+    assert all("Again in" in text_of(one) for one in ended if one.is_error)
+    assert len(ended) - len(busy) >= 2
+    assert "calls before" in told[0]
+
+
+async def test_a_page_at_hand_is_read_while_research_holds_every_place(connect: Connect, site: Site) -> None:
+    async def research(client: Client) -> None:
+        await client.call_tool("research", QUESTION)
+
+    async with connect(**slow_web(site), seconds="40") as client, anyio.create_task_group() as group:
+        for _ in range(CALLS // 2):
+            group.start_soon(research, client)
+        while "/slow-page" not in site.asked:
+            await client.list_tools()
+        result = await client.call_tool("fetch_and_prune_html", PAGE)
+        assert not site.hold.is_set()
+        site.hold.set()
+    assert not result.is_error
+    assert "213 metres" in text_of(result)
+
+
+async def test_the_queue_is_fair_by_caller(anyio_backend: str) -> None:
+    admission = Admission(places=1)
+    order: list[str] = []
+    first = anyio.Event()
+
+    async def call(caller: str, name: str) -> None:
+        async with admission.call("research", caller, light=False, seconds=1000, tell=quiet):
+            order.append(name)
+            if name == "busy 0":
+                await first.wait()
+
+    async with anyio.create_task_group() as group:
+        for number in range(4):
+            group.start_soon(call, "busy", f"busy {number}")
+            await anyio.wait_all_tasks_blocked()
+        group.start_soon(call, "seldom", "seldom")
+        await anyio.wait_all_tasks_blocked()
+        first.set()
+    assert order == ["busy 0", "seldom", "busy 1", "busy 2", "busy 3"]
+
+
+async def test_a_light_call_that_turns_out_not_to_be_one_waits_for_a_place_and_gives_its_own_back(
+    anyio_backend: str,
+) -> None:
+    admission = Admission(places=1)
+    steps: list[str] = []
+    let_go = anyio.Event()
+
+    def burn() -> None:
+        began = time.thread_time()
+        while time.thread_time() - began < 2 * LIGHT:
+            pass
+
+    async def whole() -> None:
+        async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
+            await let_go.wait()
+            steps.append("the whole call ended")
+
+    async def light(name: str, work: Callable[[], Awaitable[None]]) -> None:
+        async with admission.call("fetch_and_prune_html", name, light=True, seconds=1000, tell=quiet):
+            await work()
+            steps.append(name)
+
+    async def heavy_after_all() -> None:
+        await in_thread(burn)
+        await in_thread(steps.append, "more work")
+
+    async def little() -> None:
+        let_go.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(whole)
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(light, "heavy after all", heavy_after_all)
+        group.start_soon(light, "little", little)
+    assert steps.index("the whole call ended") < steps.index("more work") < steps.index("heavy after all")
+
+
+async def test_research_lets_a_light_call_pass_but_not_for_long(anyio_backend: str) -> None:
+    admission = Admission(places=1)
+    order: list[str] = []
+    let_go = anyio.Event()
+    began = anyio.current_time()
+
+    async def light() -> None:
+        async with admission.call("fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet):
+            await let_go.wait()
+            order.append("light")
+
+    async def whole(name: str) -> None:
+        async with admission.call("research", "two", light=False, seconds=1000, tell=quiet):
+            await in_thread(order.append, name)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(light)
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(whole, "whole")
+        await anyio.wait_all_tasks_blocked()
+        let_go.set()
+    assert order == ["light", "whole"] or anyio.current_time() - began > WAY
+    let_go, order[:] = anyio.Event(), []
+    async with anyio.create_task_group() as group:
+        group.start_soon(light)
+        await anyio.wait_all_tasks_blocked()
+        await whole("whole")
+        let_go.set()
+    assert order == ["whole", "light"]
+
+
+async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(anyio_backend: str) -> None:
+    admission = Admission(places=1)
+    let_go = anyio.Event()
+    ends: list[str] = []
+
+    async def call(name: str) -> None:
+        try:
+            async with admission.call("research", name, light=False, seconds=1000, tell=quiet):
+                await let_go.wait()
+                ends.append(f"{name} ran")
+        except Busy as error:
+            ends.append(f"{name}: {error}")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(call, "first")
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(call, "waits")
+        await anyio.wait_all_tasks_blocked()
+        admission.close()
+        group.start_soon(call, "comes")
+        await anyio.wait_all_tasks_blocked()
+        let_go.set()
+    assert [end.partition(":")[0] for end in ends] == ["comes", "first ran", "waits ran"]
+    assert "stopped" in ends[0]
+
+
+async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_gap_in_the_queue(anyio_backend: str) -> None:
+    admission = Admission(places=1)
+    let_go, ran = anyio.Event(), anyio.Event()
+
+    async def call(until: anyio.Event) -> None:
+        async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
+            await until.wait()
+            ran.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(call, let_go)
+        await anyio.wait_all_tasks_blocked()
+        async with anyio.create_task_group() as given_up:
+            given_up.start_soon(call, anyio.Event())
+            await anyio.wait_all_tasks_blocked()
+            given_up.cancel_scope.cancel()
+        group.start_soon(call, let_go)
+        await anyio.wait_all_tasks_blocked()
+        let_go.set()
+    assert ran.is_set()
+
+
+async def test_where_a_source_was_late_nothing_found_is_unsure_and_the_same_call_goes_on(
+    connect: Connect, site: Site
+) -> None:
+    quick, slow = site.put("/quick", QUIET), site.put("/slow", QUIET)
+    asked = {"question": "Who was the first king of Portugal?", "sources": [quick, slow]}
+    async with connect(allow_loopback="true", robots="false", seconds="5") as client:
+        result = await client.call_tool("extract_relevant", asked)
+    data = result.structured_content
+    assert data is not None
+    assert (data["verdict"], data["answered"]) == ("unsure", False)
+    assert data["reason"].startswith("Not everything was read")
+    assert "not everything was read" in text_of(result)
+    assert {"tool": "extract_relevant", "arguments": {}} in data["next"]
+
+
+@pytest.mark.parametrize(("status", "verdict"), [(404, "none"), (500, "unsure")])
+async def test_a_page_that_does_not_exist_holds_no_answer_and_one_that_failed_may(
+    connect: Connect, site: Site, status: int, verdict: str
+) -> None:
+    quick, other = site.put("/quick", QUIET), site.put("/other", "gone", status=status)
+    asked = {"question": "Who was the first king of Portugal?", "sources": [quick, other]}
+    async with connect(allow_loopback="true", robots="false") as client:
+        result = await client.call_tool("extract_relevant", asked)
+    assert result.structured_content is not None
+    assert result.structured_content["verdict"] == verdict
+
+
+async def test_a_web_that_failed_beside_the_folder_makes_nothing_found_unsure(connect: Connect, site: Site) -> None:
+    site.put("/search", "out of order", status=500)
+    async with connect(searxng=site.url(""), allow_loopback="true") as client:
+        result = await client.call_tool("research", {"question": "Who was the first king of Portugal?"})
+    assert result.structured_content is not None
+    assert result.structured_content["verdict"] == "unsure"
+    assert "searxng" in result.structured_content["reason"]
+
+
+@pytest.mark.parametrize("tool", ["research", "extract_relevant", "raptor_query", "search_web", "fetch_and_prune_html"])
+async def test_a_model_that_does_not_answer_in_time_costs_no_answer(
+    connect: Connect, remote: Remote, tool: str
+) -> None:
+    def never(body: dict[str, object]) -> Response:
+        remote.release.wait(60)
+        return JSONResponse({}, 503)
+
+    remote.will("/embeddings", never)
+    page = {"sources": [str(LIBRARY / "ferry-timetable.html")]}
+    given = QUESTION | (page if tool not in {"research", "search_web"} else {})
+    async with connect(embedder=f"openai:{remote.url}#slow", seconds="12") as client:
+        result = await client.call_tool(tool, given)
+        remote.release.set()
+    assert not result.is_error, text_of(result)
+    assert "09:15" in text_of(result)
+    if tool == "raptor_query":
+        assert result.structured_content is not None
+        assert result.structured_content["tree"] == ""
+        assert {"tool": tool, "arguments": {}} in result.structured_content["next"]
