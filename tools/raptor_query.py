@@ -71,8 +71,6 @@ class TreePassage(BaseModel):
     label: str = Field(description="Number in the text part")
     is_summary: bool = Field(description="True: extracted or written by a summariser over several leaves, see sources")
     citation: str = Field(description="URL that opens the page at these words; the page's URL for a summary")
-    title: str
-    heading_path: list[str]
     score: float
     sources: list[str] = Field(description="For a summary: citations of what it stands on, at most 8")
 
@@ -260,8 +258,6 @@ def _data(
                 label=label,
                 is_summary=one.is_summary,
                 citation=one.citation,
-                title=one_line(one.title),
-                heading_path=list(one.heading_path),
                 score=round(one.score.value, 4),
                 sources=list(one.sources),
             )

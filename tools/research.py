@@ -8,14 +8,12 @@ from typing import Annotated, Final, Literal
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
-from pipeline.documents import SearchOutcome
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.sheet import Sheet
 from pipeline.evidence.show import hint_room
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
-from pipeline.text.frame import one_line
 from tools.context import (
     BUDGET,
     Found,
@@ -28,6 +26,7 @@ from tools.context import (
     repeated,
     reporter,
     services_of,
+    told,
     write_next,
 )
 from tools.context import answer as reply
@@ -86,10 +85,6 @@ async def research(
     return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)
 
 
-def _status(outcome: SearchOutcome) -> str:
-    return f"{outcome.provider}: {outcome.status} {one_line(outcome.reason)}".strip()
-
-
 def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResult:
     gathered = found.gathered
     return found_in(
@@ -98,7 +93,7 @@ def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResu
         found.assembled,
         gathered.failures,
         queries=[query.text for query in gathered.parsed.queries[1:]],
-        providers=list(dict.fromkeys(map(_status, gathered.outcomes))),
+        providers=list(dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)),
         answer=[
             Statement(labels=list(one.labels), supported=one.supported, reason=one.reason)
             for one in (found.written.statements if found.written else ())

@@ -127,8 +127,7 @@ class _Scan:
 
     def found(self) -> str:
         """Return what the page does show, in words."""
-        named = f'it is called "{self.title[:80]}"' if self.title else "it has no title"
-        return f"{named} and shows {self.letters} letters" if self.letters else f"{named} and shows nothing"
+        return f"it shows {self.letters} letters" if self.letters else "it shows nothing"
 
     def has_empty_root(self) -> bool:
         """Return whether a page with some text of its own (a header, a footer) has a place that scripts fill."""
