@@ -71,6 +71,12 @@ _COLOURS: Final = {
     "gray": "#808080",
     "grey": "#808080",
 }
+Rgb = tuple[float, float, float]
+"""Red, green, blue, each 0..1."""
+WHITE: Final[Rgb] = (1.0, 1.0, 1.0)
+LEAST_CONTRAST: Final = 1.15
+"""Ratio of luminances (WCAG 2.2, 1.4.3) below which text cannot be told from its ground; #ccc on white,
+the palest print of real pages, has 1.6, #f0f0f0 has 1.14."""
 _BRACE: Final = re.compile(r"[{};]")
 _WIDTH: Final = re.compile(r"(min|max)-width\s*:\s*([\d.]+)(px|em|rem)?")
 SCREEN: Final = 1280
@@ -99,6 +105,17 @@ def colour(value: str) -> str:
     if len(numbers) >= 3 and value.startswith("rgb") and all(number.isdigit() for number in numbers[:3]):
         return "#" + "".join(f"{min(int(number), 255):02x}" for number in numbers[:3])
     return value
+
+
+def is_faint(ink: Rgb, ground: Rgb) -> bool:
+    """Return whether text of one colour cannot be seen on the other."""
+    dark, light = sorted((_luminance(ink), _luminance(ground)))
+    return (light + 0.05) / (dark + 0.05) < LEAST_CONTRAST
+
+
+def _luminance(colour: Rgb) -> float:
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def background(found: dict[str, str]) -> str:

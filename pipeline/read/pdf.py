@@ -24,6 +24,7 @@ from pypdf.errors import DependencyError, PyPdfError
 
 from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.converted import Converted, Unreadable, escape, html_table, whole_page
+from pipeline.read.pdf_ink import Ink, Unseen, layers_off
 from pipeline.work import check_cancelled
 
 SECONDS: Final = 8.0
@@ -153,6 +154,8 @@ class _Pen:
 
     ends: float
     """Processor time of this thread at which the budget is used up."""
+    ink: Ink | None = None
+    """Leaves out what nobody sees; None takes all."""
     lines: list[_Line] = field(default_factory=list)
     pieces: list[_Piece] = field(default_factory=list)
     shown: list[tuple[float, int]] = field(default_factory=list)
@@ -160,7 +163,9 @@ class _Pen:
     operations: int = 0
 
     def look(self, operator: object, operands: object, cm: Sequence[float], tm: Sequence[float]) -> None:
-        """Note where text is set; leave a page that never ends."""
+        """Note where text is set and seen; leave a page that never ends."""
+        if self.ink is not None and isinstance(operator, bytes) and isinstance(operands, list):
+            self.ink.before(operator, operands, cm, tm)
         if operator in _SHOW and isinstance(operands, list):
             self.shown.append((_place(cm, tm)[0], _length(operands)))
         self.operations += 1
@@ -271,11 +276,11 @@ def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
     with apply_configuration(_CAPS):
         ends = time.thread_time() + seconds
         reader, count = _open(body)
-        pages, damaged = _read_pages(reader, min(count, MAX_PAGES), ends)
+        pages, damaged, unseen = _read_pages(reader, min(count, MAX_PAGES), ends)
         if not any(pages):
-            raise Unreadable(_why_empty(reader, count, damaged, len(pages)))
+            raise Unreadable(_why_empty(reader, count, damaged, len(pages), hides=unseen.pieces > 0))
         title, author, published = _about(reader)
-    notes: list[str] = []
+    notes = unseen.notes()
     if len(pages) < count:
         notes.append(f"PDF: pages 1 to {len(pages)} of {count} were read")
     empty = sum(not page for page in pages)
@@ -297,33 +302,52 @@ def _open(body: bytes) -> tuple[PdfReader, int]:
         raise Unreadable(f"it is a damaged PDF ({type(e).__name__})") from e
 
 
-def _read_pages(reader: PdfReader, count: int, ends: float) -> tuple[list[list[_Line]], int]:
-    """Return the lines of the first pages, as many as fit the time, and how many of these are damaged."""
+def _read_pages(reader: PdfReader, count: int, ends: float) -> tuple[list[list[_Line]], int, Unseen]:
+    """Return the lines of the first pages, as many as fit the time, how many are damaged, and what is not seen."""
     pages: list[list[_Line]] = []
-    damaged = 0
+    damaged, unseen, off = 0, Unseen(), layers_off(reader)
     for number in range(count):
         check_cancelled()
-        pen = _Pen(ends)
+        lines: list[_Line] = []
         try:
-            page: PageObject = reader.pages[number]
-            page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look)
-            pen.end_line()
+            lines = _read_page(reader.pages[number], off, ends, unseen)
         except _OutOfTime:
             break
         except _DAMAGED:
-            pen.lines.clear()
             damaged += 1
-        pages.append(pen.lines)
-    return pages, damaged
+        pages.append(lines)
+    return pages, damaged, unseen
 
 
-def _why_empty(reader: PdfReader, count: int, damaged: int, tried: int) -> str:
+def _read_page(page: PageObject, off: frozenset[int], ends: float, unseen: Unseen) -> list[_Line]:
+    """Return the lines of a page that are seen; of a scanned one that shows no text, those behind its image."""
+    ink = Ink(page, off)
+    pen = _taken(page, _Pen(ends, ink))
+    if covered := ink.covered():
+        pen = _taken(page, _Pen(ends, ink := Ink(page, off, covered)))
+    if not pen.lines and ink.hidden and ink.has_image:
+        unseen.scans += 1
+        return _taken(page, _Pen(ends)).lines
+    unseen.pieces += ink.hidden
+    return pen.lines
+
+
+def _taken(page: PageObject, pen: _Pen) -> _Pen:
+    after = pen.ink.after if pen.ink is not None else None
+    page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look, visitor_operand_after=after)
+    pen.end_line()
+    return pen
+
+
+def _why_empty(reader: PdfReader, count: int, damaged: int, tried: int, *, hides: bool) -> str:
     if count == 0:
         return "it is a PDF without pages"
     if tried == 0:
         return "it is a PDF whose first page takes too long to read"
     if damaged == tried:
         return "it is a PDF whose pages are damaged"
+    if hides:
+        return "it is a PDF that shows no text: what it holds is hidden from its readers"
     try:
         scanned = any("/XObject" in (page.get("/Resources") or {}) for page in reader.pages[:3])
     except _DAMAGED:
