@@ -95,7 +95,8 @@ def read_styles(styles: etree._Element | None) -> Seen:
     if styles is None:
         return Seen()
     named = {style.get(f"{W}styleId", ""): style for style in styles.iter(f"{W}style")}
-    first = next((n for n, s in named.items() if s.get(f"{W}default") in {"1", "true"} and s.get(f"{W}type") == "paragraph"), "")
+    usual = styles.find(f"{W}style[@{W}type='paragraph'][@{W}default='1']")
+    first = usual.get(f"{W}styleId", "") if usual is not None else ""
     default = styles.find(f"{W}docDefaults/{W}rPrDefault/{W}rPr")
     return Seen(named, default if default is not None else _NOTHING, first)
 
