@@ -198,6 +198,13 @@ def failures_of(failures: Iterable[Failure]) -> list[str]:
     ]
 
 
+def tell_notes(sheet: Sheet, pages: Iterable[Page]) -> None:
+    """Write what a reader should know of pages: what was left out of them, where their text comes from."""
+    for page in islice(pages, FIRST):
+        for note in page.notes:
+            sheet.add(f"Note on {address(page.final_url)}: {note}")
+
+
 def tell_failures(sheet: Sheet, failures: Iterable[Failure]) -> None:
     """Write what could not be read, the first few."""
     for told in failures_of(islice(failures, FIRST)):

@@ -31,6 +31,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_notes,
     write_next,
 )
 
@@ -71,7 +72,8 @@ async def extract_relevant(
     if reading.verdict == "none" or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
     tell_failures(sheet, loaded.failures)
-    pages = behind(assembled.evidence, loaded.documents)
+    pages = tuple(behind(assembled.evidence, loaded.documents))
+    tell_notes(sheet, pages)
     data = found_in(ExtractRelevantResult, reading, assembled, loaded.failures, next=following, tokens=sheet.tokens)
     return answer(sheet.text, data, pages=pages)
 

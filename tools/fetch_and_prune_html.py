@@ -19,7 +19,7 @@ from pipeline.fetch.handles import page_handle
 from pipeline.prune.generate import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PruneOptions, prune
 from pipeline.sources import Loaded, load_sources
-from pipeline.text.frame import address, framed, new_mark, one_line
+from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.text.tokens import count_tokens
 from tools.context import (
     BUDGET,
@@ -35,6 +35,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_notes,
     write_next,
 )
 
@@ -175,9 +176,7 @@ def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max
 def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned) -> None:
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
-    for document in loaded.documents:
-        for note in document.page.notes:
-            sheet.add_cut(f"Note on {address(document.page.final_url)}: {note}")
+    tell_notes(sheet, (document.page for document in loaded.documents))
     tell_failures(sheet, loaded.failures)
 
 

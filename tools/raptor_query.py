@@ -49,6 +49,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_notes,
     write_next,
 )
 
@@ -138,8 +139,10 @@ async def raptor_query(
     for line in idms.notes if idms is not None else ():
         sheet.add_cut(one_line(line))
     tell_failures(sheet, failures)
+    pages = tuple(behind(assembled.evidence, documents))
+    tell_notes(sheet, pages)
     data = _data(tree, mode, assembled, failures, following, sheet.tokens)
-    return answer(sheet.text, data, pages=behind(assembled.evidence, documents))
+    return answer(sheet.text, data, pages=pages)
 
 
 async def _guided(

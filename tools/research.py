@@ -26,6 +26,7 @@ from tools.context import (
     repeated,
     reporter,
     services_of,
+    tell_notes,
     told,
     write_next,
 )
@@ -81,7 +82,8 @@ async def research(
     sheet.add(found.text)
     if found.reading.verdict == "none" or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
-    pages = behind(found.assembled.evidence, found.gathered.documents.values())
+    pages = tuple(behind(found.assembled.evidence, found.gathered.documents.values()))
+    tell_notes(sheet, pages)
     return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)
 
 

@@ -186,23 +186,24 @@ def clean(html: str) -> Node:
     saved with a dialog open, so that `aria-hidden` covers most of its words, is read without the attribute there.
     """
     top = parse(html)
-    return Node("html") if top is None else clean_parsed(top)
+    return Node("html") if top is None else clean_parsed(top)[0]
 
 
-def clean_parsed(top: LexborNode) -> Node:
-    """Return the cleaned tree below the root element that `guard.parse` returned."""
+def clean_parsed(top: LexborNode) -> tuple[Node, int]:
+    """Return the cleaned tree below the root element that `guard.parse` returned, and the words that nobody sees."""
     cleaner = _Cleaner(top)
     root = cleaner.run()
     bodies = [child for child in root.children if isinstance(child, Node) and child.tag != "title"]
     if cleaner.hid and not bodies:
-        return _Cleaner(top, show="all").run()
+        return _Cleaner(top, show="all").run(), 0
     if max(cleaner.soft_words, cleaner.covered_words) > WAITING_WORDS:
         shown = sum(count_words(text_of(body)) for body in bodies)
         waits = cleaner.soft_words > 2 * sum(content_words(body) for body in bodies)
         if waits or cleaner.covered_words > shown:
             covered = cleaner.covered if cleaner.covered_words > shown else set()
-            return _Cleaner(top, show="soft" if waits else "", uncovered=covered).run()
-    return root
+            cleaner = _Cleaner(top, show="soft" if waits else "", uncovered=covered)
+            root = cleaner.run()
+    return root, cleaner.unseen_words
 
 
 class _Cleaner:
