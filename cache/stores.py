@@ -26,6 +26,8 @@ class Stores:
     embeddings: Store
     scores: Store
     trees: Store
+    own: Store
+    """For what is made of a person's own files: on this machine, wherever the rest is; `pages` where that is too."""
     place: str
     """Where the cache lies: its folder, or the address of a server without the password."""
 
@@ -40,7 +42,7 @@ class Stores:
 
     def clear(self) -> int:
         """Forget everything in every store; return how many entries left."""
-        return sum(store.clear() for store in self.by_kind.values())
+        return sum(store.clear() for store in self._all)
 
     def verify(self) -> dict[str, Checked]:
         """Read every entry of each store, remove what is not whole, and return what was found by store."""
@@ -48,8 +50,12 @@ class Stores:
 
     def close(self) -> None:
         """Close every store."""
-        for store in self.by_kind.values():
+        for store in self._all:
             store.close()
+
+    @property
+    def _all(self) -> list[Store]:
+        return [*self.by_kind.values(), *([self.own] if self.own is not self.pages else [])]
 
 
 def open_stores(folder: Path, *, size_limit: int, clock: Callable[[], float] = time.time, url: str = "") -> Stores:
@@ -68,11 +74,12 @@ def open_stores(folder: Path, *, size_limit: int, clock: Callable[[], float] = t
     if not url:
         sizes = {kind: max(1, int(size_limit * share)) for kind, share in _SHARES.items()}
         made = {kind: Store(folder / kind, size_limit=size, clock=clock, kind=kind) for kind, size in sizes.items()}
-        return Stores(**made, place=str(folder))
+        return Stores(**made, own=made["pages"], place=str(folder))
     try:
         from cache.redis import RedisBackend, connect, shown  # noqa: PLC0415  an extra that few install
     except ModuleNotFoundError as e:
         raise MissingExtra("redis", extra="redis", needed_for="A cache server (cache_url)") from e
     client, place = connect(url), shown(url)
     made = {kind: Store(RedisBackend(client, kind, place=place), clock=clock, kind=kind) for kind in _SHARES}
-    return Stores(**made, place=place)
+    own = Store(folder / "own", size_limit=size_limit, clock=clock, kind="own")
+    return Stores(**made, own=own, place=place)

@@ -3,17 +3,19 @@
 Not for: searching (`pipeline/gather.py`) or fetching as such (`pipeline/fetch`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import anyio
 
+from cache.store import Store
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError
 from pipeline.documents import Document, Failure
-from pipeline.fetch.files import is_hidden, path_of_url
+from pipeline.fetch.files import is_hidden, may_open, path_of_url
 from pipeline.fetch.handles import keep_page
+from pipeline.raptor.tree import Tree, find_tree
 from pipeline.services import Services
 from pipeline.trace import traced
 from pipeline.work import Report, in_thread, no_report
@@ -110,6 +112,21 @@ async def open_source(name: str, services: Services) -> Document:
     page = await services.fetcher.fetch(name)
     await in_thread(keep_page, services.stores.pages, page)
     return await services.documents.read(page)
+
+
+def store_for(urls: Iterable[str], services: Services) -> Store:
+    """Return where a tree over these pages is kept: on this machine where any of them is a person's own file."""
+    own = any(url.startswith("file:") for url in urls)
+    return services.stores.own if own and services.stores.trees.shared else services.stores.trees
+
+
+def open_tree(handle: str, services: Services) -> Tree | None:
+    """Return the tree that a handle names; None where there is none, or a file in it may not be read here."""
+    stores = services.stores
+    tree = find_tree(stores.trees, handle) or (find_tree(stores.own, handle) if stores.trees.shared else None)
+    if tree is None or not all(may_open(source.url, services.roots) for source in tree.sources):
+        return None
+    return tree
 
 
 def _folder(name: str) -> Path | None:

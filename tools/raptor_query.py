@@ -31,10 +31,10 @@ from pipeline.raptor.query import (
     read_tree,
 )
 from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
+from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
-from pipeline.sources import load_sources
+from pipeline.sources import load_sources, open_tree, store_for
 from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.work import Report, in_thread
 from tools.context import (
@@ -176,7 +176,8 @@ async def _fitted(
     """Return the best passages that fit, summaries written where a generator is set, and their pages."""
     if services.generator is not None:
         writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
-        passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)
+        store = store_for((source.url for source in tree.sources), services)
+        passages = await write_shown(tree, passages, writer, store=store, seconds=seconds)
     places = {document for passage in passages for document in tree.documents_below(passage.node)}
     documents = await _pages(tree, sorted(places), services)
     fit = partial(fit_evidence, tree, passages, documents, max_tokens=max_tokens, mark=mark)
@@ -215,11 +216,12 @@ async def _tree(
     # A page that was named again stands for its earlier self.
     fresh = {document.page.final_url for document in loaded.documents}
     kept = [document for document in standing.values() if document.page.final_url not in fresh]
+    documents = [*kept, *loaded.documents]
     tree = await build_tree(
-        [*kept, *loaded.documents],
+        documents,
         embedder=services.embedder,
         options=before.built_with.options if before else TreeOptions(chunking, clustering=services.clustering),
-        store=services.stores.trees,
+        store=store_for((document.page.final_url for document in documents), services),
         report=report,
         grown_from=before,
         idms=idms,
@@ -228,7 +230,7 @@ async def _tree(
 
 
 async def _kept_tree(handle: str, services: Services) -> Tree:
-    tree = await in_thread(find_tree, services.stores.trees, handle)
+    tree = await in_thread(open_tree, handle, services)
     if tree is None:
         raise SourceNotFound(
             f"The tree {handle} is unknown or has expired.", source=handle, hint="Pass its sources again."

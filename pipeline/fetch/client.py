@@ -103,7 +103,7 @@ class Fetcher:
 
     async def _by_handle(self, handle: str) -> Page:
         page = await in_thread(find_page, self._pages, handle) if self._pages is not None else None
-        if page is None:
+        if page is None or not self._files.may_open(page):
             raise SourceNotFound(
                 f"The handle {handle} is unknown or has expired.", source=handle, hint="Fetch the page's URL again."
             )
