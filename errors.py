@@ -3,6 +3,17 @@
 Not for: programming mistakes, which stay ordinary exceptions and reach the log only.
 """
 
+import re
+from typing import Final
+
+_LOGIN: Final = re.compile(r"(?<=//)[^/?#\s@]*@(?:[^/?#\s@]*@)*")
+"""Name and password in an address."""
+
+
+def without_password(text: str) -> str:
+    """Return `text` with the name and password of every address in it replaced by an ellipsis."""
+    return _LOGIN.sub("…@", text)
+
 
 class WinnowError(Exception):
     """Base of all errors that a caller can act on.
@@ -17,8 +28,8 @@ class WinnowError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """Both sentences, as the caller reads them."""
-        return f"{self.what} {self.hint}".strip()
+        """Both sentences, as the caller reads them; never with a password."""
+        return without_password(f"{self.what} {self.hint}".strip())
 
 
 class UsageError(WinnowError):

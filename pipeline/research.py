@@ -11,6 +11,7 @@ from typing import Final
 
 import anyio
 
+from errors import without_password
 from pipeline.answer import Answer, Writing, write_answer
 from pipeline.documents import Document, Page, Reading, SearchResult
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
@@ -21,7 +22,7 @@ from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.rank.mixed import RankedPage
 from pipeline.services import Services
-from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted, without_password
+from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread
 from prompts import load

@@ -17,6 +17,7 @@ from pipeline.fetch.files import is_hidden, may_open, path_of_url
 from pipeline.fetch.handles import keep_page
 from pipeline.raptor.tree import Tree, find_tree
 from pipeline.services import Services
+from pipeline.text.frame import address
 from pipeline.trace import traced
 from pipeline.work import Report, in_thread, no_report
 
@@ -80,7 +81,7 @@ async def open_all(
         except SourceError as error:
             found[name] = error
         done += 1
-        await report(done, len(names), f"read {name}")
+        await report(done, len(names), f"read {address(name)}")
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as group:

@@ -13,13 +13,13 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import BaseModel, Field
 
-from errors import UsageError
+from errors import UsageError, without_password
 from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.sheet import Sheet
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
-from pipeline.text.frame import LONGEST, address, one_line, quoted, without_password
+from pipeline.text.frame import LONGEST, address, one_line, quoted
 from pipeline.work import Report
 
 PROGRESS_GAP: Final = 0.25

@@ -9,6 +9,7 @@ import secrets
 from typing import Final
 from urllib.parse import quote
 
+from errors import without_password
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 
 # C0 and C1 controls, soft hyphen, zero-width and bidirectional marks, interlinear marks, variation selectors above the
@@ -24,8 +25,6 @@ TITLE_TOKENS: Final = 32
 """Tokens of a title: some 24 words, more than 99 of 100 real titles have."""
 LONGEST_AUTHOR: Final = 80
 """Code points of who wrote a page."""
-_PASSWORD: Final = re.compile(r"(?<=//)[^/?#\s@]*@(?:[^/?#\s@]*@)*")
-"""Name and password in an address, which no answer, message or log shows."""
 _PLAIN_ADDRESS: Final = "!#$%&'()*+,-./:;=?@[]_~…"
 """What stands in an address beside letters and digits; anything else is percent-encoded, so that no address holds words
 with blanks between them, a line break or a mark."""
@@ -89,11 +88,6 @@ def headline(title: str, published: str, *, author: str = "") -> str:
         title = f"{cut_to_tokens(title, TITLE_TOKENS - 1)} …"
     by = f" – by {author}" if author and author.casefold() not in title.casefold() else ""
     return f"{title}{by}" + (f" ({published})" if published else "")
-
-
-def without_password(url: str) -> str:
-    """Return a text with the name and password of every address in it replaced by an ellipsis."""
-    return _PASSWORD.sub("…@", url)
 
 
 def inert(text: str) -> str:
