@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sized
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,8 @@ _TURNED = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
 
 
 def test_the_set_has_more_than_a_hundred_and_twenty_cases() -> None:
-    tables = [*map(list, (HIDDEN_HTML, HIDDEN_PDF, HIDDEN_DOCX, UNSEEN_SCRIPTS, SPEAKING, CARRYING))]
-    assert sum(len(table) for table in (*tables, SECRET_FILES, PASSWORDS)) >= 170
+    tables: list[Sized] = [HIDDEN_HTML, HIDDEN_PDF, HIDDEN_DOCX, UNSEEN_SCRIPTS, SPEAKING, CARRYING]
+    assert sum(map(len, [*tables, SECRET_FILES, PASSWORDS])) >= 180
 
 
 async def answers(client: Client, url: str, *tools: str, **more: object) -> dict[str, tuple[str, str]]:

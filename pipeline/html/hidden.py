@@ -32,6 +32,11 @@ _NOT_PLAIN: Final = re.compile(
     r"display|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr|filter|scale|zoom|inset|--"
 )
 """What a style attribute, in lower case, must hold to be worth reading."""
+_USED: Final = re.compile(
+    r"^(?!--).*(?:display|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr|filter|scale|zoom"
+    r"|inset|overflow|left|top|right|bottom|translate|animation|transition|-text-fill)"
+)
+"""Names of properties that something is said about below."""
 _TELLING: Final = re.compile(
     r"(?=[dvoc\-sfwhtzibl])"
     r"(?:display|visib|opacity|clip|-\d{3}|scale|filter|transform|zoom|inset|font(?:-size)?\s*:\s*[^;]*?(?<![\d.])[01.]"
@@ -439,7 +444,7 @@ class StyleJudge:
             (name, value.replace("!important", "").strip(), "!important" in value)
             for part in rule.body.split(";")
             for name, colon, value in [(piece.strip() for piece in part.partition(":"))]
-            if colon and not name.startswith("--")
+            if colon and _USED.search(name)
         ]
         for node in nodes:
             given = self._given.setdefault(node.mem_id, {})
