@@ -141,7 +141,8 @@ def _enriched(
     if reading.verdict == "unsure":
         sheet.add(UNSURE)
     assembled = assemble(documents, reading, max_tokens=sheet.room, mark=mark, open_end=open_end)
-    sheet.add_cut(assembled.shown.text or f"No answer found. {reading.reason}")
+    why = reading.reason if documents else "There were no pages to read."
+    sheet.add_cut(assembled.shown.text or f"No answer found. {why}")
     sheet.release()
     for line in _foot(gathered, reading):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)

@@ -130,14 +130,19 @@ def open_tree(handle: str, services: Services) -> Tree | None:
     return tree
 
 
-def _folder(name: str) -> Path | None:
-    """Return the folder that a source names, None for anything else; what is wrong with a name the fetch says."""
+def _folder(name: str, roots: Sequence[Path]) -> Path | None:
+    """Return the folder that a source names, None for anything else; what is wrong with a name the fetch says.
+
+    A relative name is looked for below the roots, as a file's is, so that `.` is the first of them.
+    """
     local = name.lower().startswith("file:")
     if "://" in name and not local:
         return None
     try:
         path = path_of_url(name) if local else Path(name).expanduser()
-        return path.resolve() if path.is_dir() else None
+        places = [place.resolve() for place in (*(root / path for root in roots), path) if place.is_dir()]
+        below = (place for place in places if any(place.is_relative_to(root) for root in roots))
+        return next(below, places[0] if places else None)
     except (AddressRefused, OSError, RuntimeError, ValueError):
         return None
 
@@ -146,7 +151,7 @@ def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[s
     expanded: list[str] = []
     failures: list[Failure] = []
     for name in names:
-        folder = _folder(name)
+        folder = _folder(name, roots)
         if folder is None:
             expanded.append(name)
             continue

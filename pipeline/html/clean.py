@@ -237,9 +237,9 @@ class _Cleaner:
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
         """Return the tree below the root; `above` holds, for each element being read, where to go on after it."""
         root = self._begun()
-        verdicts, styles, met = self._verdicts, self._styles, self._met
+        verdicts, styled_by, met = self._verdicts, self._styles.given, self._met
         above: list[tuple[LexborNode | None, Node, bool, Shade, bool]] = []
-        item, node, pre, behind, steps, made = self._top.first_child, root, False, styles.ground, 0, 0
+        item, node, pre, behind, steps, made = self._top.first_child, root, False, self._styles.ground, 0, 0
         while item is not None or above:
             if item is None:
                 done = node
@@ -269,7 +269,7 @@ class _Cleaner:
             if below is None and (kind == _DROP or not (tag.drawn or tag.valued or node.tag in STAYS_EMPTY)):
                 continue
             attributes, shade = current.attributes, behind
-            styled = current.mem_id in styles
+            styled = bool(styled_by) and current.mem_id in styled_by
             if (attributes or styled) and not tag.shown:
                 verdict = verdicts.get(attributes.get("class"))
                 if verdict is None:

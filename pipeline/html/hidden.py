@@ -361,20 +361,16 @@ class StyleJudge:
         """Read the sheets of the page below `top`, and match their rules with its elements."""
         self._styles: dict[str, dict[str, str]] = {}
         self._variables: dict[str, str] = {}
-        self._given: dict[int, dict[str, tuple[tuple[bool, int, int], str]]] = {}
+        self.given: dict[int, dict[str, tuple[tuple[bool, int, int], str]]] = {}
         """Of each element by its address and of each property: how much its declaration weighs, and its value."""
         self.ground: Shade = Shade()
         """What the page's text begins with."""
         if top is not None:
             self._read(top)
 
-    def __contains__(self, address: int) -> bool:
-        """Whether a sheet says anything of the element at this address."""
-        return address in self._given
-
     def style(self, address: int, own: str | None) -> tuple[Mapping[str, str], bool]:
         """Return the declarations that count for an element, and whether they are all of sheets."""
-        given = self._given.get(address)
+        given = self.given.get(address)
         mine = self._own(own) if own else {}
         if given is None:
             return mine, False
@@ -419,7 +415,7 @@ class StyleJudge:
                     rules.append(rule)
         if rules:
             left = MOST_MATCHING
-            size = 1 + sum(1 for _ in top.traverse())
+            size = 1 + len(top.css("*"))
             for order, rule in enumerate(rules[:MOST_SELECTORS]):
                 left -= size
                 if left < 0:
@@ -447,7 +443,7 @@ class StyleJudge:
             if colon and _USED.search(name)
         ]
         for node in nodes:
-            given = self._given.setdefault(node.mem_id, {})
+            given = self.given.setdefault(node.mem_id, {})
             for name, value, important in said:
                 rank = (important, weight, order)
                 if name not in given or given[name][0] <= rank:

@@ -17,7 +17,7 @@ from xml.parsers.expat import ExpatError
 import mammoth
 from lxml import etree
 
-from pipeline.read.converted import MAX_ITEMS, Converted, Unreadable, escape, whole_page
+from pipeline.read.converted import MAX_ITEMS, Converted, Unreadable, day_in, escape, whole_page
 from pipeline.read.docx_ink import Seen, W, read_styles
 from pipeline.read.xml import child_text, has_own_entities, parse_xml
 from pipeline.work import check_cancelled
@@ -108,7 +108,7 @@ def _inspect(archive: zipfile.ZipFile) -> tuple[str, str, str]:
     core = parse_xml(archive.read("docProps/core.xml")) if "docProps/core.xml" in archive.NameToInfo else None
     if core is None:
         return "", "", ""
-    return child_text(core, "title"), child_text(core, "creator"), child_text(core, "created")[:10]
+    return child_text(core, "title"), child_text(core, "creator"), day_in(child_text(core, "created"))
 
 
 def _long_to_html(document: bytes, seen: Seen) -> str:
