@@ -89,10 +89,8 @@ def explained(error: ValidationError, tool: str, schema: Mapping[str, object]) -
             sentences.append(f"{name} is missing.")
             continue
         said = _WANTED.get(wrong["type"], "")
-        wanted = (
-            said.format(**wrong.get("ctx", {})) if said else re.sub("^[A-Z][a-z]+ should be", "it is", wrong["msg"])
-        )
-        sentences.append(f"{name} is {reprlib.repr(wrong['input'])}; {wanted}.")
+        wanted = said.format(**wrong.get("ctx", {})) if said else re.sub("^[A-Z][a-z]+ should be ", "", wrong["msg"])
+        sentences.append(f"{name} is {reprlib.repr(wrong['input'])}; it has to be {wanted}.")
     return f"{' '.join(sentences)} Call {_call(tool, schema)}."
 
 
