@@ -61,7 +61,7 @@ def status_text(services: Services) -> str:
 def store_text(stats: StoreStats) -> str:
     """Return what a store holds and how it has fared since this process began, on one line."""
     if stats.away:
-        return f"NOT USED, answers are worked out anew each time: {stats.away}"
+        return "not used, answers are worked out anew each time"
     count = f"{'over ' if stats.partial else ''}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB"
     seen = f"{stats.hits} hits, {stats.misses} misses"
     moved = f"{stats.bytes_read / 1e6:.1f} MB read, {stats.bytes_written / 1e6:.1f} MB written"
