@@ -3,16 +3,17 @@
 Not for: programming mistakes, which stay ordinary exceptions and reach the log only.
 """
 
-import re
-from typing import Final
-
-_LOGIN: Final = re.compile(r"(?<=//)[^/?#\s@]*@(?:[^/?#\s@]*@)*")
-"""Name and password in an address."""
-
 
 def without_password(text: str) -> str:
     """Return `text` with the name and password of every address in it replaced by an ellipsis."""
-    return _LOGIN.sub("…@", text)
+    head, *behind = text.split("//")
+    return "//".join([head, *map(_bare, behind)])
+
+
+def _bare(text: str) -> str:
+    end = next((place for place, letter in enumerate(text) if letter in "/?#" or letter.isspace()), len(text))
+    at = text.rfind("@", 0, end)
+    return f"…{text[at:]}" if at >= 0 else text
 
 
 class WinnowError(Exception):

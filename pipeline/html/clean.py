@@ -252,10 +252,8 @@ class _Cleaner:
             current, item = item, item.next
             number = current.tag_id
             if number == _TEXT:
-                if behind.unseen:
-                    self._miss(current.text_content or "")
-                else:
-                    add_text(node, current.text_content or "", pre=pre)
+                text = current.text_content or ""
+                self._miss(text) if behind.unseen else add_text(node, text, pre=pre)
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
@@ -269,12 +267,10 @@ class _Cleaner:
             if below is None and (kind == _DROP or not (tag.drawn or tag.valued or node.tag in STAYS_EMPTY)):
                 continue
             attributes, shade = current.attributes, behind
-            styled = bool(styled_by) and current.mem_id in styled_by
-            if (attributes or styled) and not tag.shown:
-                verdict = verdicts.get(attributes.get("class"))
-                if verdict is None:
+            if (attributes or styled_by) and not tag.shown:
+                if (verdict := verdicts.get(attributes.get("class"))) is None:
                     verdict = self._judge_classes(attributes["class"] or "")
-                if verdict or styled or not _WATCHED.isdisjoint(attributes):
+                if verdict or current.mem_id in styled_by or not _WATCHED.isdisjoint(attributes):
                     hiding, shade = self._hides(current, attributes, behind, verdict)
                     if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
                         continue
