@@ -19,7 +19,10 @@ from tests.support.attacks import (
     HIDDEN_HTML,
     HIDDEN_PDF,
     PASSWORDS,
+    SCAN,
     SECRET_FILES,
+    SEEN_DOCX,
+    SEEN_PDF,
     SPEAKING,
     UNSEEN_SCRIPTS,
 )
@@ -94,6 +97,28 @@ async def test_hidden_text_of_word_files_reaches_no_tool(connect: Connect, site:
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
     urls = {name: site.put(f"/{n}.docx", body, kind=kind) for n, (name, body) in enumerate(HIDDEN_DOCX.items())}
     assert await through(connect, urls) == {}
+
+
+async def test_text_of_files_that_a_reader_sees_stays(connect: Connect, site: Site) -> None:
+    urls = {
+        name: site.put(f"/{n}.pdf", body, kind="application/pdf") for n, (name, body) in enumerate(SEEN_PDF.items())
+    }
+    for number, (name, body) in enumerate(SEEN_DOCX.items()):
+        urls[f"Word: {name}"] = site.put(f"/{number}.docx", body, kind="application/octet-stream")
+    lost = []
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for name, url in urls.items():
+            text = (await answers(client, url, TOOLS[0]))[TOOLS[0]][0]
+            lost += [name] if BAD not in text or "left out" in text else []
+    assert lost == []
+
+
+async def test_the_text_behind_a_scanned_page_is_read_and_labelled(connect: Connect, site: Site) -> None:
+    url = site.put("/scan.pdf", SCAN, kind="application/pdf")
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for tool, (text, _) in (await answers(client, url)).items():
+            assert FACT in text, tool
+            assert "1 pages are images; their text is what the file says that they show" in outside(text), tool
 
 
 async def test_what_was_hidden_is_counted_in_every_answer(connect: Connect, site: Site) -> None:

@@ -223,6 +223,7 @@ class Ink:
     def _colour_space(self, operands: list[Any]) -> None:
         name: Any = operands[0]
         parts = _DEVICES.get(str(name), 0)
+        self._state = replace(self._state, parts=0, ink=None)  # where what follows finds no space that it knows
         if not parts:
             space = _got(_got(self._resources["/ColorSpace"])[name])
             kind = str(space[0] if isinstance(space, list) else space)

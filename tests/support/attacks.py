@@ -148,6 +148,37 @@ HIDDEN_PDF: Final = {
     ),
 }
 
+_IMAGE: Final = (
+    "<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray /Length 1 >>"
+    "\nstream\n0\nendstream"
+)
+_DRAWN: Final = "q 500 0 0 60 50 580 cm /Im0 Do Q"
+SEEN_PDF: Final = {
+    "white on a dark bar": pdf_of(f"0 0 .5 rg 50 580 500 40 re f {_TEXT.format(before='1 g ', bad=BAD)}"),
+    "white on an image": pdf_of(
+        f"{_DRAWN} {_TEXT.format(before='1 g ', bad=BAD)}", resources="/XObject << /Im0 {0} 0 R >>", more=(_IMAGE,)
+    ),
+    "below a mark that lets it through": pdf_of(
+        f"{_TEXT.format(before='', bad=BAD)} /G0 gs 1 1 0 rg 50 580 500 40 re f",
+        resources="/ExtGState << /G0 << /BM /Multiply >> >>",
+    ),
+    "a colour of its own": pdf_of(_TEXT.format(before="/Spot cs 1 scn ", bad=BAD)),
+    "a layer that is on": pdf_of(
+        f"/OC /L0 BDC {_TEXT.format(before='', bad=BAD)} EMC",
+        resources="/Properties << /L0 {0} 0 R >>",
+        catalog="/OCProperties << /OCGs [{0} 0 R] /D << /ON [{0} 0 R] >> >>",
+        more=("<< /Type /OCG /Name (Notes) >>",),
+    ),
+    "small print": pdf_of(_TEXT.format(before="/F1 5 Tf ", bad=BAD)),
+}
+SCAN: Final = pdf_of(
+    f"q 612 0 0 792 0 0 cm /Im0 Do Q BT /F1 12 Tf 3 Tr 1 0 0 1 72 600 Tm ({FACT}) Tj ET",
+    resources="/XObject << /Im0 {0} 0 R >>",
+    more=(_IMAGE,),
+    said=(),
+)
+"""A scanned page whose text was recognised and lies behind its image."""
+
 
 def _run(properties: str) -> str:
     return f"<w:p><w:r><w:rPr>{properties}</w:rPr><w:t>{BAD}</w:t></w:r></w:p>"
@@ -202,6 +233,17 @@ HIDDEN_DOCX: Final = {
     ),
     "in a cell without a style": docx_of(f"<w:tbl><w:tblPr/><w:tr><w:tc><w:tcPr/>{_run(WHITE)}</w:tc></w:tr></w:tbl>"),
     "in a long file": docx_of(_run("<w:vanish/>") + "<w:p><w:r><w:t>Boats.</w:t></w:r></w:p>" * 15_000),
+}
+
+SEEN_DOCX: Final = {
+    "white in a table with a style": docx_of(
+        f'<w:tbl><w:tblPr><w:tblStyle w:val="G"/></w:tblPr><w:tr><w:tc><w:tcPr/>{_run(WHITE)}</w:tc></w:tr></w:tbl>'
+    ),
+    "white in a dark cell": docx_of(
+        f'<w:tbl><w:tblPr/><w:tr><w:tc><w:tcPr><w:shd w:fill="003366"/></w:tcPr>{_run(WHITE)}</w:tc></w:tr></w:tbl>'
+    ),
+    "vanish switched off": docx_of(_run('<w:vanish w:val="0"/>')),
+    "small print": docx_of(_run('<w:sz w:val="10"/>')),
 }
 
 _STORY = f"{FACT} {BAD}. " + f"{FILL} " * 5

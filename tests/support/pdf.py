@@ -44,17 +44,20 @@ def _written(objects: Sequence[str], about: str) -> bytes:
     return out + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{tail}".encode()
 
 
-def pdf_of(drawn: str, *, resources: str = "", catalog: str = "", more: Sequence[str] = ()) -> bytes:
-    """Return a PDF of one page that says `SAID`, then draws `drawn`.
+def pdf_of(
+    drawn: str, *, resources: str = "", catalog: str = "", more: Sequence[str] = (), said: Sequence[str] = SAID
+) -> bytes:
+    """Return a PDF of one page that says some lines, then draws `drawn`.
 
     Args:
         drawn: Operators of a content stream; the font is /F1.
         resources: Entries of the page's resources beside its font; `{0}` is the number of the first of `more`.
         catalog: Entries of the catalogue, in the same way.
         more: Further objects.
+        said: Lines that its reader sees.
     """
-    said = "\n".join(f"BT /F1 12 Tf 1 0 0 1 72 {760 - 20 * n} Tm ({line}) Tj ET" for n, line in enumerate(SAID))
-    stream = f"{said}\n{drawn}"
+    lines = "\n".join(f"BT /F1 12 Tf 1 0 0 1 72 {760 - 20 * n} Tm ({line}) Tj ET" for n, line in enumerate(said))
+    stream = f"{lines}\n{drawn}"
     first = 6
     objects = [
         f"<< /Type /Catalog /Pages 2 0 R {catalog.format(first)} >>",
