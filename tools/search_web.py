@@ -118,7 +118,7 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
 
 def _top(gathered: Gathered) -> list[Next]:
     """The call that reads the best page, by its handle where it was read already."""
-    urls = [_handle(gathered, best) or best.result.url for best in gathered.ranked[:1]]
+    urls = [_handle(gathered, best) or address(best.result.url) for best in gathered.ranked[:1]]
     return [Next(tool="fetch_and_prune_html", arguments={"sources": urls})] if urls else []
 
 
