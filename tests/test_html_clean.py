@@ -521,3 +521,13 @@ def test_covered_text_that_is_less_than_what_is_shown_goes() -> None:
 def test_a_page_of_furniture_that_waits_for_its_scripts_is_read() -> None:
     page = f"<main style='opacity:0'>{'word ' * 150}</main><footer>{'legal ' * 200}</footer>"
     assert text_of(clean(page)).count("word") == 150
+
+
+@pytest.mark.parametrize("selector", ["i div div div div div", "div:has(div:has(div:has(b)))", "i ~ p ~ p ~ p ~ p"])
+def test_a_selector_that_would_be_matched_for_hours_is_passed_over(selector: str) -> None:
+    page = ("<div>" * 150 + "deep" + "</div>" * 150) * 20 + "<p>flat</p>" * 2000
+    began = time.thread_time()
+    text = text_of(clean(f"<style>{selector}{{display:none}}.q{{display:none}}</style>{page}<p class=q>secret</p>"))
+    assert time.thread_time() - began < 5
+    assert "secret" not in text
+    assert "flat" in text

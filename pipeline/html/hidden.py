@@ -14,8 +14,10 @@ whatever the page's rules say; longer text goes.
 
 import colorsys
 import re
+import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import islice
+from math import comb
 from typing import Final, Literal, NamedTuple
 
 from selectolax.lexbor import LexborNode, SelectolaxError
@@ -108,8 +110,12 @@ _NESTED_VARIABLES: Final = 5
 _SUM: Final = re.compile(r"calc\(\s*(-?[\d.]+)([a-z%]*)\s*(?:([-+*/])\s*(-?[\d.]+)([a-z%]*)\s*)?\)")
 _OWN_SIZE: Final = re.compile(r"medium|(?:xx?-)?(?:small|large)|(?:\d*\.)?\d+(?:px|pt|rem|vw|vh|mm|cm|q)")
 """A size of type that is not counted from the one around it."""
-MOST_MATCHING: Final = 20_000_000
-"""Selectors times elements that are matched: 0.5 s; the most of 495 real pages is 3 million."""
+MOST_STEPS: Final = 100_000_000
+"""Of matching one selector, at worst: 0.3 s. Lexbor goes back over every way to place ancestors and siblings, so that
+`i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, and 24 s go into three nested `:has`."""
+MATCHING_SECONDS: Final = 0.5
+"""Processor time for all selectors of a page; the slowest of 495 real pages takes 0.1 s."""
+_BY_SIBLINGS: Final = re.compile(r"~|:nth-|-of-type|:only-")
 MOST_SELECTORS: Final = 5_000
 """Of one page; nested rules multiply."""
 SCREEN: Final = {"width": 1280.0, "height": 800.0}
@@ -414,13 +420,13 @@ class StyleJudge:
                 if _TELLING.search(rule.body) or (not linked and _COLOURED.search(rule.body)):
                     rules.append(rule)
         if rules:
-            left = MOST_MATCHING
-            size = 1 + len(top.css("*"))
+            ends = time.thread_time() + MATCHING_SECONDS
+            shape = _Shape(len(top.css("*")), _reach(top, ">"), _reach(top, "+"))
             for order, rule in enumerate(rules[:MOST_SELECTORS]):
-                left -= size
-                if left < 0:
+                if time.thread_time() > ends:
                     break
-                self._match(top, rule, order)
+                if shape.steps(rule.selector) <= MOST_STEPS:
+                    self._match(top, rule, order)
         for node in (top, top.css_first("body")):
             if node is not None:
                 attributes = node.attributes
@@ -448,6 +454,29 @@ class StyleJudge:
                 rank = (important, weight, order)
                 if name not in given or given[name][0] <= rank:
                     given[name] = rank, value
+
+
+class _Shape(NamedTuple):
+    """How large a page is, for what matching a selector may cost."""
+
+    elements: int
+    depth: int
+    siblings: int
+
+    def steps(self, selector: str) -> int:
+        """Return how many steps a selector may take at worst."""
+        bare = re.sub(r"\s*([>+~,()])\s*", r"\1", re.sub(r"\[[^\]]*\]", "[]", selector)).strip()
+        beside = len(_BY_SIBLINGS.findall(bare))
+        ways = comb(self.depth, bare.count(" ")) * pow(self.siblings, beside) * pow(self.elements, bare.count(":has("))
+        return int(self.elements * ways)
+
+
+def _reach(top: LexborNode, joint: str) -> int:
+    """Return a bound on how many elements stand within each other (`>`), or beside each other (`+`)."""
+    for most in (16, 32, 64, 128, 256, 512):
+        if not top.css("*" + f"{joint}*" * most):
+            return most
+    return MAX_ITEMS
 
 
 def _presented(attributes: Mapping[str, str | None]) -> dict[str, str]:
