@@ -4,6 +4,18 @@ Not for: programming mistakes, which stay ordinary exceptions and reach the log 
 """
 
 
+def without_password(text: str) -> str:
+    """Return `text` with the name and password of every address in it replaced by an ellipsis."""
+    head, *behind = text.split("//")
+    return "//".join([head, *map(_bare, behind)])
+
+
+def _bare(text: str) -> str:
+    end = next((place for place, letter in enumerate(text) if letter in "/?#" or letter.isspace()), len(text))
+    at = text.rfind("@", 0, end)
+    return f"…{text[at:]}" if at >= 0 else text
+
+
 class WinnowError(Exception):
     """Base of all errors that a caller can act on.
 
@@ -17,8 +29,8 @@ class WinnowError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """Both sentences, as the caller reads them."""
-        return f"{self.what} {self.hint}".strip()
+        """Both sentences, as the caller reads them; never with a password."""
+        return without_password(f"{self.what} {self.hint}".strip())
 
 
 class UsageError(WinnowError):

@@ -162,7 +162,8 @@ def ours(*, method: Method = "winnow", form: Form = "html", embedder: Embedder |
 def _head(page: Document, budget: int) -> str:
     """Return the head that the tool has room for beside marks and hints."""
     room = int(FRAME_SHARE * budget) - hint_room(budget) - count_tokens(framed(".", new_mark()))
-    return page_head(1, page.page, room - (count_tokens(notice(new_mark())) if budget >= ROOMY else 0))
+    head = page_head(1, page.page, room - (count_tokens(notice(new_mark())) if budget >= ROOMY else 0))
+    return "\n".join(filter(None, head))
 
 
 def unnamed(question: Question, embedder: Embedder | None, form: Form) -> tuple[bool, int]:

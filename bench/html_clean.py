@@ -30,7 +30,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from pipeline.documents import Page
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
-from pipeline.html.hidden import StyleJudge
+from pipeline.html.hidden import StyleJudge, how_hidden
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_tokens
@@ -144,9 +144,7 @@ def strip_hidden(parser: LexborHTMLParser) -> None:
 
     What covers half of its words was saved with a dialog open, or waits for a script, and stays.
     """
-    styles = StyleJudge()
-    for sheet in parser.css("style"):
-        styles.read_sheet(sheet.text(deep=True))
+    styles = StyleJudge(parser.root)
     parser.strip_tags(["script", "style", "noscript", "template", "svg"], recursive=True)
     for node in parser.css(_HIDDEN):
         node.decompose()
@@ -156,7 +154,7 @@ def strip_hidden(parser: LexborHTMLParser) -> None:
             node.decompose()
     waiting: list[LexborNode] = []
     for node in parser.css(":not(html):not(body)[class]"):
-        hidden = styles.judge_names([f".{name}" for name in (node.attributes["class"] or "").split()])
+        hidden = how_hidden(styles.style(node.mem_id, None)[0], in_sheet=True)
         if hidden in {"hard", "shut"}:
             node.decompose()
         elif hidden:

@@ -5,6 +5,7 @@ Models, cache and folders as the server has them; then wheels, extras, browser, 
 
 import importlib
 import importlib.util
+import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,6 +61,8 @@ class Check(NamedTuple):
 
 async def doctor(settings: Settings, as_json: bool) -> int:
     """Try every part once and print what works; return 1 if a part that is set up does not."""
+    # What the log would say of the cache, the report says, once.
+    logging.getLogger("cache").setLevel(logging.CRITICAL)
     report: dict[str, object] = {"winnow": VERSION, "python": sys.version.split()[0]}
     roles = [Check(role.role, role.line, role.healthy) for role in await report_roles(settings, tried=True)]
     async with open_services(settings) as services:
@@ -148,6 +151,7 @@ def _state(name: str) -> str:
     if entry is None:
         return ""
     command = entry.get("command")
+    command = command[0] if isinstance(command, list) and command else command
     if isinstance(command, str) and Path(command).is_absolute() and not Path(command).exists():
         return f"its command {command} is gone; run winnow install {name} again"
     return "ready"

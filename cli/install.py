@@ -7,10 +7,13 @@ import argparse
 import difflib
 import json
 import os
+import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from functools import reduce
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +21,7 @@ from platformdirs import user_config_path
 
 from cli.output import OK, USAGE
 from errors import UsageError
+from server.settings import Settings
 
 Json = dict[str, object]
 HERE: Final = Path(__file__).resolve().parents[1]
@@ -26,6 +30,12 @@ INSTALLED: Final = HERE.name == "_app"
 NAME: Final = "winnow"
 BEFORE: Final = ".before-winnow"
 """Ending of the copy that is kept of a file before its first change."""
+
+
+_USUAL: Final = {"type": "stdio", "command": "$command", "args": "$arguments", "env": "$environment"}
+_OPENCODE: Final = {"type": "local", "command": "$line", "environment": "$environment", "enabled": True}
+_ZED: Final = {"source": "custom", "command": "$command", "args": "$arguments", "env": "$environment"}
+_CODEX: Final = {"command": "$command", "args": "$arguments", "env": "$environment"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,8 @@ class Client:
     """Path of the file of one project, below its folder; empty where there is none."""
     key: str = "mcpServers"
     after: str = "Restart it to load Winnow."
+    entry: Mapping[str, object] = field(default_factory=lambda: _USUAL)
+    """What a server's entry holds; a text that begins with $ stands for what `_entry` fills in."""
 
 
 CLIENTS: Final = {
@@ -46,10 +58,15 @@ CLIENTS: Final = {
     "claude-code": Client("~/.claude.json", ".mcp.json", after="It is there in the next session; /mcp shows it."),
     "cursor": Client("~/.cursor/mcp.json", ".cursor/mcp.json"),
     "vscode": Client("Code/User/mcp.json", ".vscode/mcp.json", key="servers"),
-    "copilot": Client("~/.copilot/mcp-config.json", ".mcp.json"),
+    "copilot": Client("~/.copilot/mcp-config.json", ".mcp.json", entry={**_USUAL, "tools": ["*"]}),
     "windsurf": Client("~/.codeium/windsurf/mcp_config.json"),
     "gemini": Client("~/.gemini/settings.json", ".gemini/settings.json"),
     "lmstudio": Client("~/.lmstudio/mcp.json"),
+    "codex": Client("~/.codex/config.toml", ".codex/config.toml", key="mcp_servers", entry=_CODEX),
+    "opencode": Client("~/.config/opencode/opencode.json", "opencode.json", key="mcp", entry=_OPENCODE),
+    "zed": Client("~/.config/zed/settings.json", ".zed/settings.json", key="context_servers", entry=_ZED),
+    "cline": Client("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+    "continue": Client("~/.continue/mcpServers/winnow.json", ".continue/mcpServers/winnow.json"),
 }
 
 
@@ -68,20 +85,21 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     if args.undo:
         after = _without_entry(before, client.key, read_config(kept))
     else:
-        after = {**before, client.key: {**_servers(before, client.key), NAME: _entry(given)}}
+        after = {**before, client.key: {**_servers(before, client.key), NAME: _entry(given, client)}}
     if after == before:
         print(f"{path}: nothing to change.")
         return OK
     # 3. Show it, and ask.
-    old, new = _shown(before).splitlines(), _shown(after).splitlines()
-    print("\n".join(difflib.unified_diff(old, new, str(path), f"{path} (new)", lineterm="")))
+    old, new = _text(path), _shown(path, after, client.key)
+    shown = "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""))
+    print(reduce(lambda text, secret: text.replace(secret, "…"), _secrets(given), shown))
     if args.dry_run:
         return OK
     if not (args.yes or _agreed(path)):
         print("Nothing was changed.", file=sys.stderr)
         return USAGE
     # 4. Write it.
-    _write(path, after, kept)
+    _write(path, new, kept)
     if not args.undo:
         print(f"{path}: Winnow is in. {client.after} Undo: winnow install {args.client} --undo")
         return OK
@@ -106,15 +124,15 @@ def read_config(path: Path) -> Json:
     """Return the configuration, empty where there is no file.
 
     Raises:
-        UsageError: The file is no JSON object, such as one with comments: rewriting it would lose them.
+        UsageError: The file is no JSON object or TOML, such as JSON with comments: rewriting it would lose them.
     """
-    if not path.exists():
-        return {}
+    form = "TOML" if ".toml" in path.suffixes else "JSON"
     try:
-        config = json.loads(path.read_text(encoding="utf-8-sig") or "{}")
+        text = _text(path)
+        config = tomllib.loads(text) if form == "TOML" else json.loads(text or "{}")
     except (ValueError, OSError) as error:
         raise UsageError(
-            f"{path} cannot be read as JSON ({error}), so it was left alone.",
+            f"{path} cannot be read as {form} ({error}), so it was left alone.",
             hint="Mend it, or run the command with --dry-run and put the entry in by hand.",
         ) from error
     if not isinstance(config, dict):
@@ -128,7 +146,7 @@ def entry_in(config: Json, key: str) -> Mapping[str, object] | None:
     return entry if isinstance(entry, Mapping) else None
 
 
-def _entry(given: Mapping[str, str]) -> Json:
+def _entry(given: Mapping[str, str], client: Client) -> Json:
     """Return the configuration entry that starts this very installation.
 
     With absolute paths: desktop clients have a short PATH and start servers in a folder of their own.
@@ -138,7 +156,19 @@ def _entry(given: Mapping[str, str]) -> Json:
     command, arguments = _launcher()
     if not INSTALLED:
         environment["PYTHONPATH"] = str(HERE)
-    return {"type": "stdio", "command": command, "args": arguments, "env": environment}
+    filled = {
+        "$command": command,
+        "$arguments": arguments,
+        "$line": [command, *arguments],
+        "$environment": environment,
+    }
+    return {name: filled.get(value, value) if isinstance(value, str) else value for name, value in client.entry.items()}
+
+
+def _secrets(given: Mapping[str, str]) -> list[str]:
+    """Return the values that are never shown: those of secret settings."""
+    secret = {one.name for one in fields(Settings) if not one.repr}
+    return [value for name, value in given.items() if name in secret and value]
 
 
 def _launcher() -> tuple[str, list[str]]:
@@ -181,18 +211,38 @@ def _servers(config: Json, key: str) -> Mapping[str, object]:
     return servers
 
 
-def _shown(config: Json) -> str:
-    return json.dumps(config, indent=2, ensure_ascii=False) + "\n" if config else ""
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8-sig") if path.exists() else ""
 
 
-def _write(path: Path, config: Json, kept: Path) -> None:
+def _shown(path: Path, config: Json, key: str) -> str:
+    """Return the file's text for a configuration; of TOML only our own tables change, comments and all else stay."""
+    if path.suffix != ".toml":
+        return json.dumps(config, indent=2, ensure_ascii=False) + "\n" if config else ""
+    tables = re.split(r"^(?=[ \t]*\[)", _text(path), flags=re.MULTILINE)
+    ours = re.compile(rf"[ \t]*\[\s*{key}\s*\.\s*\"?{NAME}\"?\s*[.\]]")
+    rest = "".join(table for table in tables if not ours.match(table)).rstrip("\n")
+    entry = entry_in(config, key)
+    parts = [part for part in (rest, _table(f"{key}.{NAME}", entry) if entry else "") if part]
+    return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def _table(name: str, values: Mapping[str, object]) -> str:
+    """Return a TOML table of texts, lists of texts and further tables; its strings are written as JSON's are."""
+    inner = {key: value for key, value in values.items() if isinstance(value, Mapping)}
+    own = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items() if key not in inner]
+    tables = [_table(f"{name}.{key}", value) for key, value in inner.items()]
+    return "\n\n".join(["\n".join([f"[{name}]", *own]), *tables])
+
+
+def _write(path: Path, text: str, kept: Path) -> None:
     """Write the configuration whole or not at all; the file as it was before the first change goes to `kept`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not kept.exists():
             kept.write_bytes(path.read_bytes() if path.exists() else b"")
         fresh = path.with_name(path.name + ".new")
-        fresh.write_text(_shown(config), encoding="utf-8")
+        fresh.write_text(text, encoding="utf-8")
         if path.exists():
             fresh.chmod(path.stat().st_mode)
         os.replace(fresh, path)

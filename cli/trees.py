@@ -13,10 +13,10 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
 from pipeline.raptor.outline import outline
 from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import SCHEME, Chunking, Tree, TreeOptions, find_tree
+from pipeline.raptor.tree import SCHEME, Chunking, Tree, TreeOptions
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
-from pipeline.sources import load_sources
+from pipeline.sources import load_sources, open_tree, store_for
 from pipeline.work import Report, in_thread, no_report
 from server.reading import OUTLINE_TOKENS
 from server.settings import Settings
@@ -46,7 +46,7 @@ async def draw_tree(settings: Settings, sources: list[str], chunking: Chunking, 
 
 async def _tree(services: Services, sources: list[str], options: TreeOptions, report: Report) -> Tree:
     if len(sources) == 1 and sources[0].startswith(SCHEME):
-        tree = await in_thread(find_tree, services.stores.trees, sources[0])
+        tree = await in_thread(open_tree, sources[0], services)
         if tree is None:
             raise SourceNotFound(
                 f"The tree {sources[0]} is unknown or has expired.", source=sources[0], hint="Name its sources again."
@@ -67,7 +67,7 @@ async def _tree(services: Services, sources: list[str], options: TreeOptions, re
         loaded.documents,
         embedder=services.embedder,
         options=options,
-        store=services.stores.trees,
+        store=store_for((document.page.final_url for document in loaded.documents), services),
         report=report,
         writer=Writer(services.generator) if services.generator else None,
         idms=idms,

@@ -172,12 +172,12 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _first_source(lines: list[str]) -> Iterator[str]:
-    """Yield title, address, the first passages and their links of source [1], wrapped; marks and the rest are cut."""
+    """Yield address, title, the first passages and their links of source [1], wrapped; marks and the rest are cut."""
     begin = next(number for number, line in enumerate(lines) if line.startswith("[1] "))
     end = next((n for n, line in enumerate(lines) if line.startswith("[2] ")), len(lines))
-    title, address, mark = lines[begin : begin + 3]
-    yield title
+    address, mark, title = lines[begin : begin + 3]
     yield address.replace(ROOT.as_uri(), "file://…")
+    yield title
     passages, _, links = "\n".join(lines[begin + 3 : end]).partition(mark.replace("«", "«/"))
     for label, text in re.findall(r"^(\([a-z]\)) (.*?)(?=^\([a-z]\) |\Z)", passages, flags=re.MULTILINE | re.DOTALL):
         if label in SHOWN:

@@ -11,6 +11,7 @@ from typing import Final
 
 import anyio
 
+from errors import without_password
 from pipeline.answer import Answer, Writing, write_answer
 from pipeline.documents import Document, Page, Reading, SearchResult
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
@@ -22,7 +23,7 @@ from pipeline.messages import ANSWER_TOKENS
 from pipeline.rank.mixed import RankedPage
 from pipeline.services import Services
 from pipeline.sources import room_for
-from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread
 from prompts import load
@@ -43,6 +44,8 @@ class Researched:
     gathered: Gathered
     reading: Reading
     assembled: Assembled
+    mark: str
+    """The answer's own mark for untrusted text."""
     written: Answer | None = None
     """The local generator's answer, where it was wanted."""
 
@@ -77,7 +80,7 @@ async def research(
     if written is not None:
         text = _above(written, text, mark, most)
     await report(10, 10, f"{len(assembled.evidence)} passages")
-    return Researched(text, count_tokens(text), gathered, reading, assembled, written)
+    return Researched(text, count_tokens(text), gathered, reading, assembled, mark, written)
 
 
 async def _written(question: str, assembled: Assembled, services: Services, *, seconds: float) -> Answer:
@@ -141,22 +144,25 @@ def _enriched(
     sheet.add(head)
     sheet.add(doubt(reading))
     assembled = assemble(documents, reading, max_tokens=sheet.room, mark=mark, open_end=open_end)
-    sheet.add_cut(assembled.shown.text or f"No answer found. {reading.reason}")
+    why = reading.reason if documents else "There were no pages to read."
+    sheet.add_cut(assembled.shown.text or f"No answer found. {why}")
     sheet.release()
     for line in _foot(gathered, reading):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
+    # A provider's own words stand between marks, so they are written whole or not at all.
+    for told in dict.fromkeys(f"{o.provider}: {quoted(o.reason, mark)}" for o in gathered.outcomes if o.reason):
+        sheet.add(told)
     return sheet.text, assembled, mark
 
 
 def _foot(gathered: Gathered, reading: Reading) -> list[str]:
     """Return what was not read, and what was searched: failures always, all of it where nothing answers."""
-    lines = [f"Not read: {one_line(f.source)}: {one_line(f.reason)}" for f in gathered.failures[:5]]
-    told = (f"{o.provider}: {o.status}" + (f" ({one_line(o.reason)})" if o.reason else "") for o in gathered.outcomes)
-    answers = ", ".join(dict.fromkeys(told))
+    lines = [f"Not read: {address(f.source)}: {without_password(one_line(f.reason))}" for f in gathered.failures[:5]]
+    answers = ", ".join(dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes))
     if gathered.parsed.fallback:
         lines.append(one_line(gathered.parsed.fallback))
     if reading.verdict == "none" and gathered.ranked:
-        seen = ", ".join(one_line(ranked.result.url) for ranked in gathered.ranked[:5])
+        seen = ", ".join(address(ranked.result.url) for ranked in gathered.ranked[:5])
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
     queries = "; ".join(f'"{one_line(query.text)}"' for query in gathered.parsed.queries)
     if reading.verdict == "none" or any(o.status != "ok" for o in gathered.outcomes):

@@ -12,11 +12,14 @@ from urllib.parse import unquote
 
 import anyio
 
+from cache.store import Store
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError
 from pipeline.documents import Document, Failure
-from pipeline.fetch.files import is_hidden, path_of_url, split_span
+from pipeline.fetch.files import is_hidden, may_open, path_of_url, split_span
 from pipeline.fetch.handles import keep_page
+from pipeline.raptor.tree import Tree, find_tree
 from pipeline.services import Services
+from pipeline.text.frame import address
 from pipeline.text.tokens import count_tokens
 from pipeline.trace import traced
 from pipeline.work import WORKERS, Report, in_thread, no_report
@@ -89,7 +92,7 @@ async def open_all(
         except SourceError as error:
             found[name] = error
         done += 1
-        await report(done, len(names), f"read {name}")
+        await report(done, len(names), f"read {address(name)}")
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as group:
@@ -146,13 +149,33 @@ def _is_local(name: str) -> bool:
     return name.lower().startswith("file:") or "://" not in name
 
 
-def _folder(name: str) -> Path | None:
-    """Return the folder that a source names, None for anything else; what is wrong with a name the fetch says."""
+def store_for(urls: Iterable[str], services: Services) -> Store:
+    """Return where a tree over these pages is kept: on this machine where any of them is a person's own file."""
+    own = any(url.startswith("file:") for url in urls)
+    return services.stores.own if own and services.stores.trees.shared else services.stores.trees
+
+
+def open_tree(handle: str, services: Services) -> Tree | None:
+    """Return the tree that a handle names; None where there is none, or a file in it may not be read here."""
+    stores = services.stores
+    tree = find_tree(stores.trees, handle) or (find_tree(stores.own, handle) if stores.trees.shared else None)
+    if tree is None or not all(may_open(source.url, services.roots) for source in tree.sources):
+        return None
+    return tree
+
+
+def _folder(name: str, roots: Sequence[Path]) -> Path | None:
+    """Return the folder that a source names, None for anything else; what is wrong with a name the fetch says.
+
+    A relative name is looked for below the roots, as a file's is, so that `.` is the first of them.
+    """
     if not _is_local(name):
         return None
     try:
         path = path_of_url(name) if name.lower().startswith("file:") else Path(name).expanduser()
-        return path.resolve() if path.is_dir() else None
+        places = [place.resolve() for place in (*(root / path for root in roots), path) if place.is_dir()]
+        below = (place for place in places if any(place.is_relative_to(root) for root in roots))
+        return next(below, places[0] if places else None)
     except (AddressRefused, OSError, RuntimeError, ValueError):
         return None
 
@@ -161,7 +184,7 @@ def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[s
     expanded: list[str] = []
     failures: list[Failure] = []
     for name in names:
-        folder = _folder(name)
+        folder = _folder(name, roots)
         if folder is None:
             expanded.append(name)
             continue

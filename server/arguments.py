@@ -32,6 +32,22 @@ _MEANT: Final = {
 }
 """Names that models guess or that tools had before 0.1, and the argument that they mean."""
 
+_WANTED: Final = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
+    "string_type": "a text",
+    "list_type": "a list of texts",
+    "string_too_short": "a text of {min_length} letter or more",
+    "string_too_long": "a text of {max_length} letters at most",
+    "too_short": "a list of {min_length} or more",
+    "too_long": "a list of {max_length} at most",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "{le} at most",
+    "literal_error": "{expected}",
+    "string_pattern_mismatch": "of the form {pattern}",
+}
+"""What an argument has to be, by pydantic's name for what is wrong with it."""
+
 
 class CheckArguments:
     """Middleware over `tools/call`; `list_tools` tells which tools there are, with their schemas."""
@@ -64,17 +80,28 @@ class CheckArguments:
         return await call_next(replace(ctx, params={**ctx.params, "arguments": mended}))
 
 
-def explained(error: ValidationError) -> str:
-    """Return a sentence for each argument that is wrong: which one, its value, and what it has to be."""
+def explained(error: ValidationError, tool: str, schema: Mapping[str, object]) -> str:
+    """Return a sentence for each argument that is wrong, with its value and what it has to be; then the right call."""
     sentences = []
-    for wrong in error.errors(include_url=False, include_context=False):
+    for wrong in error.errors(include_url=False):
         name = ".".join(map(str, wrong["loc"]))
         if wrong["type"] == "missing":
             sentences.append(f"{name} is missing.")
             continue
-        bound = re.sub("^[A-Z][a-z]+ ", "it ", wrong["msg"])
-        sentences.append(f"{name} is {reprlib.repr(wrong['input'])}; {bound}.")
-    return " ".join(sentences)
+        said = _WANTED.get(wrong["type"], "")
+        wanted = said.format(**wrong.get("ctx", {})) if said else re.sub("^[A-Z][a-z]+ should be ", "", wrong["msg"])
+        sentences.append(f"{name} is {reprlib.repr(wrong['input'])}; it has to be {wanted}.")
+    return f"{' '.join(sentences)} Call {_call(tool, schema)}."
+
+
+def _call(tool: str, schema: Mapping[str, object]) -> str:
+    """Return the shortest call of a tool that is right, as models write it."""
+    known, needed = schema.get("properties"), schema.get("required")
+    if not isinstance(known, Mapping) or not isinstance(needed, list):
+        return f"{tool}()"
+    lists = {name for name, kind in known.items() if isinstance(kind, Mapping) and kind.get("type") == "array"}
+    given = (f'{name}=["https://…"]' if name in lists else f'{name}="…"' for name in needed)
+    return f"{tool}({', '.join(given)})"
 
 
 def _argument(name: str, known: Mapping[str, object], given: Mapping[str, object]) -> str:

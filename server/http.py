@@ -68,8 +68,8 @@ class Gate:
     ) -> None:
         """Wrap `app`: let in who has one of the bearer `tokens` (none: no token is asked for here).
 
-        A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock` gives seconds. `close`
-        is called when the process is to end, so that no call begins any more.
+        A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock` gives seconds.
+        `close` is called when the process is to end, so that no call begins any more.
         """
         self._app = app
         self._tokens = [_digest(token.encode()) for token in tokens]

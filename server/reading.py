@@ -9,10 +9,11 @@ from typing import Final
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 
 from cache.store import StoreStats
+from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import find_page
 from pipeline.raptor.outline import outline
-from pipeline.raptor.tree import find_tree
 from pipeline.services import Services
+from pipeline.sources import open_tree
 from pipeline.text.frame import visible
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.work import in_thread
@@ -25,7 +26,7 @@ OUTLINE_TOKENS: Final = MOST_TOKENS // 5
 async def read_page(handle: str, services: Services) -> str:
     """Return the whole cleaned page behind `handle`, or its beginning and how to read on."""
     found = await in_thread(find_page, services.stores.pages, handle)
-    if found is None:
+    if found is None or not may_open(found.final_url, services.roots):
         raise ResourceNotFoundError(f"{handle} is unknown or has expired; fetch the page again.")
     document = await services.documents.read(found)
     html = visible(document.html)
@@ -37,7 +38,7 @@ async def read_page(handle: str, services: Services) -> str:
 
 async def read_tree(handle: str, services: Services) -> str:
     """Return the outline of the tree behind `handle`."""
-    found = await in_thread(find_tree, services.stores.trees, handle)
+    found = await in_thread(open_tree, handle, services)
     if found is None:
         raise ResourceNotFoundError(f"{handle} is unknown or has expired; call raptor_query with the sources again.")
     return await in_thread(outline, found, max_tokens=OUTLINE_TOKENS)
@@ -60,7 +61,7 @@ def status_text(services: Services) -> str:
 def store_text(stats: StoreStats) -> str:
     """Return what a store holds and how it has fared since this process began, on one line."""
     if stats.away:
-        return f"NOT USED, answers are worked out anew each time: {stats.away}"
+        return "not used, answers are worked out anew each time"
     count = f"{'over ' if stats.partial else ''}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB"
     seen = f"{stats.hits} hits, {stats.misses} misses"
     moved = f"{stats.bytes_read / 1e6:.1f} MB read, {stats.bytes_written / 1e6:.1f} MB written"

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_ty
 
 from platformdirs import user_cache_dir
 
-from errors import UsageError
+from errors import UsageError, without_password
 
 MEGABYTE: Final = 1_000_000
 """Bytes; sizes in settings are decimal, as disks and downloads state them."""
@@ -126,7 +126,7 @@ _cache_server = _matching(
 def _address(raw: Raw, name: str) -> str:
     value = raw[name].strip().rstrip("/")
     if value and not re.match(r"https?://[^/\s:]+(:\d{1,5})?(/|$)", value):
-        shown = re.sub(r"//.*@", "//…@", value)
+        shown = without_password(value)
         hint = "Use an address without a password, such as http://127.0.0.1:8888."
         raise UsageError(f"{name} is {shown!r}.", hint=hint)
     return value

@@ -64,7 +64,8 @@ async def run_tool(name: str, arguments: dict[str, Any], context: Context[Any, A
         raise
     except ToolError as error:
         cause = error.__cause__
-        wrong = explained(cause) if isinstance(cause, ValidationError) else str(error)
+        tool = TOOLBOX[name]
+        wrong = explained(cause, name, tool.parameters) if isinstance(cause, ValidationError) else str(error)
         raise ToolError(wrong.removeprefix(f"Error executing tool {name}: ")) from cause
     return result
 

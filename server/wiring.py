@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Literal, NamedTuple, cast
@@ -55,6 +56,9 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         # In a thread: another process may hold a database, a server may be slow to refuse.
         stores = await in_thread(open_stores, settings.cache, size_limit=size, clock=time.time, url=settings.cache_url)
         stack.callback(stores.close)
+        if settings.folders and stores.trees.shared:
+            # What models make of texts is kept by content, whosever it is: where files are read, on this machine.
+            stores = replace(stores, embeddings=stores.own, scores=stores.own)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=settings.seconds))
         limits = FetchLimits(
             max_unpacked=settings.page_mb * MEGABYTE,

@@ -82,10 +82,10 @@ async def test_bounds_that_the_list_leaves_out_still_hold(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"question": "x", "max_tokens": 90_000}, "max_tokens is 90000; it should be less than or equal to 20000."),
+        ({"question": "x", "max_tokens": 90_000}, "max_tokens is 90000; it has to be 20000 at most."),
         ({"max_tokens": 500}, "question is missing."),
-        ({"question": "x", "freshness": "never"}, "freshness is 'never'; it should be 'any', 'day'"),
-        ({"question": "x" * 9000}, "; it should have at most 2000 characters."),
+        ({"question": "x", "freshness": "never"}, "freshness is 'never'; it has to be 'any', 'day'"),
+        ({"question": "x" * 9000}, "; it has to be a text of 2000 letters at most."),
     ],
 )
 async def test_a_wrong_value_is_refused_in_one_sentence_with_its_bound(

@@ -129,3 +129,23 @@ async def test_a_folder_with_files_that_cannot_be_read_answers_from_the_others(
         named = await client.call_tool("extract_relevant", {"question": "harbour light", "sources": [str(tmp_path)]})
     assert "1871" in text_of(result)
     assert "broken.pdf" in text_of(named)
+
+
+async def test_a_point_names_the_first_open_folder(connect: Connect) -> None:
+    arguments = {"question": "What does the Keeper's Rest cost?", "sources": ["."]}
+    async with connect(embedder="none") as client:
+        text = text_of(await client.call_tool("extract_relevant", arguments))
+    assert "pell-island-stay.html" in text
+
+
+async def test_where_nothing_was_found_no_page_is_blamed(connect: Connect) -> None:
+    async with connect(embedder="none") as client:
+        text = text_of(await client.call_tool("research", {"question": "zzzqqq xkcdvv"}))
+    assert "There were no pages to read." in text
+    assert "hold no text" not in text
+
+
+async def test_an_argument_error_ends_with_a_call_that_is_right(connect: Connect) -> None:
+    async with connect(embedder="none") as client:
+        text = text_of(await client.call_tool("extract_relevant", {"question": "x", "sources": []}))
+    assert text.endswith('Call extract_relevant(question="…", sources=["https://…"]).')

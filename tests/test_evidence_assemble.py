@@ -5,10 +5,9 @@ import pytest
 
 from pipeline.documents import Document, Page, Reading
 from pipeline.evidence.assemble import WORTH, Assembled, assemble
-from pipeline.evidence.show import LONGEST_AUTHOR, headline
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.document import read_document
-from pipeline.text.frame import new_mark
+from pipeline.text.frame import LONGEST_AUTHOR, headline, new_mark
 from pipeline.text.tokens import count_tokens
 
 SAME = "The harbour light of Orvane was built in the year 1871 by the brothers Marr."
@@ -95,8 +94,8 @@ def test_a_page_is_headed_by_title_author_and_date_and_no_author_twice() -> None
     url = "https://a.example/"
     named = read_document(Page(url, url, "Harbour", f"<head>{head}</head><p>{SAME}</p>", "text/html"))
     known = read_document(Page(url, url, "Harbour, by Ilse Marr", f"<head>{head}</head><p>{SAME}</p>", "text/html"))
-    assert filled(named).shown.text.splitlines()[0] == "[1] Harbour – by Ilse Marr (2024-05-06)"
-    assert filled(known).shown.text.splitlines()[0] == "[1] Harbour, by Ilse Marr (2024-05-06)"
+    assert filled(named).shown.text.splitlines()[2] == "Harbour – by Ilse Marr (2024-05-06)"
+    assert filled(known).shown.text.splitlines()[2] == "Harbour, by Ilse Marr (2024-05-06)"
 
 
 def test_an_authors_name_is_one_short_line() -> None:

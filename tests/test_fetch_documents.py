@@ -190,10 +190,10 @@ def test_word_files_that_are_bombs_or_damaged_are_refused() -> None:
 
 
 def test_markdown_becomes_html_and_html_inside_it_stays_text() -> None:
-    front = "---\ntitle: Salt\n---\n"
+    front = "---\ntitle: Salt\ndate: 2024-05-06T10:00:00Z\n---\n"
     text = f"{front}# Pans\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<script>alert(1)</script>\n"
     page = read(text.encode(), "text/markdown")
-    assert page.title == "Salt"
+    assert (page.title, page.published) == ("Salt", "2024-05-06")
     assert "<h1>Pans</h1>" in page.html
     assert "<td>2</td>" in page.html
     assert "<script>" not in page.html

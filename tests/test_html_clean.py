@@ -65,6 +65,8 @@ def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
         "<p style='visibility:hidden'>secret</p>",
         "<p aria-hidden='true'>secret</p>",
         "<p style='font-size:0'>secret</p>",
+        "<p style='color:white'>secret</p>",
+        "<p hidden=until-found>secret</p>",
         "<p style='font-size:1px'>secret</p>",
         "<p style='opacity:0'>secret</p>",
         "<p style='position:absolute;left:-9999px'>secret</p>",
@@ -124,9 +126,15 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "<p style='opacity:.5'>word</p>",
         "<p style='position:absolute;left:-20px'>word</p>",
         "<p style='color:#fff;background:#000'>word</p>",
-        "<p style='color:white'>word</p>",
         "<p style='background:linear-gradient(red,blue);-webkit-background-clip:text;color:transparent'>word</p>",
-        "<p hidden=until-found>word</p>",
+        "<button aria-expanded=false>Q</button><p hidden=until-found>word</p>",
+        "<link rel=stylesheet href=dark.css><p style='color:white'>word</p>",
+        "<body bgcolor=black><p style='color:white'>word</p>",
+        "<style>.dark{background:#123}</style><div class=dark><p style='color:white'>word</p></div>",
+        "<style>p{color:white}p.x{color:black}</style><p class=x>word</p>",
+        "<style>.a{font-size:0}.a span{font-size:16px}</style><div class=a><span>word</span></div>",
+        "<style>.a .b{display:none}.a .b.on{display:block}</style><div class=a><p class='b on'>word</p></div>",
+        "<style>@media print{.z{display:none}}@media (max-width:600px){.z{display:none}}</style><p class=z>word</p>",
         "<style>@media print{.x{display:none}}</style><p class=x>word</p>",
         "<style>.x{display:none}@media (min-width: 900px){.x{display:block}}</style><p class=x>word</p>",
         "<style>.menu .x{display:none}</style><p class=x>word</p>",
@@ -513,3 +521,13 @@ def test_covered_text_that_is_less_than_what_is_shown_goes() -> None:
 def test_a_page_of_furniture_that_waits_for_its_scripts_is_read() -> None:
     page = f"<main style='opacity:0'>{'word ' * 150}</main><footer>{'legal ' * 200}</footer>"
     assert text_of(clean(page)).count("word") == 150
+
+
+@pytest.mark.parametrize("selector", ["i div div div div div", "div:has(div:has(div:has(b)))", "i ~ p ~ p ~ p ~ p"])
+def test_a_selector_that_would_be_matched_for_hours_is_passed_over(selector: str) -> None:
+    page = ("<div>" * 150 + "deep" + "</div>" * 150) * 20 + "<p>flat</p>" * 2000
+    began = time.thread_time()
+    text = text_of(clean(f"<style>{selector}{{display:none}}.q{{display:none}}</style>{page}<p class=q>secret</p>"))
+    assert time.thread_time() - began < 5
+    assert "secret" not in text
+    assert "flat" in text

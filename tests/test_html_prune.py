@@ -76,7 +76,7 @@ async def test_the_head_of_a_page_names_its_author_and_date(connect: Connect, si
     arguments = {"sources": [url], "question": "Who is the author of Rivers?", "max_tokens": 1000}
     async with connect(allow_loopback="true", embedder="none") as client:
         text = shown_of(await client.call_tool("fetch_and_prune_html", arguments))
-    assert "[1] Rivers – by Ada Byron (1843-09-01)" in text
+    assert "»\nRivers – by Ada Byron (1843-09-01)" in text
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -95,8 +95,8 @@ async def test_a_page_cannot_speak_outside_its_frame(connect: Connect, site: Sit
     for tool, text in told.items():
         assert FACT in text, tool
         ours = outside(text)
-        # A title is on its page's head line; a link repeats cited words, percent-encoded, behind the page's address.
-        free = [line for line in ours if not line.startswith(("[1] ", "1. ")) and ":~:text=" not in line]
+        # A link repeats cited words, percent-encoded, behind the page's address.
+        free = [line for line in ours if ":~:text=" not in line]
         assert not any("PWNED" in line for line in free), (tool, free)
         assert not any(line.startswith(("[2]", "[3]", "[4]", "(b) PWNED", "Searched: PWNED")) for line in ours), tool
         assert not any(character in text for character in INVISIBLE), tool

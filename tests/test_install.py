@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,13 @@ FILES = {
     "windsurf": ".codeium/windsurf/mcp_config.json",
     "gemini": ".gemini/settings.json",
     "lmstudio": ".lmstudio/mcp.json",
+    "codex": ".codex/config.toml",
+    "opencode": ".config/opencode/opencode.json",
+    "zed": ".config/zed/settings.json",
+    "cline": ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+    "continue": ".continue/mcpServers/winnow.json",
 }
+KEYS = {"vscode": "servers", "codex": "mcp_servers", "opencode": "mcp", "zed": "context_servers"}
 if sys.platform != "linux":
     pytest.skip("the paths below are those of Linux", allow_module_level=True)
 
@@ -62,7 +69,8 @@ def install(home: Path, tmp_path: Path) -> Run:
 
 
 def read(path: Path) -> dict[str, Any]:
-    config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    config: dict[str, Any] = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     return config
 
 
@@ -71,9 +79,28 @@ def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(install: 
     run = install(client, "--yes", "--folder", str(LIBRARY))
     assert run.returncode == 0, run.stderr
     config = read(home / FILES[client])
-    entry = config["servers" if client == "vscode" else "mcpServers"]["winnow"]
-    assert Path(entry["command"]).is_absolute()
-    assert entry["env"]["WINNOW_FOLDERS"] == str(LIBRARY)
+    entry = config[KEYS.get(client, "mcpServers")]["winnow"]
+    command = entry["command"]
+    assert Path(command[0] if client == "opencode" else command).is_absolute()
+    assert entry["environment" if client == "opencode" else "env"]["WINNOW_FOLDERS"] == str(LIBRARY)
+
+
+def test_a_toml_file_keeps_its_comments_and_all_that_is_not_ours(install: Run, home: Path) -> None:
+    path = home / FILES["codex"]
+    path.parent.mkdir(parents=True)
+    former = '# mine\nmodel = "x"\n\n[mcp_servers.other] # another\ncommand = "y"\n'
+    path.write_text(former, encoding="utf-8")
+    assert install("codex", "--yes").returncode == 0
+    assert path.read_text(encoding="utf-8").startswith(former)
+    assert "nothing to change" in install("codex", "--yes").stdout
+    assert install("codex", "--undo", "--yes").returncode == 0
+    assert path.read_text(encoding="utf-8") == former
+
+
+def test_the_change_is_shown_without_keys(install: Run, home: Path) -> None:
+    run = install("cursor", "--yes", "--set", "brave_key=BSA-s3cret")
+    assert "s3cret" not in run.stdout + run.stderr
+    assert read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"]["WINNOW_BRAVE_KEY"] == "BSA-s3cret"
 
 
 @pytest.mark.anyio

@@ -1,5 +1,6 @@
 """The chain of providers: who is asked, what counts as an answer, what is remembered."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,8 +117,8 @@ def test_when_all_fail_each_is_named_with_reason_and_next_step() -> None:
     with pytest.raises(SearchFailed) as failure:
         search(chain)
     told = str(failure.value)
-    assert "searxng: blocked (x: CAPTCHA)" in told
-    assert "brave: unauthorized (key refused)" in told
+    assert re.search(r"searxng: blocked \(«(\w+)» x: CAPTCHA «/\1»\)", told)
+    assert re.search(r"brave: unauthorized \(«(\w+)» key refused «/\1»\)", told)
     assert "again in 30 s" in told
     assert "check the key" in told
     assert "does not mean that nothing exists" in told

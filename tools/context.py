@@ -14,13 +14,13 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import BaseModel, Field
 
-from errors import UsageError
-from pipeline.documents import Document, Evidence, Failure, Page, Reading
+from errors import UsageError, without_password
+from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.sheet import Sheet
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
-from pipeline.text.frame import one_line
+from pipeline.text.frame import LONGEST, address, one_line, quoted
 from pipeline.work import Report, time_left
 
 PROGRESS_GAP: Final = 0.25
@@ -28,8 +28,6 @@ PROGRESS_GAP: Final = 0.25
 FIRST: Final = 5
 """Of pages linked, failures told, and passages and pages in the structured part. Hosts that show links to the model pay
 about 60 tokens for each; the text has all passages."""
-LONGEST: Final = 300
-"""Characters of a name, an address or a reason from outside."""
 MOST_TOKENS: Final = 20_000
 """Largest budget that a call may ask for."""
 FETCH_SHARE: Final = 0.6
@@ -91,7 +89,7 @@ def found_in(kind: type[F], reading: Reading, assembled: Assembled, failures: It
             Passage(label=label, link=_link(one), also=list(one.also), score=round(one.score.value, 3))
             for label, one in islice(shown, FIRST)
         ],
-        "pages": [url for (url, _), _ in groupby(assembled.evidence, key=lambda one: (one.url, one.title))],
+        "pages": [address(url) for (url, _), _ in groupby(assembled.evidence, key=lambda one: (one.url, one.title))],
         "left_out": assembled.left_out,
         "failures": failures_of(failures),
     }
@@ -146,8 +144,7 @@ def answer(text: str, data: BaseModel, *, pages: Iterable[Page] = ()) -> CallToo
         ResourceLink(
             type="resource_link",
             uri=page_handle(page),
-            name=(one_line(page.title) or page.final_url)[:LONGEST],
-            description=one_line(page.final_url)[:LONGEST],
+            name=address(page.final_url)[:LONGEST],
             mime_type="text/html",
         )
         for page in islice(pages, FIRST)
@@ -196,9 +193,24 @@ def _told(call: Next, tool: str) -> str:
     return f"the same call with {changed}" if changed else "the same call again"
 
 
+def told(outcome: SearchOutcome, mark: str) -> str:
+    """Return how a provider answered, its own words for it between marks."""
+    return f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, mark)}".strip()
+
+
 def failures_of(failures: Iterable[Failure]) -> list[str]:
     """Return what could not be read for the structured part, folded and bounded."""
-    return [f"{one_line(f.source)[:LONGEST]}: {one_line(f.reason)[:LONGEST]}" for f in islice(failures, 4 * FIRST)]
+    return [
+        f"{address(f.source)[:LONGEST]}: {without_password(one_line(f.reason))[:LONGEST]}"
+        for f in islice(failures, 4 * FIRST)
+    ]
+
+
+def tell_notes(sheet: Sheet, pages: Iterable[Page]) -> None:
+    """Write what a reader should know of pages: what was left out of them, where their text comes from."""
+    for page in islice(pages, FIRST):
+        for note in page.notes:
+            sheet.add(f"Note on {address(page.final_url)}: {note}")
 
 
 def tell_rest(sheet: Sheet, failures: Iterable[Failure]) -> None:

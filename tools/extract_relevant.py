@@ -9,13 +9,13 @@ from typing import Annotated, Final
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from pipeline.documents import Document, Reading
+from pipeline.documents import Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet
 from pipeline.evidence.show import doubt, hint_room, notice_within
 from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.sources import Loaded, load_sources, room_for
-from pipeline.text.frame import new_mark, one_line
+from pipeline.text.frame import address, new_mark
 from pipeline.work import in_thread
 from tools.context import (
     BUDGET,
@@ -32,6 +32,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_notes,
     tell_rest,
     write_next,
 )
@@ -76,7 +77,8 @@ async def extract_relevant(
     if reading.verdict == "none" or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
     tell_failures(sheet, loaded.failures)
-    pages = behind(assembled.evidence, loaded.documents)
+    pages = tuple(behind(assembled.evidence, loaded.documents))
+    tell_notes(sheet, pages)
     data = found_in(ExtractRelevantResult, reading, assembled, loaded.failures, next=following, tokens=sheet.tokens)
     return answer(sheet.text, data, pages=pages)
 
@@ -93,9 +95,5 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     sheet.release()
     if reading.verdict == "none":
         sheet.add_cut(f"None: no sentence of the sources answers this. {reading.reason}")
-        sheet.add_cut("Read: " + ", ".join(_name(document) for document in loaded.documents[:10]))
+        sheet.add_cut("Read: " + ", ".join(address(document.page.final_url) for document in loaded.documents[:10]))
     return sheet, assembled
-
-
-def _name(document: Document) -> str:
-    return one_line(document.page.title) or document.page.final_url

@@ -14,7 +14,7 @@ from errors import UsageError
 from pipeline.documents import Document, Page
 from pipeline.evidence.cite import cite
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import FRAME_SHARE, HEAD_TOKENS, WIDE, hint_room, notice_within, page_head
+from pipeline.evidence.show import FRAME_SHARE, HEAD_TOKENS, WIDE, Head, hint_room, notice_within, page_head
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.generate import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PruneOptions, prune
@@ -35,6 +35,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_notes,
     tell_rest,
     write_next,
 )
@@ -43,16 +44,14 @@ TOOL: Final = "fetch_and_prune_html"
 
 
 class PrunedPageInfo(BaseModel):
-    """One page of the answer; its text stands in the text part."""
+    """One page of the answer; what it says, its title included, stands in the text part."""
 
     number: int = Field(description="Number in the text part")
     url: str
     handle: str = Field(
         description="Pass it as a source to later calls; the resource of this name is the whole cleaned page"
     )
-    title: str
     published: str = Field(description="ISO date, empty when unknown")
-    author: str
     language: str
     raw_tokens: int = Field(description="Tokens of the page as it came")
     kept_tokens: int
@@ -103,7 +102,7 @@ async def fetch_and_prune_html(
     mark = new_mark()
     heads = _heads(loaded.documents, max_tokens or WIDE, mark)
     frame = count_tokens(notice_within(mark, max_tokens or WIDE)) + sum(
-        count_tokens(f"{head}\n{framed('.', mark)}") + 1 for head in heads
+        count_tokens(head.over(".", mark)) + 1 for head in heads
     )
     unread = room_for(loaded.failures, max_tokens or WIDE)
     room = max(0, max_tokens - frame - hint_room(max_tokens) - unread) if max_tokens else None
@@ -151,7 +150,7 @@ def _part(cursor: str, key: str) -> int:
     return int(number)
 
 
-def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[str]:
+def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
     """Return the head of each page, within what a budget has for them."""
     marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (count_tokens(framed(".", mark)) + 2)
     room = max(HEAD_TOKENS, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
@@ -165,16 +164,16 @@ def _cut_pages(loaded: Loaded, pruned: Pruned) -> list[Page]:
     return cut[:FIRST] if pruned.parts_left else []
 
 
-def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[str], mark: str, max_tokens: int) -> Sheet:
+def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max_tokens: int) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
         sheet.add(notice_within(mark, max_tokens))
     for page in pruned.pages:
-        sheet.add(f"{heads[page.document]}\n{framed(page.text, mark)}")
+        sheet.add(heads[page.document].over(page.text, mark))
     shown = {page.document for page in pruned.pages}
     for place, document in enumerate(loaded.documents):
         if place not in shown:
-            sheet.add_cut(f"{heads[place]}\n({_why_nothing(document, pruned)})")
+            sheet.add_cut(f"{heads[place].above} ({_why_nothing(document, pruned)})")
     return sheet
 
 
@@ -182,9 +181,7 @@ def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned) -> None:
     tell_failures(sheet, loaded.failures)
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
-    for document in loaded.documents:
-        for note in document.page.notes:
-            sheet.add_cut(f"Note on {document.page.final_url}: {note}")
+    tell_notes(sheet, (document.page for document in loaded.documents))
 
 
 def _why_nothing(document: Document, pruned: Pruned) -> str:
@@ -206,9 +203,7 @@ def _data(
                 number=place + 1,
                 url=page.final_url,
                 handle=page_handle(page),
-                title=one_line(page.title),
                 published=page.published,
-                author=one_line(page.author),
                 language=page.language,
                 raw_tokens=page.raw_tokens,
                 kept_tokens=kept[place].tokens if place in kept else 0,

@@ -33,10 +33,10 @@ from pipeline.raptor.query import (
     read_tree,
 )
 from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import SCHEME, Tree, TreeOptions, find_tree
+from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
-from pipeline.sources import Loaded, in_part, load_sources, room_for
+from pipeline.sources import Loaded, in_part, load_sources, open_tree, room_for, store_for
 from pipeline.text.frame import framed, new_mark, one_line
 from pipeline.work import Report, in_thread, time_left
 from tools.context import (
@@ -51,6 +51,7 @@ from tools.context import (
     reporter,
     services_of,
     tell_failures,
+    tell_notes,
     tell_rest,
     write_next,
 )
@@ -71,8 +72,6 @@ class TreePassage(BaseModel):
     label: str = Field(description="Number in the text part")
     is_summary: bool = Field(description="True: extracted or written by a summariser over several leaves, see sources")
     citation: str = Field(description="URL that opens the page at these words; the page's URL for a summary")
-    title: str
-    heading_path: list[str]
     score: float
     sources: list[str] = Field(description="For a summary: citations of what it stands on, at most 8")
 
@@ -147,8 +146,10 @@ async def raptor_query(
     for line in idms.notes if idms is not None else ():
         sheet.add_cut(one_line(line))
     tell_failures(sheet, failures)
+    pages = tuple(behind(assembled.evidence, documents))
+    tell_notes(sheet, pages)
     data = _data(tree, mode, assembled, failures, following, sheet.tokens)
-    return answer(sheet.text, data, pages=behind(assembled.evidence, documents))
+    return answer(sheet.text, data, pages=pages)
 
 
 async def _guided(
@@ -181,7 +182,8 @@ async def _fitted(
     """Return the best passages that fit, summaries written where a generator is set, and their pages."""
     if services.generator is not None:
         writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
-        passages = await write_shown(tree, passages, writer, store=services.stores.trees, seconds=seconds)
+        store = store_for((source.url for source in tree.sources), services)
+        passages = await write_shown(tree, passages, writer, store=store, seconds=seconds)
     places = {document for passage in passages for document in tree.documents_below(passage.node)}
     documents = await _pages(tree, sorted(places), services)
     fit = partial(fit_evidence, tree, passages, documents, max_tokens=max_tokens, mark=mark)
@@ -227,7 +229,7 @@ async def _tree(
             loaded.documents,
             embedder=services.embedder,
             options=before.built_with.options if before else TreeOptions(chunking, clustering=services.clustering),
-            store=services.stores.trees,
+            store=store_for((document.page.final_url for document in loaded.documents), services),
             report=report,
             grown_from=before,
             idms=idms,
@@ -264,7 +266,7 @@ async def _without_tree(question: str, loaded: Loaded, services: Services, sheet
 
 
 async def _kept_tree(handle: str, services: Services) -> Tree:
-    tree = await in_thread(find_tree, services.stores.trees, handle)
+    tree = await in_thread(open_tree, handle, services)
     if tree is None:
         raise SourceNotFound(
             f"The tree {handle} is unknown or has expired.", source=handle, hint="Pass its sources again."
@@ -289,8 +291,6 @@ def _passages(assembled: Assembled) -> list[TreePassage]:
             label=label,
             is_summary=one.is_summary,
             citation=one.citation,
-            title=one_line(one.title),
-            heading_path=list(one.heading_path),
             score=round(one.score.value, 4),
             sources=list(one.sources),
         )

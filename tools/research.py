@@ -8,14 +8,12 @@ from typing import Annotated, Final, Literal
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
-from pipeline.documents import SearchOutcome
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.sheet import Sheet
 from pipeline.evidence.show import hint_room
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
-from pipeline.text.frame import one_line
 from tools.context import (
     BUDGET,
     Found,
@@ -28,6 +26,8 @@ from tools.context import (
     repeated,
     reporter,
     services_of,
+    tell_notes,
+    told,
     write_next,
 )
 from tools.context import answer as reply
@@ -82,12 +82,9 @@ async def research(
     sheet.add(found.text)
     if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
-    pages = behind(found.assembled.evidence, found.gathered.documents.values())
+    pages = tuple(behind(found.assembled.evidence, found.gathered.documents.values()))
+    tell_notes(sheet, pages)
     return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)
-
-
-def _status(outcome: SearchOutcome) -> str:
-    return f"{outcome.provider}: {outcome.status} {one_line(outcome.reason)}".strip()
 
 
 def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResult:
@@ -98,7 +95,7 @@ def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResu
         found.assembled,
         gathered.failures,
         queries=[query.text for query in gathered.parsed.queries[1:]],
-        providers=list(dict.fromkeys(map(_status, gathered.outcomes))),
+        providers=list(dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)),
         answer=[
             Statement(labels=list(one.labels), supported=one.supported, reason=one.reason)
             for one in (found.written.statements if found.written else ())

@@ -13,11 +13,10 @@ from pydantic import BaseModel, Field
 from errors import UsageError
 from pipeline.documents import SearchQuery
 from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import headline
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
-from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.frame import LONGEST, address, framed, headline, inert, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens
 from tools.context import (
     Next,
@@ -30,6 +29,7 @@ from tools.context import (
     services_of,
     tell_failures,
     tell_rest,
+    told,
     write_next,
 )
 
@@ -43,8 +43,7 @@ MOST_PAGES: Final = 10
 class Hit(BaseModel):
     """One ranked page."""
 
-    place: int = Field(description="1-based place after ranking")
-    title: str
+    place: int = Field(description="1-based place after ranking, and number in the text part")
     url: str
     published: str = Field(description="ISO date, empty when unknown")
     language: str = Field(description="ISO 639-1 code, empty when unknown")
@@ -105,7 +104,8 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     )
     wanted = Wanted(question, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
-    sheet, shown = _sheet(gathered, max_tokens)
+    mark = new_mark()
+    sheet, shown = _sheet(gathered, max_tokens, mark)
     following = [*_top(gathered), *repeated(TOOL, gathered.failures)]
     if shown < len(gathered.ranked):
         following.extend(larger(TOOL, max_tokens))
@@ -113,13 +113,13 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         following.append(Next(tool=TOOL, arguments={"page": page + 1}))
     tell_rest(sheet, gathered.failures)
     write_next(sheet, following, TOOL)
-    _add_notes(sheet, gathered)
-    return answer(sheet.text, _data(gathered, following, sheet.tokens))
+    _add_notes(sheet, gathered, mark)
+    return answer(sheet.text, _data(gathered, following, sheet.tokens, mark))
 
 
 def _top(gathered: Gathered) -> list[Next]:
     """The call that reads the best page, by its handle where it was read already."""
-    urls = [_handle(gathered, best) or best.result.url for best in gathered.ranked[:1]]
+    urls = [_handle(gathered, best) or address(best.result.url) for best in gathered.ranked[:1]]
     return [Next(tool="fetch_and_prune_html", arguments={"sources": urls})] if urls else []
 
 
@@ -147,9 +147,8 @@ def _language(gathered: Gathered, ranked: RankedPage) -> str:
     return document.page.language if document is not None else ""
 
 
-def _sheet(gathered: Gathered, max_tokens: int) -> tuple[Sheet, int]:
+def _sheet(gathered: Gathered, max_tokens: int, mark: str) -> tuple[Sheet, int]:
     """Return the answer with the hits that fit, and how many those are."""
-    mark = new_mark()
     sheet = Sheet(max_tokens, reserve=min(80, max_tokens // 5))
     shown = 0
     if gathered.ranked:
@@ -169,10 +168,10 @@ def _sheet(gathered: Gathered, max_tokens: int) -> tuple[Sheet, int]:
     return sheet, shown
 
 
-def _add_notes(sheet: Sheet, gathered: Gathered) -> None:
+def _add_notes(sheet: Sheet, gathered: Gathered, mark: str) -> None:
     for outcome in gathered.outcomes:
         if outcome.status != "ok" or outcome.reason:
-            sheet.add_cut(f"{outcome.provider}: {outcome.status}. {one_line(outcome.reason)}")
+            sheet.add(told(outcome, mark)) or sheet.add_cut(f"{outcome.provider}: {outcome.status}")
     if gathered.parsed.fallback:
         sheet.add_cut(one_line(gathered.parsed.fallback))
     tell_failures(sheet, gathered.failures)
@@ -181,12 +180,13 @@ def _add_notes(sheet: Sheet, gathered: Gathered) -> None:
 def _entry(place: int, ranked: RankedPage, handle: str, mark: str, passage_tokens: int) -> str:
     result = ranked.result
     read = f"\n{handle}" if handle else ""
-    head = f"{place}. {headline(result.title, result.published)}\n{result.url}{read}"
-    passage = shortened(one_line(ranked.passage or result.snippet), passage_tokens)
-    return f"{head}\n{framed(passage, mark)}" if passage else head
+    passage = shortened(one_line(inert(ranked.passage or result.snippet)), passage_tokens)
+    words = f"{headline(result.title, result.published)}\n{passage}".strip()
+    head = f"{place}. {address(result.url)}{read}"
+    return f"{head}\n{framed(words, mark)}" if words else head
 
 
-def _data(gathered: Gathered, following: list[Next], tokens: int) -> SearchWebResult:
+def _data(gathered: Gathered, following: list[Next], tokens: int, mark: str) -> SearchWebResult:
     return SearchWebResult(
         queries=[query.text for query in gathered.parsed.queries],
         entities=list(gathered.parsed.entities),
@@ -195,12 +195,11 @@ def _data(gathered: Gathered, following: list[Next], tokens: int) -> SearchWebRe
         hits=[
             Hit(
                 place=place,
-                title=one_line(ranked.result.title),
-                url=ranked.result.url,
+                url=address(ranked.result.url),
                 published=ranked.result.published,
                 language=ranked.result.language or _language(gathered, ranked),
                 handle=_handle(gathered, ranked),
-                engine=ranked.result.engine,
+                engine=one_line(ranked.result.engine)[:LONGEST],
                 engine_rank=ranked.result.rank,
                 score=round(ranked.score.value, 4),
                 made_by=ranked.score.made_by,
@@ -208,7 +207,7 @@ def _data(gathered: Gathered, following: list[Next], tokens: int) -> SearchWebRe
             )
             for place, ranked in enumerate(gathered.ranked, start=1)
         ],
-        providers=[f"{o.provider}: {o.status} {one_line(o.reason)}".strip() for o in gathered.outcomes],
+        providers=list(dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)),
         failures=failures_of(gathered.failures),
         next=following,
         tokens=tokens,

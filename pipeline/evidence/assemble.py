@@ -17,6 +17,7 @@ from pipeline.evidence.cite import cite
 from pipeline.evidence.passage import passage_text
 from pipeline.evidence.show import LINK_TOKENS, Shown, headings_to_show, show_evidence
 from pipeline.rank.fuse import Floats
+from pipeline.text.frame import inert
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.trace import traced
 from pipeline.work import check_cancelled
@@ -260,7 +261,7 @@ class _Writer:
         best = max(run, key=lambda row: float(self.reading.values[row]))
         page = document.page
         return Evidence(
-            text=passage_text(document, units),
+            text=inert(passage_text(document, units)),
             url=page.final_url,
             title=page.title,
             block_path=document.blocks[units[0].block].path,

@@ -6,11 +6,11 @@ The form that `research`, `extract_relevant` and `raptor_query` share. Not for: 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pipeline.documents import Evidence, Page, Reading
 from pipeline.evidence.sheet import shortened
-from pipeline.text.frame import framed, notice, one_line
+from pipeline.text.frame import address, framed, headline, inert, notice, one_line
 from pipeline.text.tokens import count_tokens
 
 FRAME_SHARE: Final = 0.15
@@ -27,8 +27,6 @@ LINK_TOKENS: Final = 48
 """Kept from the heads for the first link, where links may take the rest of a budget."""
 HEAD_TOKENS: Final = HEADING_TOKENS // 2
 """Least tokens of a page's head: its number and the beginning of its title."""
-LONGEST_AUTHOR: Final = 80
-"""Code points of who wrote a page."""
 ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them all."""
 UNSURE: Final = "Unsure: check that these answer."
@@ -82,16 +80,16 @@ def show_evidence(
     for number, passages in enumerate(groups, start=1):
         letters = [_letter(place) for place in range(len(passages))]
         labels.extend(f"{number}{letter}" for letter in letters)
-        bodies.append(_body(letters, passages, mark, max_tokens=max_tokens))
+        bodies.append(_body(letters, passages, max_tokens=max_tokens))
     words = sum(count_tokens(one.text) for one in evidence)
     most = int(FRAME_SHARE * max_tokens)
     most -= count_tokens(notice_within(mark, max_tokens)) + hint_room(max_tokens)
     if links == "rest":
         most = max(most, max_tokens - words - LINK_TOKENS)
     # What marks, labels and headings leave of the frame is for the heads, then for links
-    room = (most + words - count_tokens("\n".join(bodies))) // max(1, len(groups)) - 1
+    room = (most + words - count_tokens("\n".join(framed(body, mark) for body in bodies))) // max(1, len(groups)) - 1
     heads = [page_head(number, group[0], max(HEAD_TOKENS, room)) for number, group in enumerate(groups, start=1)]
-    text = "\n".join(f"{head}\n{body}" for head, body in zip(heads, bodies, strict=True))
+    text = "\n".join(head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
     if links != "none":
         limit = max_tokens if links == "rest" else min(most + words, max_tokens)
         told = _links(labels, evidence, limit - count_tokens(text) - 1)
@@ -99,18 +97,33 @@ def show_evidence(
     return Shown(tuple(labels), text, count_tokens(text))
 
 
-def page_head(number: int, one: Evidence | Page, room: int) -> str:
-    """Return the head of a page in at most `room` tokens: number, title, author, date, address, as far as they fit."""
-    url = one.url if isinstance(one, Evidence) else one.final_url
-    title = one_line(one.title) or url
-    full = f"[{number}] {headline(title, one.published, author=one.author)}"
-    addressed = f"[{number}] {headline(title, one.published)}\n{url}"
+class Head(NamedTuple):
+    """What stands before a page's words: a line that is ours alone, and one of the page's within its frame."""
+
+    above: str
+    """Number, and the address where there is room."""
+    line: str
+    """Title, author and date as the page says them; empty where there is none, or no room."""
+
+    def over(self, words: str, mark: str) -> str:
+        """Return the words of a page in their frame, below this head."""
+        return "\n".join((self.above, framed("\n".join((self.line, words)), mark)))
+
+
+def page_head(number: int, one: Evidence | Page, room: int) -> Head:
+    """Return the head of a page in at most `room` tokens: number, address, title, author, date, as far as they fit."""
+    url = address(one.url if isinstance(one, Evidence) else one.final_url)
+    bare, addressed = f"[{number}]", f"[{number}] {url}" if url else f"[{number}]"
+    full, dated = headline(one.title, one.published, author=one.author), headline(one.title, one.published)
+    title = headline(one.title, "")
     # Who asks for a page by its address knows that; who searched for it does not.
-    forms = (full, addressed) if isinstance(one, Page) else (addressed, full)
-    for head in (f"{full}\n{url}", *forms, f"[{number}] {title}"):
-        if count_tokens(head) <= room:
+    forms = [Head(bare, full), Head(addressed, dated)]
+    if isinstance(one, Evidence) or not title:
+        forms.reverse()
+    for head in (Head(addressed, full), *forms, Head(bare, title)):
+        if count_tokens("\n".join(head)) <= room:
             return head
-    return shortened(f"[{number}] {title}", room)
+    return Head(bare, shortened(title, room - count_tokens(bare) - 1))
 
 
 def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]:
@@ -120,25 +133,18 @@ def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]
     return tuple(heading for heading in folded if heading and heading.casefold() not in known)
 
 
-def headline(title: str, published: str, *, author: str = "") -> str:
-    """Return the line that names a page: title, author where the title does not name them, date."""
-    title, author = one_line(title) or "(no title)", one_line(author)[:LONGEST_AUTHOR]
-    by = f" – by {author}" if author and author.casefold() not in title.casefold() else ""
-    return f"{title}{by}" + (f" ({published})" if published else "")
-
-
-def _body(letters: Sequence[str], passages: Sequence[Evidence], mark: str, *, max_tokens: int) -> str:
+def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: int) -> str:
     wide = max_tokens >= WIDE
     heading_tokens = HEADING_TOKENS if max_tokens >= ROOMY else HEAD_TOKENS
     quoted = []
     above = ""
     for letter, passage in zip(letters, passages, strict=True):
         shown = passage.heading_path if wide else passage.heading_path[-1:]
-        path = shortened(" › ".join(shown), 4 * HEADING_TOKENS if wide else heading_tokens)
+        path = shortened(inert(" › ".join(shown)), 4 * HEADING_TOKENS if wide else heading_tokens)
         label = f"({letter}) [summary of {len(passage.sources)} places] " if passage.is_summary else f"({letter}) "
         quoted.append(f"{label}{path}: {passage.text}" if path and path != above else f"{label}{passage.text}")
         above = path
-    return framed("\n".join(quoted), mark)
+    return "\n".join(quoted)
 
 
 def _links(labels: Sequence[str], evidence: Sequence[Evidence], room: int) -> str:
@@ -160,7 +166,7 @@ def _also(label: str, passage: Evidence) -> str:
     """Return which other pages hold the same words, empty where there are none."""
     if not passage.also:
         return ""
-    shown = ", ".join(citation.partition("#")[0] for citation in passage.also[:ALSO])
+    shown = ", ".join(address(citation.partition("#")[0]) for citation in passage.also[:ALSO])
     more = len(passage.also) - ALSO
     return f"[{label}] also: {shown}" + (f" and {more} more" if more > 0 else "")
 

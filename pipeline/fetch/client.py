@@ -108,7 +108,7 @@ class Fetcher:
         for store in (self._pages, self.files.store):
             if page is None and store is not None:
                 page = await in_thread(find_page, store, handle)
-        if page is None:
+        if page is None or not self.files.may_open(page):
             raise SourceNotFound(
                 f"The handle {handle} is unknown or has expired.", source=handle, hint="Fetch the page's URL again."
             )

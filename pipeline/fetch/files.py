@@ -1,7 +1,8 @@
 """Local files below the allowed roots, as pages. Nothing else on this machine can be named.
 
 Symbolic links are resolved before the check, so that a link out of a root is refused. Hidden files (`.env`, what is in
-`.ssh` or `.git`) are refused too: they hold secrets more often than text. Not for: walking folders
+`.ssh` or `.git`) and keys are refused too: they hold secrets more often than text. Who wants a hidden folder read names
+it in the settings. Not for: walking folders
 (`pipeline/search/folder.py`), nor anything over HTTP.
 """
 
@@ -34,6 +35,13 @@ _OPEN_FLAGS: Final = (
 )
 """No link in the last place, no waiting at a pipe; where the system knows these."""
 _SPAN: Final = re.compile(r"#pages=(?P<first>\d{1,6})-(?P<last>\d{1,6})?\Z")
+_SECRET: Final = re.compile(
+    r"\.|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$|.*\.(?:env|pem|key|p12|pfx|jks|keystore|kdbx?|ppk|ovpn|pgpass|htpasswd)$",
+    re.IGNORECASE,
+)
+"""Names of what is hidden, and of keys and passwords."""
+_KEY: Final = re.compile(rb"\s*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY")
+"""How a key begins, whatever its file is called."""
 
 
 class Files:
@@ -61,6 +69,10 @@ class Files:
         """Where conversions are kept."""
         self._converter = converter
         self._max_bytes = max_bytes
+
+    def may_open(self, page: Page) -> bool:
+        """Return whether a page that was kept may be shown now."""
+        return may_open(page.final_url, self.roots)
 
     @property
     def at_once(self) -> int:
@@ -183,14 +195,28 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
         raise refused("it does not lie below an allowed folder", f"Allowed are: {allowed}.")
     shown = [found for found, root in below if not is_hidden(found, root)]
     if not shown:
-        raise refused("it is hidden, by a name that begins with a period", "A person can open its folder by name.")
+        raise refused(
+            "it is hidden by a period before its name, or holds keys by its ending",
+            "A person can open a hidden folder by naming it in WINNOW_FOLDERS.",
+        )
     # Path.exists raises for names that are too long.
     return next((found for found in shown if os.path.exists(found)), shown[0])
 
 
 def is_hidden(path: Path, root: Path) -> bool:
-    """Return whether a path, or a folder between it and `root`, has a name that begins with a period."""
-    return any(part.startswith(".") for part in path.relative_to(root).parts)
+    """Return whether a path, or a folder between it and `root`, has a name of what is not for others to read."""
+    return any(map(_SECRET.match, path.relative_to(root).parts))
+
+
+def may_open(url: str, roots: Sequence[Path]) -> bool:
+    """Return whether what was read from an address earlier may be shown now: a file only where it may be read."""
+    if not url.startswith("file:"):
+        return True
+    try:
+        allowed_path(path_of_url(url.partition("#")[0]), roots=roots)
+    except AddressRefused:
+        return False
+    return True
 
 
 def _resolve(path: Path) -> Path:
@@ -236,6 +262,8 @@ def _read(path: Path, source: str, max_bytes: int) -> tuple[bytes, float]:
     with os.fdopen(descriptor, "rb") as file:
         # One byte more than allowed: a file may grow while it is read.
         body = file.read(max_bytes + 1) if found.st_size <= max_bytes else b""
+    if _KEY.match(body):
+        raise AddressRefused(f"{source!r} may not be read: it is a private key.", source=source, hint="Name a text.")
     if found.st_size > max_bytes or len(body) > max_bytes:
         size = max(found.st_size, len(body))
         raise SourceTooLarge(

@@ -13,7 +13,17 @@ from selectolax.lexbor import LexborNode
 
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
-from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, can_be_opened, colour, is_drawn, is_long
+from pipeline.html.hidden import (
+    READER_CLASSES,
+    Hiding,
+    Shade,
+    StyleJudge,
+    can_be_opened,
+    how_hidden,
+    is_drawn,
+    is_long,
+    shade_under,
+)
 from pipeline.html.segments import Segments
 from pipeline.html.tree import (
     BLOCK_TAGS,
@@ -78,7 +88,7 @@ _LISTINGS: Final = frozenset({"code", "pre"})
 _LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)")
 """How highlighters name the language of a listing."""
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
-_WATCHED: Final = frozenset({"aria-hidden", "color", "hidden", "style"})
+_WATCHED: Final = frozenset({"aria-hidden", "background", "bgcolor", "color", "hidden", "style"})
 """Attributes that may hide an element."""
 _MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
 """Attributes that may say that an element is not what its name says."""
@@ -111,7 +121,6 @@ _NUMBER_CLASSES: Final = tags(
     "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno linenos ln lnt rouge-gutter"
 )
 """What holds the numbers of a listing's lines, and is left out where it holds numbers only."""
-_TELLING_CLASSES: Final = _DROPPED_CLASSES | READER_CLASSES | _NUMBER_CLASSES
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 _NAMED: Final = tags("aside dialog div fieldset figure form header legend menu ol p section table ul")
 """Elements whose class and id are asked for boilerplate names."""
@@ -125,7 +134,7 @@ WAITING_WORDS: Final = 100
 _DROP, _SAYS, _IMAGE, _SHUT, _PLACE, _THROUGH, _CELL, _BOX, _LINE, _NODE = range(10)
 """Left out; but for words that it may stand for; images; dialogs, which are shut until opened; places of segments that
 came later; text kept; as a cell in a listing; with blanks around it; as a line of a listing; kept."""
-_Verdict = Literal["", "soft", "shut", "hard", "reader", "dropped", "number"]
+_Verdict = Literal["", "reader", "dropped", "number"]
 
 
 class _Tag:
@@ -177,23 +186,24 @@ def clean(html: str) -> Node:
     saved with a dialog open, so that `aria-hidden` covers most of its words, is read without the attribute there.
     """
     top = parse(html)
-    return Node("html") if top is None else clean_parsed(top)
+    return Node("html") if top is None else clean_parsed(top)[0]
 
 
-def clean_parsed(top: LexborNode) -> Node:
-    """Return the cleaned tree below the root element that `guard.parse` returned."""
+def clean_parsed(top: LexborNode) -> tuple[Node, int]:
+    """Return the cleaned tree below the root element that `guard.parse` returned, and the words that nobody sees."""
     cleaner = _Cleaner(top)
     root = cleaner.run()
     bodies = [child for child in root.children if isinstance(child, Node) and child.tag != "title"]
     if cleaner.hid and not bodies:
-        return _Cleaner(top, show="all").run()
+        return _Cleaner(top, show="all").run(), 0
     if max(cleaner.soft_words, cleaner.covered_words) > WAITING_WORDS:
         shown = sum(count_words(text_of(body)) for body in bodies)
         waits = cleaner.soft_words > 2 * sum(content_words(body) for body in bodies)
         if waits or cleaner.covered_words > shown:
             covered = cleaner.covered if cleaner.covered_words > shown else set()
-            return _Cleaner(top, show="soft" if waits else "", uncovered=covered).run()
-    return root
+            cleaner = _Cleaner(top, show="soft" if waits else "", uncovered=covered)
+            root = cleaner.run()
+    return root, cleaner.unseen_words
 
 
 class _Cleaner:
@@ -209,9 +219,11 @@ class _Cleaner:
         """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden` covers."""
         self.covered_words = 0
         """Words in them."""
-        self._styles = StyleJudge()
+        self._styles = StyleJudge(top)
         self.hid = False
         """Whether anything was hidden."""
+        self.unseen_words = 0
+        """Words that no click brings to light."""
         self.soft_words = 0
         """Words that were hidden by opacity or visibility, which pages use before an animation."""
         self._boilerplate: dict[str, bool] = {}
@@ -219,17 +231,15 @@ class _Cleaner:
         self._met: dict[int, _Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
-        self._telling: Set[str] = _TELLING_CLASSES
-        self._ids: Set[str] = frozenset()
         self._controlled: Set[str] | None = None
         self._segments = Segments(top)
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
         """Return the tree below the root; `above` holds, for each element being read, where to go on after it."""
         root = self._begun()
-        verdicts, ids, met = self._verdicts, self._ids, self._met
-        above: list[tuple[LexborNode | None, Node, bool, str, bool]] = []
-        item, node, pre, behind, steps, made = self._top.first_child, root, False, "", 0, 0
+        verdicts, styled_by, met = self._verdicts, self._styles.given, self._met
+        above: list[tuple[LexborNode | None, Node, bool, Shade, bool]] = []
+        item, node, pre, behind, steps, made = self._top.first_child, root, False, self._styles.ground, 0, 0
         while item is not None or above:
             if item is None:
                 done = node
@@ -242,7 +252,8 @@ class _Cleaner:
             current, item = item, item.next
             number = current.tag_id
             if number == _TEXT:
-                add_text(node, current.text_content or "", pre=pre)
+                text = current.text_content or ""
+                self._miss(text) if behind.unseen else add_text(node, text, pre=pre)
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
@@ -256,11 +267,10 @@ class _Cleaner:
             if below is None and (kind == _DROP or not (tag.drawn or tag.valued or node.tag in STAYS_EMPTY)):
                 continue
             attributes, shade = current.attributes, behind
-            if attributes and not tag.shown:
-                verdict = verdicts.get(attributes.get("class"))
-                if verdict is None:
+            if (attributes or styled_by) and not tag.shown:
+                if (verdict := verdicts.get(attributes.get("class"))) is None:
                     verdict = self._judge_classes(attributes["class"] or "")
-                if verdict or not _WATCHED.isdisjoint(attributes) or (ids and attributes.get("id") in ids):
+                if verdict or current.mem_id in styled_by or not _WATCHED.isdisjoint(attributes):
                     hiding, shade = self._hides(current, attributes, behind, verdict)
                     if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
                         continue
@@ -271,7 +281,7 @@ class _Cleaner:
             made += kind == _NODE
             if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES):
                 kind = _THROUGH if pre else _BOX
-            if below is not None and below.tag_id == _TEXT and below.next is None and not opened:
+            if below is not None and below.tag_id == _TEXT and below.next is None and not opened and not shade.unseen:
                 self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre, current)
                 continue
             above.append((item, node, pre, behind, _CELL < kind < _NODE))
@@ -310,12 +320,13 @@ class _Cleaner:
         elif kind == _IMAGE:
             if self._images < MAX_NODES and attributes.get("alt"):
                 self._images += 1
-                if self._verdict(attributes) in {"", "soft"} and is_drawn(attributes):
+                hiding, _ = self._hides(current, attributes, Shade(), self._verdict(attributes))
+                if hiding in {"", "soft"} and is_drawn(attributes):
                     _add_image(parent, attributes)
         elif (
             (tag.name != "script" or parent.tag not in _ROOTS)
             and (said := stands_for(current, tag.name, attributes, parent.tag))
-            and not self._hides(current, attributes, "", self._verdict(attributes))[0]
+            and not self._hides(current, attributes, Shade(), self._verdict(attributes))[0]
         ):
             if tag.name == "math" and attributes.get("display") != "block":
                 add_text(parent, said, pre=False)
@@ -391,54 +402,48 @@ class _Cleaner:
             add_space(parent)
 
     def _begun(self) -> Node:
-        """Read the page's own style sheets; return the root that the walk fills."""
+        """Return the root that the walk fills."""
         top = self._top
         root = Node("html")
         if language := top.attributes.get("lang"):
             root.attrs = {"lang": language}
-        for sheet in top.css("style"):
-            self._styles.read_sheet(sheet.text(deep=True))
-        classes, self._ids = self._styles.names()
-        self._telling = _TELLING_CLASSES | classes
         return root
 
-    def _hides(  # noqa: PLR0911, PLR0912  one return a reason
-        self, current: LexborNode, attributes: dict[str, str | None], behind: str, verdict: _Verdict
-    ) -> tuple[Hiding, str]:
-        """Return how an element is hidden, and the background behind its text."""
+    def _miss(self, text: str) -> None:
+        """Count words that are left out since nobody sees them."""
+        self.hid = True
+        self.unseen_words += count_words(text)
+
+    def _hides(  # noqa: PLR0911  one return a reason
+        self, current: LexborNode, attributes: dict[str, str | None], behind: Shade, verdict: _Verdict
+    ) -> tuple[Hiding, Shade]:
+        """Return how an element is hidden, and what its text inherits."""
         if verdict == "dropped":
             return "hard", behind
         if self._show == "all":
             return "", behind
-        closed = "hidden" in attributes and attributes["hidden"] != "until-found"
+        closed = "hidden" in attributes
         if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
             self._cover(current)
             closed = True
         if verdict == "reader":
             return "hard" if closed or is_long(current) else "", behind
-        if verdict == "number":
-            if not current.text(deep=True).strip("0123456789 \t\r\n"):
-                return "hard", behind
-            verdict = self._styles.judge_names([f".{name}" for name in (attributes["class"] or "").split()])
-        hiding: Hiding = verdict
-        if self._ids and (anchor := attributes.get("id")) in self._ids:
-            classes = (attributes.get("class") or "").split()
-            hiding = self._styles.judge_names([f"#{anchor}", *(f".{name}" for name in classes)])
-        if style := attributes.get("style"):
-            if "user-select" in style and (number := current.text(deep=True).strip()).isdecimal() and number:
-                return "hard", behind  # a line's number, which copying leaves out
-            own, own_background = self._styles.judge(style, behind)
-            hiding = hiding if hiding == "hard" else own or hiding
-            behind = own_background or behind
+        if verdict == "number" and not current.text(deep=True).strip("0123456789 \t\r\n"):
+            return "hard", behind
+        style = attributes.get("style")
+        if style and "user-select" in style and (number := current.text(deep=True).strip()).isdecimal() and number:
+            return "hard", behind  # a line's number, which copying leaves out
+        found, in_sheet = self._styles.style(current.mem_id, style)
+        hiding = how_hidden(found, in_sheet=in_sheet) if found else ""
+        behind = shade_under(behind, attributes, found)
+        if hiding == "hard":
+            self._miss(current.text(deep=True))
         if hiding == "hard" or closed:
             return hiding if hiding == "hard" else "shut", behind
         if hiding == "soft":
             if not self._show:
                 self.soft_words += count_words(current.text(deep=True))
             return "" if self._show == "soft" else "soft", behind
-        ink = attributes.get("color")
-        if ink and behind and current.tag == "font" and colour(ink) == behind:
-            return "hard", behind
         return hiding, behind
 
     def _cover(self, current: LexborNode) -> None:
@@ -452,15 +457,12 @@ class _Cleaner:
         """Return what the value of a class attribute alone says about an element, and remember it."""
         names = classes.split()
         verdict: _Verdict = ""
-        if not self._telling.isdisjoint(names):
-            if not _DROPPED_CLASSES.isdisjoint(names):
-                verdict = "dropped"
-            elif not READER_CLASSES.isdisjoint(names):
-                verdict = "reader"
-            elif not _NUMBER_CLASSES.isdisjoint(names):
-                verdict = "number"
-            else:
-                verdict = self._styles.judge_names([f".{name}" for name in names])
+        if not _DROPPED_CLASSES.isdisjoint(names):
+            verdict = "dropped"
+        elif not READER_CLASSES.isdisjoint(names):
+            verdict = "reader"
+        elif not _NUMBER_CLASSES.isdisjoint(names):
+            verdict = "number"
         self._verdicts[classes] = verdict
         return verdict
 

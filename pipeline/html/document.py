@@ -12,11 +12,13 @@ from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
 from pipeline.html.metadata import Metadata, find_metadata, read_metadata
-from pipeline.html.tree import Node, text_of, to_html
+from pipeline.html.tree import Node, to_html
 from pipeline.read.script_data import script_texts
-from pipeline.read.shell import may_stand_for, shows_little
+from pipeline.read.shell import may_be_filled
 
 FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
+TOLD_WORDS: Final = 12
+"""Unseen words from which an answer tells of them: two sentences; fewer are labels that a design moves away."""
 _TAGGED: Final = re.compile(
     r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b", re.IGNORECASE
 )
@@ -25,13 +27,13 @@ _TAGGED: Final = re.compile(
 def read_document(page: Page) -> Document:
     """Return `page` cleaned and cut into content units, its empty metadata filled from what it says of itself.
 
-    A client-side page whose markup holds next to nothing is read from its JSON-LD or framework data, too, and says so
+    A client-side page whose markup shows next to nothing is read from its JSON-LD or framework data, too, and says so
     in `page.notes`. Never fails on markup: a page without visible text gives a document without blocks.
     """
     # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours grows into units.
     top = parse(page.html)
     known = None if top is None else read_metadata(page.html, top)
-    root = Node("html") if top is None else clean_parsed(top)
+    root, unseen = (Node("html"), 0) if top is None else clean_parsed(top)
     del top
     text, blocks = content_blocks(root)
     # 2. Next to nothing to see: what would its scripts have drawn?
@@ -41,6 +43,8 @@ def read_document(page: Page) -> Document:
         root.children.append(drawn)
         text, blocks = content_blocks(root)
         notes = (*notes, FROM_SCRIPTS)
+    if unseen >= TOLD_WORDS:
+        notes = (*notes, f"{unseen} words that no reader of the page sees were left out")
     if page.html.count("<") > MAX_TAGS:
         page = replace(page, unread=f"what follows its first {MAX_TAGS:,} tags")
     # 3. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
@@ -62,7 +66,7 @@ def read_document(page: Page) -> Document:
 def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
     """Return the texts in a page's scripts as a body, or None where what the page shows must stand alone."""
     shown = [block.text for block in blocks if block.main]
-    if not shows_little(shown):
+    if not may_be_filled(html, shown):
         return None
     body = Node("body")
     for tag, text in script_texts(html):
@@ -70,7 +74,7 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
             body.children += _fragment(text)
         else:
             body.children += [_leaf(tag, line) for line in text.split("\n") if line.strip()]
-    return body if body.children and may_stand_for(html, shown, text_of(body)) else None
+    return body if body.children else None
 
 
 def _fragment(html: str) -> list[Node]:

@@ -1,22 +1,26 @@
-"""What a page hides: by attribute, by inline style, by simple rules of its own style sheets.
+"""What a page hides: the style that its attributes and its own style sheets give to each element.
 
-Hidden text is noise, and the place where instructions to language models are planted. Judged are declarations that
-hide at once and for certain. What is only closed, and by its markup opens with a click (accordions, answers, tabs,
-product sheets), is read, and ranks with the page's furniture; text that no click brings to light (tiny, off the screen,
-without colour) stays hidden there, too. Not judged: external style sheets, selectors other than a single class or id,
-media queries other than on a desktop screen's width.
+Hidden text is noise, and the place where instructions to language models are planted. Every rule of the page's own
+sheets that may hide is matched against its elements; of each property the declaration counts that a browser would take
+(CSS Cascade 4, §6), with custom properties filled in. What is only closed, and by its markup opens with a click
+(accordions, answers, tabs, product sheets), is read, and ranks with the page's furniture; text that no click brings to
+light (tiny, off the screen, without contrast) stays hidden there, too. Not judged: linked style sheets, which are not
+fetched; where there are any, a ground that the page does not name itself may have any colour.
 
 Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is meant to be read,
 and often carry what is drawn otherwise (prices, labels of icons). Text of at most `LABEL_WORDS` words in them stays,
 whatever the page's rules say; longer text goes.
 """
 
+import colorsys
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+import time
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, Literal
+from math import comb
+from typing import Final, Literal, NamedTuple
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborNode, SelectolaxError
 
 from pipeline.html.tree import LABEL_WORDS, count_words, tags
 from pipeline.read.converted import MAX_ITEMS
@@ -27,21 +31,30 @@ READER_CLASSES: Final = tags(
 )
 
 _NOT_PLAIN: Final = re.compile(
-    r"display|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr"
+    r"display|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr|filter|scale|zoom|inset|--"
 )
 """What a style attribute, in lower case, must hold to be worth reading."""
-_TELLING: Final = re.compile(
-    r"(?=[dvoc\-sfwh])"
-    r"(?:display|visib|opacity\s*:\s*0?\.?0|clip|-\d{3}|scale\(0|font-size\s*:\s*[01.]"
-    r"|(?:width|height)\s*:\s*[01](?:px)?\s*(?:;|!|$))",
+_USED: Final = re.compile(
+    r"^(?!--).*(?:display|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr|filter|scale|zoom"
+    r"|inset|overflow|left|top|right|bottom|translate|animation|transition|-text-fill)"
 )
-"""What a rule's body, in lower case, must hold to be worth reading; the class of first letters only makes it fast."""
+"""Names of properties that something is said about below."""
+_TELLING: Final = re.compile(
+    r"(?=[dvoc\-sfwhtzibl])"
+    r"(?:display|visib|opacity|clip|-\d{3}|scale|filter|transform|zoom|inset|font(?:-size)?\s*:\s*[^;]*?(?<![\d.])[01.]"
+    r"|(?:width|height)\s*:\s*(?:[01](?:px)?\s*(?:;|!|$)|calc|var)|(?:text-indent|left|top)[^;]*calc)",
+)
+"""What a rule's body, in lower case, must hold to be worth matching; the class of first letters only makes it fast."""
+_COLOURED: Final = re.compile(r"color|background|-text-fill")
+"""The same on a page whose ground is known."""
 _NUMBER: Final = re.compile(r"(-?\d*\.?\d+)\s*([a-z%]*)")
 _SHIFT: Final = re.compile(
     r"translate(?:3d|x|y)?\(\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?)(?:\s*,\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?))?"
 )
+_SCALED: Final = re.compile(r"(?:scale(?:3d|x|y)?|matrix)\(([^()]*)\)")
+LEAST_SCALE: Final = 0.06
+"""A factor below which type of 16 pixels has less than one."""
 _CLIPPED: Final = re.compile(r"rect\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0")
-_SIMPLE: Final = re.compile(r"[.#]-?[A-Za-z_][\w-]*")
 _OPENED: Final = re.compile(r"accordion|collaps|faq|tab[-_]*(?:pan|content)|product|spoiler|toggle-?(?:content|panel)")
 """Names of what a reader opens: on 28 asked pages a sixth of what cleaning lost stood in closed product sheets."""
 _SHUT: Final = re.compile(
@@ -71,10 +84,42 @@ _COLOURS: Final = {
     "gray": "#808080",
     "grey": "#808080",
 }
-_BRACE: Final = re.compile(r"[{};]")
-_WIDTH: Final = re.compile(r"(min|max)-width\s*:\s*([\d.]+)(px|em|rem)?")
-SCREEN: Final = 1280
-"""Width in pixels of the screen that media queries are asked about."""
+Rgb = tuple[float, float, float]
+"""Red, green, blue, each 0..1."""
+WHITE: Final[Rgb] = (1.0, 1.0, 1.0)
+LEAST_CONTRAST: Final = 1.15
+"""Ratio of luminances (WCAG 2.2, 1.4.3) below which text cannot be told from its ground; #ccc on white,
+the palest print of real pages, has 1.6, #f0f0f0 has 1.14."""
+LEAST_ALPHA: Final = 0.05
+"""Opacity below which nothing is seen."""
+_ALPHA: Final = re.compile(r"(?:^(?:rgb|hsl)a?\([^,/]*,[^,/]*,[^,/]*,|/)\s*(\d*\.?\d+)(%?)\s*\)")
+_CLEAR_DIGITS: Final = re.compile(r"#(?:[\da-f]{3}0|[\da-f]{6}0\d)")
+_FUNCTION: Final = re.compile(r"(rgb|hsl)a?\(([^()]*)\)")
+_TOKEN: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|url\([^)"']*\)|[{};]""")
+"""What parts a style sheet; strings and addresses are passed over."""
+_FEATURE: Final = re.compile(r"\(\s*([a-z-]+)\s*(?::\s*([\w.-]+)\s*)?\)")
+_RANGE: Final = re.compile(r"\(\s*(width|height)\s*([<>])=?\s*([\d.]+)(px|em|rem)?\s*\)")
+_DESKTOP: Final = {
+    "orientation": "landscape", "prefers-color-scheme": "light", "hover": "hover", "any-hover": "hover",
+    "pointer": "fine", "any-pointer": "fine", "prefers-reduced-motion": "no-preference", "scripting": "enabled",
+    "color": "", "update": "fast", "forced-colors": "none", "prefers-contrast": "no-preference",
+}  # fmt: skip
+"""What a person's desktop answers to media queries."""
+_VARIABLE: Final = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
+_NESTED_VARIABLES: Final = 5
+_SUM: Final = re.compile(r"calc\(\s*(-?[\d.]+)([a-z%]*)\s*(?:([-+*/])\s*(-?[\d.]+)([a-z%]*)\s*)?\)")
+_OWN_SIZE: Final = re.compile(r"medium|(?:xx?-)?(?:small|large)|(?:\d*\.)?\d+(?:px|pt|rem|vw|vh|mm|cm|q)")
+"""A size of type that is not counted from the one around it."""
+MOST_STEPS: Final = 100_000_000
+"""Of matching one selector, at worst: 0.3 s. Lexbor goes back over every way to place ancestors and siblings, so that
+`i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, and 24 s go into three nested `:has`."""
+MATCHING_SECONDS: Final = 0.5
+"""Processor time for all selectors of a page; the slowest of 495 real pages takes 0.1 s."""
+_BY_SIBLINGS: Final = re.compile(r"~|:nth-|-of-type|:only-")
+MOST_SELECTORS: Final = 5_000
+"""Of one page; nested rules multiply."""
+SCREEN: Final = {"width": 1280.0, "height": 800.0}
+"""Pixels of the screen that media queries are asked about."""
 
 
 def declarations(style: str) -> dict[str, str]:
@@ -87,39 +132,92 @@ def declarations(style: str) -> dict[str, str]:
     return found
 
 
-def colour(value: str) -> str:
-    """Return a colour in one spelling (`#rrggbb`), or the value itself where it is none that we know."""
+def rgb_of(value: str) -> Rgb | None:
+    """Return the colour that a CSS value names, on white where it is half transparent; None where that is not known."""
     value = value.strip().lower()
     value = _COLOURS.get(value, value)
-    if len(value) == 4 and value.startswith("#"):
-        value = "#" + "".join(2 * digit for digit in value[1:])
-    numbers = re.findall(r"[\d.]+", value) if value.startswith(("rgb", "hsl")) else []
-    if len(numbers) == 4 and float("0" + numbers[3].rstrip(".")) < 0.05:
-        return "transparent"
-    if len(numbers) >= 3 and value.startswith("rgb") and all(number.isdigit() for number in numbers[:3]):
-        return "#" + "".join(f"{min(int(number), 255):02x}" for number in numbers[:3])
-    return value
+    if re.fullmatch(r"#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})", value):
+        digits = value[1:] if len(value) > 5 else "".join(2 * digit for digit in value[1:])
+        parts = [int(digits[place : place + 2], 16) / 255 for place in range(0, len(digits), 2)]
+    elif found := _FUNCTION.match(value):
+        numbers = [float(number) / (100 if unit else 1) for number, unit in re.findall(r"(-?[\d.]*\d)(%?)", found[2])]
+        if len(numbers) < 3:
+            return None
+        if found[1] == "hsl":
+            parts = [*colorsys.hls_to_rgb(numbers[0] / 360 % 1, min(numbers[2], 1), min(numbers[1], 1)), *numbers[3:]]
+        else:
+            whole = 1 if "%" in found[2].split("/")[0] else 255
+            parts = [*(number / whole for number in numbers[:3]), *numbers[3:]]
+    else:
+        return None
+    alpha = parts[3] if len(parts) > 3 else 1.0
+    red, green, blue = (1 - alpha * (1 - min(max(part, 0.0), 1.0)) for part in parts[:3])
+    return red, green, blue
 
 
-def background(found: dict[str, str]) -> str:
-    """Return the background colour that declarations set, empty where they set none."""
-    value = found.get("background-color") or found.get("background", "")
-    first = value.split("url(", 1)[0].strip()
-    return "" if not first or first in {"none", "transparent", "inherit"} else colour(first)
+def _is_clear_colour(value: str) -> bool:
+    """Whether a colour is no colour at all."""
+    if found := _ALPHA.search(value):
+        return float(found[1]) / (100 if found[2] else 1) < LEAST_ALPHA
+    return value == "transparent" or bool(_CLEAR_DIGITS.fullmatch(value))
 
 
-def how_hidden(found: dict[str, str], *, behind: str = "", in_sheet: bool = False) -> Hiding:
-    """Return whether declarations hide an element's text, and how surely.
+def is_faint(ink: Rgb, ground: Rgb) -> bool:
+    """Return whether text of one colour cannot be seen on the other."""
+    dark, light = sorted((_luminance(ink), _luminance(ground)))
+    return (light + 0.05) / (dark + 0.05) < LEAST_CONTRAST
+
+
+def _luminance(colour: Rgb) -> float:
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+class Shade(NamedTuple):
+    """What an element's text inherits: its ground, its ink and whether it is too small to be read."""
+
+    ground: Rgb | None = None
+    """None where it is not known."""
+    ink: Rgb | None = None
+    """None for the usual one, or one that is not known."""
+    inkless: bool = False
+    """Whether the ink is no colour at all."""
+    tiny: bool = False
+    unseen: bool = False
+    """Whether text that inherits this is not seen."""
+
+    def under(self, found: Mapping[str, str]) -> "Shade":
+        """Return what the text of an element with these declarations has."""
+        ground, ink, inkless, tiny = self.ground, self.ink, self.inkless, self.tiny
+        behind = found.get("background-color") or found.get("background", "")
+        if behind and behind not in _NO_GROUND and not _is_clear_colour(behind):
+            drawn = "url(" in behind or "gradient(" in behind
+            ground = None if drawn else rgb_of(behind if "(" in behind else behind.split()[0])
+        if found.get("background-image", "none") not in _NO_GROUND:
+            ground = None
+        over = found.get("-webkit-text-fill-color") or found.get("color", "")
+        if over and over not in _KEPT_WORDS:
+            clips = "text" in found.get("background-clip", "") + found.get("-webkit-background-clip", "")
+            inkless = _is_clear_colour(over) and not clips
+            ink = None if clips or inkless else rgb_of(over)
+        if size := _font_size(found):
+            tiny = _is_tiny(size) or (tiny and not _OWN_SIZE.fullmatch(size))
+        unseen = tiny or inkless or (ink is not None and ground is not None and is_faint(ink, ground))
+        return Shade(ground, ink, inkless, tiny, unseen)
+
+
+_NO_GROUND: Final = frozenset({"none", "transparent", "inherit", "initial", "unset", "revert"})
+_KEPT_WORDS: Final = frozenset({"inherit", "currentcolor"})
+
+
+def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
+    """Return whether declarations hide an element with all that is in it, and how surely.
 
     Args:
-        found: What `declarations` returned.
-        behind: Background colour of the elements around it, empty when unknown.
-        in_sheet: They are a style sheet's: colours are left out, since other rules change them, and so is what is
-            set before an animation starts (opacity, visibility).
+        found: Of each property its value, in lower case.
+        in_sheet: They are a style sheet's: what is set before an animation starts (opacity, visibility) is left out.
     """
-    if _is_tiny(found.get("font-size", "")) or _is_shifted_away(found) or _is_clipped(found):
-        return "hard"
-    if (not in_sheet and _is_inkless(found, behind)) or _is_flat(found, "width", "max-width"):
+    if _is_shifted_away(found) or _is_clipped(found) or _is_flat(found, "width", "max-width"):
         return "hard"
     if found.get("display") == "none" or found.get("content-visibility") == "hidden":
         return "shut"
@@ -127,21 +225,25 @@ def how_hidden(found: dict[str, str], *, behind: str = "", in_sheet: bool = Fals
         return "shut"
     if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
         return ""
-    return "soft" if found.get("visibility") in {"hidden", "collapse"} or _is_clear(found.get("opacity", "")) else ""
+    if found.get("visibility") in {"hidden", "collapse"} or _is_clear(found.get("opacity", "")):
+        return "soft"
+    cleared = re.search(r"opacity\(\s*(\d*\.?\d+%?)", found.get("filter", ""))
+    return "soft" if cleared and _is_clear(cleared[1]) else ""
 
 
-def _is_inkless(found: dict[str, str], behind: str) -> bool:
-    """Whether the text has no colour of its own, or that of its background."""
-    ink = found.get("color", "")
-    if not ink or "text" in found.get("background-clip", "") + found.get("-webkit-background-clip", ""):
-        return False
-    ink = colour(ink)
-    return ink == "transparent" or ink == (background(found) or behind or "-")
+def _font_size(found: Mapping[str, str]) -> str:
+    """Return the size of type that declarations set, empty for none; that of the short form stands before a slash."""
+    if size := found.get("font-size", ""):
+        return size
+    if not (short := found.get("font", "")):
+        return ""
+    sizes = re.findall(r"(?<![\w.#-])(\d*\.?\d+(?:px|pt|em|rem|%|vw|vh)|0(?=[\s/]))", short)
+    return sizes[0] if sizes else ""
 
 
 def _is_clear(opacity: str) -> bool:
     value = _length(opacity, percent=0.01)
-    return value is not None and value < 0.05
+    return value is not None and value < LEAST_ALPHA
 
 
 def _is_tiny(size: str) -> bool:
@@ -158,29 +260,39 @@ def _length(value: str, *, percent: float = 10.0) -> float | None:
     return float(match[1]) * (percent if match[2] == "%" else _PIXELS.get(match[2], 1.0))
 
 
-def _is_shifted_away(found: dict[str, str]) -> bool:
+def _is_shifted_away(found: Mapping[str, str]) -> bool:
     names = ["text-indent", "margin-left", "margin-top"]
     if found.get("position") in {"absolute", "fixed", "relative"}:
-        names += ["left", "top", "right", "bottom"]
+        names += ["left", "top", "right", "bottom", "inset"]
     if any((_length(found[name]) or 0) <= _FAR for name in names if name in found):
         return True
-    transform = found.get("transform", "")
+    if any(_scales_away(found.get(name, "")) for name in ("scale", "zoom")):
+        return True
+    transform = f"{found.get('transform', '')} {found.get('translate', '')}".strip()
     if not transform:
         return False
-    if "scale(0)" in transform or "scale(0," in transform:
+    if any(_scales_away(scaled[1]) for scaled in _SCALED.finditer(transform)):
         return True
     match = _SHIFT.search(transform)
-    moves = [match[1], match[2]] if match else []
+    moves = [match[1], match[2]] if match else transform.split()
     return any((_length(move or "") or 0) <= _FAR * 2 for move in moves)
 
 
-def _is_clipped(found: dict[str, str]) -> bool:
+def _scales_away(factors: str) -> bool:
+    """Whether the factors that sizes are multiplied with, one or two or a matrix of six, leave nothing to be read."""
+    found = [float(number) * (0.01 if unit else 1) for number, unit in re.findall(r"(-?\d*\.?\d+)(%?)", factors)]
+    if len(found) == 6:
+        found = [(abs(found[0] * found[3] - found[1] * found[2])) ** 0.5]
+    return any(abs(factor) < LEAST_SCALE for factor in found[:2])
+
+
+def _is_clipped(found: Mapping[str, str]) -> bool:
     if found.get("position") in {"absolute", "fixed"} and _CLIPPED.search(found.get("clip", "")):
         return True
     return _CLIPPED.search(found.get("clip-path", "")) is not None
 
 
-def _is_flat(found: dict[str, str], *sides: str) -> bool:
+def _is_flat(found: Mapping[str, str], *sides: str) -> bool:
     """Whether an element cuts off its text at one of `sides` of at most a pixel."""
     if not found.get("overflow", found.get("overflow-y", "")).startswith(("hidden", "clip")):
         return False
@@ -241,100 +353,230 @@ def is_long(current: LexborNode) -> bool:
     return count_words("".join(texts)) > LABEL_WORDS
 
 
+class _Rule(NamedTuple):
+    """A rule of a sheet that may hide, or show again."""
+
+    selector: str
+    body: str
+
+
 class StyleJudge:
-    """Decides for the style attributes and classes of one page, each distinct value once."""
+    """Knows the style of a page's elements: what its sheets say of each, and its own style attribute."""
 
-    def __init__(self) -> None:
-        """Start without rules."""
-        self._styles: dict[tuple[str, str], tuple[Hiding, str]] = {}
-        self._rules: dict[str, tuple[int, Hiding]] = {}
-        self._read = 0
+    def __init__(self, top: LexborNode | None = None) -> None:
+        """Read the sheets of the page below `top`, and match their rules with its elements."""
+        self._styles: dict[str, dict[str, str]] = {}
+        self._variables: dict[str, str] = {}
+        self.given: dict[int, dict[str, tuple[tuple[bool, int, int], str]]] = {}
+        """Of each element by its address and of each property: how much its declaration weighs, and its value."""
+        self.ground: Shade = Shade()
+        """What the page's text begins with."""
+        if top is not None:
+            self._read(top)
 
-    def judge(self, style: str, behind: str) -> tuple[Hiding, str]:
-        """Return how a style attribute hides, and the background colour it sets (empty for none)."""
+    def style(self, address: int, own: str | None) -> tuple[Mapping[str, str], bool]:
+        """Return the declarations that count for an element, and whether they are all of sheets."""
+        given = self.given.get(address)
+        mine = self._own(own) if own else {}
+        if given is None:
+            return mine, False
+        found = {name: self._filled(value) for name, (_, value) in given.items()}
+        inline = {name: value for name, value in mine.items() if name not in given or not given[name][0][0]}
+        return found | inline, not inline
+
+    def _own(self, style: str) -> dict[str, str]:
+        """Return the declarations of a style attribute."""
         style = style.lower()
         if not _NOT_PLAIN.search(style):
-            return "", ""
-        key = (style, behind)
-        known = self._styles.get(key)
+            return {}
+        known = self._styles.get(style)
         if known is None:
-            found = declarations(style)
-            known = how_hidden(found, behind=behind), background(found)
-            self._styles[key] = known
+            known = declarations(style)
+            self._variables |= {name: value for name, value in known.items() if name.startswith("--")}
+            known = {name: self._filled(value) for name, value in known.items()}
+            if "var(" not in style:
+                self._styles[style] = known
         return known
 
-    def judge_names(self, names: Sequence[str]) -> Hiding:
-        """Return how the rules for these selectors (`.class`, `#id`) hide; of several, the last in the sheets wins.
+    def _filled(self, value: str) -> str:
+        """Return a value with custom properties and small sums worked out."""
+        for _ in range(_NESTED_VARIABLES):
+            if "var(" not in value:
+                break
+            value = _VARIABLE.sub(lambda use: self._variables.get(use[1], use[2] or "").strip(), value)
+        return _SUM.sub(_worked_out, value) if "calc(" in value else value
 
-        What is closed by one and never seen by another is never seen.
-        """
-        rules = [rule for name in names if (rule := self._rules.get(name))]
-        last = max(rules, default=(0, _SHOWN))[1]
-        return "hard" if last == "shut" and any(hiding == "hard" for _, hiding in rules) else last
+    def _read(self, top: LexborNode) -> None:
+        """Take the rules of all `<style>` elements; the ground is known where no linked sheet may set it."""
+        sheets = [sheet.text(deep=True) for sheet in top.css("style")]
+        linked = bool(top.css('link[rel~="stylesheet"]')) or any("@import" in sheet for sheet in sheets)
+        ground = Shade() if linked else Shade(WHITE)
+        rules: list[_Rule] = []
+        for sheet in sheets:
+            for rule in islice(rules_of(sheet), MAX_ITEMS):
+                if "--" in rule.body:
+                    found = declarations(rule.body)
+                    self._variables |= {name: value for name, value in found.items() if name.startswith("--")}
+                if _TELLING.search(rule.body) or (not linked and _COLOURED.search(rule.body)):
+                    rules.append(rule)
+        if rules:
+            ends = time.thread_time() + MATCHING_SECONDS
+            shape = _Shape(len(top.css("*")), _reach(top, ">"), _reach(top, "+"))
+            for order, rule in enumerate(rules[:MOST_SELECTORS]):
+                if time.thread_time() > ends:
+                    break
+                if shape.steps(rule.selector) <= MOST_STEPS:
+                    self._match(top, rule, order)
+        for node in (top, top.css_first("body")):
+            if node is not None:
+                attributes = node.attributes
+                found = dict(self.style(node.mem_id, attributes.get("style"))[0])
+                ground = ground.under(_presented(attributes) | found)
+        self.ground = ground
 
-    def names(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the classes and the ids that the rules are for."""
-        classes = frozenset(name[1:] for name in self._rules if name[0] == ".")
-        return classes, frozenset(name[1:] for name in self._rules if name[0] == "#")
-
-    def read_sheet(self, sheet: str) -> None:
-        """Take the rules of a `<style>` element for single classes and ids."""
-        for rule in _applied(sheet).split("}")[:-1]:
-            head, _, body = rule.rpartition("{")
-            selectors = head.rpartition("{")[2]
-            if not selectors:
-                continue
-            self._read += 1
-            if self._read > MAX_ITEMS:
-                return
-            names = [name for part in selectors.split(",") if _SIMPLE.fullmatch(name := part.strip())]
-            if not names or not _TELLING.search(body := body.lower()):
-                continue
-            found = declarations(body)
-            hiding = how_hidden(found, in_sheet=True)
-            if not hiding and "display" not in found and "visibility" not in found:
-                continue
-            for name in names:
-                # An id outweighs any number of classes.
-                self._rules[name] = self._read + (MAX_ITEMS if name[0] == "#" else 0), hiding
+    def _match(self, top: LexborNode, rule: _Rule, order: int) -> None:
+        try:
+            nodes = top.css(rule.selector)
+        except SelectolaxError:  # a pseudo-element, or what only one browser knows
+            return
+        if not nodes:
+            return
+        weight = _specificity(rule.selector)
+        said = [
+            (name, value.replace("!important", "").strip(), "!important" in value)
+            for part in rule.body.split(";")
+            for name, colon, value in [(piece.strip() for piece in part.partition(":"))]
+            if colon and _USED.search(name)
+        ]
+        for node in nodes:
+            given = self.given.setdefault(node.mem_id, {})
+            for name, value, important in said:
+                rank = (important, weight, order)
+                if name not in given or given[name][0] <= rank:
+                    given[name] = rank, value
 
 
-def _applied(sheet: str) -> str:
-    """Return `sheet` without comments, with the at-rules opened that hold on a desktop screen and the others gone."""
+class _Shape(NamedTuple):
+    """How large a page is, for what matching a selector may cost."""
+
+    elements: int
+    depth: int
+    siblings: int
+
+    def steps(self, selector: str) -> int:
+        """Return how many steps a selector may take at worst."""
+        bare = re.sub(r"\s*([>+~,()])\s*", r"\1", re.sub(r"\[[^\]]*\]", "[]", selector)).strip()
+        beside = len(_BY_SIBLINGS.findall(bare))
+        ways = comb(self.depth, bare.count(" ")) * pow(self.siblings, beside) * pow(self.elements, bare.count(":has("))
+        return int(self.elements * ways)
+
+
+def _reach(top: LexborNode, joint: str) -> int:
+    """Return a bound on how many elements stand within each other (`>`), or beside each other (`+`)."""
+    for most in (16, 32, 64, 128, 256, 512):
+        if not top.css("*" + f"{joint}*" * most):
+            return most
+    return MAX_ITEMS
+
+
+def _presented(attributes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return what attributes of old say of colours, as declarations."""
+    found = {}
+    if attributes.get("bgcolor"):
+        found["background-color"] = _hashed(attributes["bgcolor"] or "")
+    if attributes.get("background"):
+        found["background-image"] = "url()"
+    if ink := attributes.get("color") or attributes.get("text"):
+        found["color"] = _hashed(ink)
+    return found
+
+
+def _hashed(colour: str) -> str:
+    colour = colour.strip().lower()
+    return f"#{colour}" if re.fullmatch("[0-9a-f]{6}", colour) else colour
+
+
+def shade_under(above: Shade, attributes: Mapping[str, str | None], found: Mapping[str, str]) -> Shade:
+    """Return what the text of an element inherits, by its style and by its attributes of old."""
+    presented = _presented(attributes)
+    return above.under({**presented, **found}) if presented or found else above
+
+
+def _worked_out(found: re.Match[str]) -> str:
+    """Return a sum or product of two numbers as one."""
+    try:
+        one, other = float(found[1]), float(found[4] or 0)
+        done = {"+": one + other, "-": one - other, "*": one * other, "/": one / other if other else 0.0}
+    except ValueError:
+        return found[0]
+    return f"{done[found[3]] if found[3] else one:g}{found[2] or found[5] or ''}"
+
+
+def _specificity(selector: str) -> int:
+    """Return the weight of a selector, its ids before classes before names (Selectors 4, §17)."""
+    ids = len(re.findall(r"#[\w-]", selector))
+    classes = len(re.findall(r"\.[\w-]|\[|(?<!:):(?!:|not|is|where|has)", selector))
+    names = len(re.findall(r"(?:^|[\s>+~(,])[a-z]", selector, re.IGNORECASE))
+    return 10_000 * ids + 100 * classes + names
+
+
+def rules_of(sheet: str) -> Iterator[_Rule]:
+    """Yield the rules of a style sheet that hold on a desktop's screen, one selector each, nested ones written out."""
     sheet = _COMMENT.sub("", sheet)
-    kept: list[str] = []
-    position = 0
-    while (at := sheet.find("@", position)) >= 0:
-        kept.append(sheet[position:at])
-        position = _end_of_at_rule(sheet, at)
-        opening = sheet.find("{", at, position)
-        if opening > 0 and _holds_on_desktop(sheet[at:opening]):
-            inner = sheet[opening + 1 : position].rstrip().removesuffix("}")
-            if "@" not in inner:
-                kept.append(inner)
-    kept.append(sheet[position:])
-    return "".join(kept)
+    stack: list[tuple[tuple[str, ...], bool, list[str]]] = [((), True, [])]
+    begin = 0
+    for token in _TOKEN.finditer(sheet):
+        sign = token[0]
+        if sign not in "{};":
+            continue
+        text, begin = sheet[begin : token.start()].strip(), token.end()
+        selectors, holds, body = stack[-1]
+        if sign == "{":
+            if text.startswith("@"):
+                stack.append((selectors, holds and _holds_on_desktop(text.lower()), []))
+            else:
+                stack.append((_nested(selectors, text), holds, []))
+            continue
+        if ":" in text:
+            body.append(text)
+        if sign == "}" and len(stack) > 1:
+            stack.pop()
+            if holds and body:
+                declared = ";".join(body).lower()
+                yield from (_Rule(selector, declared) for selector in selectors)
+
+
+def _nested(above: Sequence[str], selector: str) -> tuple[str, ...]:
+    """Return the selectors of a rule, those that stand within another with it in front (CSS Nesting)."""
+    own = [part.strip() for part in re.split(r",(?![^(]*\))", selector)]
+    if not above:
+        return tuple(own[:MOST_SELECTORS])
+    pairs = islice(((outer, inner) for outer in above for inner in own), MOST_SELECTORS)
+    return tuple(inner.replace("&", outer) if "&" in inner else f"{outer} {inner}" for outer, inner in pairs)
 
 
 def _holds_on_desktop(condition: str) -> bool:
-    """Whether an at-rule's condition is true for a screen `SCREEN` pixels wide."""
-    if condition.startswith(("@supports", "@layer")):
-        return "not" not in condition
-    if not condition.startswith("@media") or "print" in condition or "not" in condition or "hover" in condition:
+    """Whether an at-rule's condition is true on a desktop's screen; one of the queries of a list is enough."""
+    name, _, query = condition.partition(" ")
+    if name.startswith(("@supports", "@layer", "@scope")):
+        return "not" not in query
+    if not condition.startswith("@media"):
         return False
-    widths = _WIDTH.findall(condition)
-    return bool(widths) and all(
-        (float(number) * _PIXELS.get(unit, 1.0) <= SCREEN) == (side == "min") for side, number, unit in widths
+    return any(map(_query_holds, condition.removeprefix("@media").split(",")))
+
+
+def _query_holds(query: str) -> bool:
+    words = _FEATURE.sub(" ", _RANGE.sub(" ", query)).replace("only", " ").replace("and", " ").split()
+    if not set(words) <= {"screen", "all", "not"} or "not" in words[1:]:
+        return False
+    holds = all(
+        (float(size) * _PIXELS.get(unit, 1.0) >= SCREEN[side]) == (sign == "<")
+        for side, sign, size, unit in _RANGE.findall(query)
     )
-
-
-def _end_of_at_rule(sheet: str, at: int) -> int:
-    depth = 0
-    for match in _BRACE.finditer(sheet, at):
-        sign = match[0]
-        if sign == ";" and depth == 0:
-            return match.end()
-        depth += {"{": 1, "}": -1}.get(sign, 0)
-        if sign == "}" and depth <= 0:
-            return match.end()
-    return len(sheet)
+    for feature, value in _FEATURE.findall(query):
+        bound, _, side = feature.partition("-")
+        if bound in {"min", "max"} and side in SCREEN:
+            holds &= ((_length(value) or 0.0) <= SCREEN[side]) == (bound == "min")
+        else:
+            holds &= feature in _DESKTOP and _DESKTOP[feature] in {value, ""}
+    return holds != ("not" in words)

@@ -13,9 +13,10 @@ from html import escape
 from typing import Final, Literal
 
 from pipeline.evidence.passage import GAP
+from pipeline.text.frame import inert
 
 Form = Literal["html", "markdown", "text"]
-LineKind = Literal["heading", "paragraph", "item", "definition", "code", "table", "gap"]
+LineKind = Literal["heading", "paragraph", "item", "definition", "code", "table", "gap", "reference"]
 _TICKS: Final = re.compile(r"`{3,}")
 
 
@@ -167,24 +168,28 @@ def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) 
 
 def _markdown_line(line: Line) -> str:
     if line.kind == "heading":
-        return f"{'#' * line.level} {line.text}"
+        return f"{'#' * line.level} {inert(line.text)}"
     if line.kind == "code":
         fence = "`" * (max((len(run) for run in _TICKS.findall(line.text)), default=2) + 1)
         return f"{fence}{line.language}\n{line.text}\n{fence}"
+    if line.kind == "reference":
+        return line.text
     if line.kind == "table":
         width = max(len(line.header), *(len(row) for row in line.rows))
         header = (*line.header, *[""] * (width - len(line.header)))
         return "\n".join([_gfm_row(header), "|".join("-" * width) if width > 1 else "|-|", *map(_gfm_row, line.rows)])
-    return line.text or GAP
+    return inert(line.text) or GAP
 
 
 def _gfm_row(cells: Sequence[str]) -> str:
     """Return a row; the pipes at its ends are left out where GFM does not need them."""
-    row = " | ".join(cell.replace("|", "\\|") for cell in cells)
+    row = " | ".join(inert(cell).replace("|", "\\|") for cell in cells)
     return row if len(cells) > 1 and cells[0] and cells[-1] else f"| {row} |"
 
 
 def _text_line(line: Line) -> str:
+    if line.kind == "reference":
+        return line.text
     if line.kind == "table":
-        return _pipes([line.header, *line.rows] if line.header else line.rows)
-    return line.text or GAP
+        return inert(_pipes([line.header, *line.rows] if line.header else line.rows))
+    return inert(line.text) or GAP

@@ -43,7 +43,7 @@ class References:
     def lines(self) -> list[Line]:
         """Return the list of addresses, one a line."""
         sign = ":" if self._form == "markdown" else ""
-        return [Line("paragraph", f"[{number}]{sign} {address}") for address, number in self._numbers.items()]
+        return [Line("reference", f"[{number}]{sign} {address}") for address, number in self._numbers.items()]
 
     def _mark(self, words: str, address: str) -> str:
         number = self._numbers.setdefault(address, len(self._numbers) + 1)

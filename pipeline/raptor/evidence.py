@@ -22,6 +22,7 @@ from pipeline.raptor.leaves import common_path
 from pipeline.raptor.query import ChosenNode
 from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from pipeline.raptor.tree import Tree
+from pipeline.text.frame import inert
 from pipeline.text.tokens import count_tokens
 
 SOURCES: Final = 8
@@ -116,7 +117,7 @@ def _evidence(tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Doc
         text += (" " if leaf.block_path == before.block_path else "\n") + passage.text
     headings = () if is_summary else common_path([leaf.heading_path for leaf in leaves])
     return Evidence(
-        text=text,
+        text=inert(text),
         url=url,
         title=source.title if source else "Several pages",
         block_path=leaves[0].block_path,

@@ -7,6 +7,7 @@ from typing import Final
 
 from pipeline.raptor.leaves import common_path
 from pipeline.raptor.tree import Tree, TreeNode
+from pipeline.text.frame import inert
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 
 LINE_TOKENS: Final = 24
@@ -56,7 +57,7 @@ def _kept(tree: Tree, room: int) -> set[int]:
 
 def _line(tree: Tree, node: TreeNode, depth: int) -> str:
     name = label(tree, node)
-    short = cut_to_tokens(name, LINE_TOKENS)
+    short = inert(cut_to_tokens(name, LINE_TOKENS))
     documents = len(tree.documents_below(node))
     across = f" of {documents} documents" if documents > 1 else ""
     below = f" [{len(node.leaves)} leaves{across}]" if node.is_summary else ""

@@ -6,6 +6,7 @@ Not for: deciding which converter reads a body (`pipeline/read/convert.py`).
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 MAX_ITEMS: Final = 20_000
@@ -35,6 +36,14 @@ class Converted:
 
 class Unreadable(Exception):
     """There is no text to read; the text says why, as the end of a sentence (`… holds no text: it is encrypted`)."""
+
+
+def day_in(text: str) -> str:
+    """Return the day that an ISO date begins with, empty for one that the calendar does not have."""
+    try:
+        return date.fromisoformat(text[:10]).isoformat()
+    except ValueError:
+        return ""
 
 
 def escape(text: str) -> str:

@@ -25,6 +25,7 @@ from pypdf.errors import DependencyError, PyPdfError
 
 from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.converted import WHOLE, Converted, Span, Unreadable, escape, whole_page
+from pipeline.read.pdf_ink import Ink, Unseen, layers_off
 from pipeline.read.pdf_tables import TYPE, Cell, Line, find_tables, table_to_html
 from pipeline.work import check_cancelled
 
@@ -92,6 +93,10 @@ class _PageLines:
     lines: list[Line]
     trouble: str = ""
     """A key of `_TROUBLE` where it could not be read."""
+    hidden: int = 0
+    """Pieces of text that nobody sees and that were left out."""
+    is_scan: bool = False
+    """Whether it shows an image only, and its lines lie unseen behind that."""
 
     def to_bytes(self) -> bytes:
         """Return the page as a line of JSON."""
@@ -99,18 +104,20 @@ class _PageLines:
             [line.text, line.size, line.y, line.fixed, [[cell.left, cell.right, cell.parts] for cell in line.cells]]
             for line in self.lines
         ]
-        return json.dumps([self.trouble, lines]).encode("ascii") + b"\n"
+        return json.dumps([self.trouble, self.hidden, self.is_scan, lines]).encode("ascii") + b"\n"
 
 
 def _page_from(line: bytes) -> _PageLines:
     """Return the page that `_PageLines.to_bytes` wrote."""
-    trouble, lines = json.loads(line)
+    trouble, hidden, is_scan, lines = json.loads(line)
     return _PageLines(
         [
             Line(text, size, y, fixed, [Cell(left, right, [(a, b) for a, b in parts]) for left, right, parts in cells])
             for text, size, y, fixed, cells in lines
         ],
         trouble,
+        hidden,
+        is_scan,
     )
 
 
@@ -120,6 +127,8 @@ class _Pen:
 
     ends: float
     """Processor time of this thread at which the budget is used up."""
+    ink: Ink | None = None
+    """Leaves out what nobody sees; None takes all."""
     lines: list[Line] = field(default_factory=list)
     pieces: list[_Piece] = field(default_factory=list)
     shown: list[tuple[float, int]] = field(default_factory=list)
@@ -127,7 +136,9 @@ class _Pen:
     operations: int = 0
 
     def look(self, operator: object, operands: object, cm: Sequence[float], tm: Sequence[float]) -> None:
-        """Note where text is set; leave a page that never ends."""
+        """Note where text is set and seen; leave a page that never ends."""
+        if self.ink is not None and isinstance(operator, bytes) and isinstance(operands, list):
+            self.ink.before(operator, operands, cm, tm)
         if operator in _SHOW and isinstance(operands, list):
             self.shown.append((_place(cm, tm)[0], _length(operands)))
         self.operations += 1
@@ -241,6 +252,7 @@ class PdfReading:
         """
         with apply_configuration(_CAPS):
             self._reader, self.count = _open(body)
+            self._off = layers_off(self._reader)
         self._span = span
         self.first = span[0]
         self._wanted = min(span[1] or self.count, self.count)
@@ -261,20 +273,16 @@ class PdfReading:
             while not self.done and time.thread_time() < began + seconds:
                 check_cancelled()
                 page_began = time.thread_time()
-                pen = _Pen(min(page_began + PAGE_SECONDS, began + left))
-                trouble = ""
                 try:
                     page: PageObject = self._reader.pages[self.first - 1 + len(self.pages)]
-                    page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look)
-                    pen.end_line()
-                    trouble = "" if pen.lines or "/XObject" not in (page.get("/Resources") or {}) else "image"
+                    found = _read_page(page, self._off, min(page_began + PAGE_SECONDS, began + left))
                 except _OutOfTime:
                     if time.thread_time() >= began + left:
                         return
-                    trouble = "slow"
+                    found = _PageLines([], "slow")
                 except _DAMAGED:
-                    trouble = "damaged"
-                self.pages.append(_PageLines([] if trouble else pen.lines, trouble))
+                    found = _PageLines([], "damaged")
+                self.pages.append(found)
 
     def kept(self, first: int = 0) -> bytes:
         """Return the pages read, the first few left out, a line each; such pieces are joined for a later reading."""
@@ -291,7 +299,8 @@ class PdfReading:
             if not any(lines):
                 raise Unreadable(self._why_empty())
             title, author, published = _about(self._reader)
-        notes = []
+        hidden, scans = sum(page.hidden for page in self.pages), sum(page.is_scan for page in self.pages)
+        notes = Unseen(hidden, scans).notes()
         if self._span != WHOLE:
             notes.append(f"PDF: pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked")
         _drop_furniture(lines)
@@ -318,6 +327,8 @@ class PdfReading:
             return "it is a PDF whose first page takes too long to read"
         if all(page.trouble == "damaged" for page in self.pages):
             return "it is a PDF whose pages are damaged"
+        if any(page.hidden for page in self.pages):
+            return "it is a PDF that shows no text: what it holds is hidden from its readers"
         if any(page.trouble == "image" for page in self.pages):
             return "it is a scanned PDF: its pages are images, which needs OCR"
         return "it is a PDF with empty pages"
@@ -349,6 +360,25 @@ def _open(body: bytes) -> tuple[PdfReader, int]:
         raise Unreadable("it is an encrypted PDF, and the package `cryptography` is not installed") from e
     except _DAMAGED as e:
         raise Unreadable(f"it is a damaged PDF ({type(e).__name__})") from e
+
+
+def _read_page(page: PageObject, off: frozenset[int], ends: float) -> _PageLines:
+    """Return the lines of a page that are seen; of a scanned one that shows no text, those behind its image."""
+    ink = Ink(page, off)
+    pen = _taken(page, _Pen(ends, ink))
+    if covered := ink.covered():
+        pen = _taken(page, _Pen(ends, ink := Ink(page, off, covered)))
+    if not pen.lines and ink.hidden and ink.has_image:
+        return _PageLines(_taken(page, _Pen(ends)).lines, is_scan=True)
+    is_image = not pen.lines and "/XObject" in (page.get("/Resources") or {})
+    return _PageLines(pen.lines, "image" if is_image else "", hidden=ink.hidden)
+
+
+def _taken(page: PageObject, pen: _Pen) -> _Pen:
+    after = pen.ink.after if pen.ink is not None else None
+    page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look, visitor_operand_after=after)
+    pen.end_line()
+    return pen
 
 
 def _about(reader: PdfReader) -> tuple[str, str, str]:

@@ -1,6 +1,6 @@
 """Pages that hold no text of their own: empty ones, and shells that a browser fills by running scripts.
 
-A shell often carries its text in its scripts; `may_stand_for` says when that is read (by `pipeline/html/document.py`).
+A shell often carries its text in its scripts; `may_be_filled` says when that is read (by `pipeline/html/document.py`).
 Also what a page says about itself in `<title>` and `<html lang>`. One linear scan over the tags, no tree: parsing is
 quadratic in depth (200,000 nested `div` take Lexbor minutes), and most pages show enough text right after their head.
 Not for: running scripts, or what is main text (`pipeline/html`).
@@ -64,25 +64,21 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     return Converted(html, scan.title, scan.language, notes=notes)
 
 
-def shows_little(shown: Sequence[str]) -> bool:
-    """Return whether texts that a page shows are so few that its scripts may hold its text."""
-    return sum(map(letters_in, shown)) < _FEW_LETTERS
+def may_be_filled(html: str, shown: Sequence[str]) -> bool:
+    """Return whether text in a page's scripts may be read as the page's: it shows none, or is a shell that loads.
 
-
-def may_stand_for(html: str, shown: Sequence[str], drawn: str) -> bool:
-    """Return whether text in a page's scripts may be read as the page's: no reader of the page is sure to see it.
+    No reader is sure to see that text, so that it never stands beside what a page does say, let alone for it.
 
     Args:
-        shown: The texts that it shows, its navigation left out, each with single blanks.
-        drawn: The text in its scripts, with single blanks.
+        html: The page.
+        shown: The texts that it shows, its navigation left out.
     """
-    if not shows_little(shown):
-        return False
-    if all(text in drawn for text in shown):
-        return True
+    letters = sum(map(letters_in, shown))
+    if not letters or letters >= EMPTY_LETTERS:
+        return not letters
     scan = _Scan(html)
     scan.run()
-    return sum(map(letters_in, shown)) < EMPTY_LETTERS and scan.is_shell()
+    return scan.is_shell()
 
 
 @dataclass(slots=True)
@@ -124,8 +120,7 @@ class _Scan:
         return self.letters < _FEW_LETTERS and self.has_scripts and (self.is_shell_form or self.letters == 0)
 
     def found(self) -> str:
-        named = f'it is called "{self.title[:80]}"' if self.title else "it has no title"
-        return f"{named} and shows {self.letters} letters" if self.letters else f"{named} and shows nothing"
+        return f"it shows {self.letters} letters" if self.letters else "it shows nothing"
 
     def has_empty_root(self) -> bool:
         """Return whether a page with some text of its own (a header, a footer) has a place that scripts fill."""

@@ -13,7 +13,7 @@ from typing import Final
 from markdown_it import MarkdownIt
 
 from pipeline.html.tree import MAX_DEPTH
-from pipeline.read.converted import MAX_ITEMS, Converted, escape, html_table, whole_page
+from pipeline.read.converted import MAX_ITEMS, Converted, day_in, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
 _MAX_MARKDOWN: Final = 5_000_000
@@ -23,6 +23,7 @@ _CODE_LINE: Final = re.compile(
 )
 _FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
 _UNDERLINE: Final = re.compile(r"(?:=|-){3,}\s*")
+_DATE_LINE: Final = re.compile(r"^(?:date|published|created):\s*[\"']?(\d{4}-\d{2}-\d{2})", re.MULTILINE)
 _TITLE_LINE: Final = re.compile(r"title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 
 _markdown: Final = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
@@ -30,20 +31,24 @@ _markdown: Final = MarkdownIt("commonmark", {"html": False}).enable(["table", "s
 
 def markdown_to_html(text: str) -> Converted:
     """Return Markdown as HTML; HTML inside it is shown as text, never taken as markup."""
-    title = ""
+    title = published = ""
     front = _FRONT_MATTER.match(text)
     if front:
         named = _TITLE_LINE.search(front.group(1))
         title = named.group(1) if named else ""
+        dated = _DATE_LINE.search(front.group(1))
+        published = day_in(dated.group(1)) if dated else ""
         text = text[front.end() :]
     if len(text) > _MAX_MARKDOWN:
         plain = plain_to_html(text)
-        return Converted(plain.html, title, notes=("Markdown over 5 million characters, read as plain text",))
+        return Converted(
+            plain.html, title, published=published, notes=("Markdown over 5 million characters, read as plain text",)
+        )
     check_cancelled()
     inner = _markdown.render(text)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
     headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
-    return Converted(whole_page(inner, title=title), title or headline)
+    return Converted(whole_page(inner, title=title), title or headline, published=published)
 
 
 def plain_to_html(text: str) -> Converted:

@@ -20,6 +20,7 @@ from errors import SearchFailed, WinnowError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.rank.fuse import reciprocal_rank_fusion
 from pipeline.search.canonical import canonical_url, distinct, merged
+from pipeline.text.frame import new_mark, quoted
 from pipeline.trace import traced
 from pipeline.work import in_thread, time_left
 
@@ -222,9 +223,10 @@ def _has_answered(outcome: SearchOutcome) -> bool:
 
 
 def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
-    """One sentence a provider: status, reason, next step; repeats over several queries once."""
+    """One sentence a provider: status, its own words for it between marks, next step; repeats over queries once."""
+    mark = new_mark()
     named = dict.fromkeys(
-        f"{outcome.provider}: {outcome.status} ({outcome.reason.rstrip('. ') or 'no reason given'}); "
+        f"{outcome.provider}: {outcome.status} ({quoted(outcome.reason.rstrip('. '), mark) or 'no reason given'}); "
         + (f"again in {outcome.retry_after:.0f} s; " if outcome.retry_after else "")
         + _NEXT_STEP.get(outcome.status, "")
         for outcome in {(one.provider, one.status): one for one in outcomes}.values()

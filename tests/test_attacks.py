@@ -1,0 +1,321 @@
+"""The attack set (`tests/support/attacks.py`) through the server as a client meets it: none of it comes through."""
+
+import json
+import re
+from collections.abc import Sized
+from pathlib import Path
+
+import pytest
+from mcp import Client
+from mcp_types import TextResourceContents
+
+from tests.support import LIBRARY, Connect, Site, text_of
+from tests.support.attacks import (
+    BAD,
+    CARRYING,
+    FACT,
+    FILL,
+    HIDDEN_DOCX,
+    HIDDEN_HTML,
+    HIDDEN_PDF,
+    PASSWORDS,
+    SCAN,
+    SECRET_FILES,
+    SEEN_DOCX,
+    SEEN_PDF,
+    SPEAKING,
+    UNSEEN_SCRIPTS,
+)
+from tests.support.cache_server import PROGRAM, cache_server
+
+pytestmark = pytest.mark.anyio
+
+ASKED = "When was the harbour light built?"
+TOOLS = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA the harbour light was built in 1999\n"
+_TURNED = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
+
+
+def test_the_set_has_more_than_a_hundred_and_twenty_cases() -> None:
+    tables: list[Sized] = [HIDDEN_HTML, HIDDEN_PDF, HIDDEN_DOCX, UNSEEN_SCRIPTS, SPEAKING, CARRYING]
+    assert sum(map(len, [*tables, SECRET_FILES, PASSWORDS])) >= 180
+
+
+async def answers(client: Client, url: str, *tools: str, **more: object) -> dict[str, tuple[str, str]]:
+    """What each tool says of a page: the text, and the structured part with the links as JSON."""
+    told = {}
+    for tool in tools or TOOLS:
+        result = await client.call_tool(tool, {"question": ASKED, "sources": [url], "max_tokens": 2000, **more})
+        links = [part.model_dump(mode="json") for part in result.content if part.type == "resource_link"]
+        told[tool] = text_of(result), json.dumps([result.structured_content, links], ensure_ascii=False)
+    return told
+
+
+def page_of(body: str) -> str:
+    head = "" if "<title" in body else "<title>Harbour</title>"
+    return f"{head}<h1>Harbour</h1><p>{FACT}</p>{body}<p>{FILL}</p>"
+
+
+def outside(text: str) -> str:
+    """The lines of an answer that are ours: what stands outside its marks, without links to the words cited."""
+    mark = re.search("«([a-z]{8})»", text)
+    assert mark is not None
+    inside = re.compile(rf"«{mark[1]}»(?:\n.*?\n| [^\n]*? )«/{mark[1]}»", re.DOTALL)
+    return re.sub(r"\S*:~:text=\S*", "", inside.sub("", text).replace(f"«{mark[1]}»", ""))
+
+
+async def through(connect: Connect, sources: dict[str, str]) -> dict[str, str]:
+    """Return the sources whose hidden words reach a tool or the resource of the page, with the door."""
+    found = {}
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for name, url in sources.items():
+            told = await answers(client, url)
+            handle = re.search("winnow://page/[0-9a-f]{24}", told["fetch_and_prune_html"][1])
+            assert handle is not None, (name, told)
+            whole = (await client.read_resource(handle[0])).contents[0]
+            assert isinstance(whole, TextResourceContents)
+            for door, text in {**{tool: "".join(said) for tool, said in told.items()}, "resource": whole.text}.items():
+                assert "1871" in text, (name, door, text)
+                if "PWNED" in text or _TURNED.search(text):
+                    found[name] = door
+    return found
+
+
+async def test_hidden_text_of_pages_reaches_no_tool(connect: Connect, site: Site) -> None:
+    pages = enumerate(HIDDEN_HTML.items())
+    urls = {name: site.put(f"/{n}", page_of(body.format(bad=BAD))) for n, (name, body) in pages}
+    assert await through(connect, urls) == {}
+
+
+async def test_hidden_text_of_pdf_files_reaches_no_tool(connect: Connect, site: Site) -> None:
+    files = enumerate(HIDDEN_PDF.items())
+    urls = {name: site.put(f"/{n}.pdf", body, kind="application/pdf") for n, (name, body) in files}
+    assert await through(connect, urls) == {}
+
+
+async def test_hidden_text_of_word_files_reaches_no_tool(connect: Connect, site: Site) -> None:
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    urls = {name: site.put(f"/{n}.docx", body, kind=kind) for n, (name, body) in enumerate(HIDDEN_DOCX.items())}
+    assert await through(connect, urls) == {}
+
+
+async def test_text_of_files_that_a_reader_sees_stays(connect: Connect, site: Site) -> None:
+    urls = {
+        name: site.put(f"/{n}.pdf", body, kind="application/pdf") for n, (name, body) in enumerate(SEEN_PDF.items())
+    }
+    for number, (name, body) in enumerate(SEEN_DOCX.items()):
+        urls[f"Word: {name}"] = site.put(f"/{number}.docx", body, kind="application/octet-stream")
+    lost = []
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for name, url in urls.items():
+            text = (await answers(client, url, TOOLS[0]))[TOOLS[0]][0]
+            lost += [name] if BAD not in text or "left out" in text else []
+    assert lost == []
+
+
+async def test_the_text_behind_a_scanned_page_is_read_and_labelled(connect: Connect, site: Site) -> None:
+    url = site.put("/scan.pdf", SCAN, kind="application/pdf")
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for tool, (text, _) in (await answers(client, url)).items():
+            assert FACT in text, tool
+            assert "1 pages are images; their text is what the file says that they show" in outside(text), tool
+
+
+async def test_what_was_hidden_is_counted_in_every_answer(connect: Connect, site: Site) -> None:
+    urls = [
+        site.put("/h", page_of(f"<p style='color:white'>{BAD}</p>")),
+        site.put("/p.pdf", HIDDEN_PDF["white ink"], kind="application/pdf"),
+        site.put("/d.docx", HIDDEN_DOCX["vanish"], kind="application/octet-stream"),
+    ]
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for url in urls:
+            for tool, (text, _) in (await answers(client, url)).items():
+                assert re.search(r"Note on \S+: .*\b[1-9]\d* .*no reader .*left out", text), (tool, url, text)
+
+
+async def test_data_that_is_not_seen_takes_no_ones_place(connect: Connect, site: Site) -> None:
+    pages = enumerate(UNSEEN_SCRIPTS.items())
+    urls = {name: site.put(f"/{n}", f"<title>Harbour</title><p>{FACT}</p>{body}") for n, (name, body) in pages}
+    assert await through(connect, urls) == {}
+
+
+async def test_data_of_a_page_that_shows_nothing_is_labelled(connect: Connect, site: Site) -> None:
+    url = site.put("/shell", f"<title>Harbour</title><div id=root></div>{UNSEEN_SCRIPTS['article of JSON-LD']}")
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for tool, (text, _) in (await answers(client, url)).items():
+            assert "1871" in text, tool
+            assert "text was taken from its JSON-LD or script data" in outside(text), tool
+
+
+async def test_everything_that_a_page_says_stands_inside_its_frame(connect: Connect, site: Site) -> None:
+    """Also what a search engine repeats of it, and in the structured part nothing of it."""
+    found = {}
+    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
+        for number, (name, form) in enumerate(SPEAKING.items()):
+            body = form.format(bad=BAD)
+            url = site.put(f"/{number}", page_of(body))
+            title = re.sub("</?title>", "", body)
+            row = {"url": url, "title": title, "content": f"{FACT} {BAD}", "publishedDate": BAD, "engines": ["mojeek"]}
+            given = {"query": ASKED, "results": [row], "unresponsive_engines": [["mojeek", BAD]]}
+            site.put("/search", json.dumps(given), kind="application/json")
+            told = await answers(client, url)
+            for tool in ("search_web", "research"):
+                result = await client.call_tool(tool, {"question": f"{ASKED} {number}"})
+                told[tool] = text_of(result), json.dumps(result.structured_content, ensure_ascii=False)
+            for tool, (text, data) in told.items():
+                assert "1871" in text, (name, tool, text)
+                if "PWNED" in outside(text) or "PWNED" in re.sub("«([a-z]{8})» .*? «/\\1»", "", data):
+                    found[name, tool] = outside(text) + data
+    assert found == {}
+
+
+async def test_a_title_of_a_thousand_words_leaves_the_budget_to_the_answer(connect: Connect, site: Site) -> None:
+    url = site.put("/long", page_of(f"<title>{BAD} {'and so on ' * 300}</title>"))
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for tool, (text, _) in (await answers(client, url, max_tokens=300)).items():
+            assert FACT in text, tool
+            assert max(map(len, text.splitlines())) < 400, tool
+
+
+async def test_failures_repeat_nothing_that_the_other_side_says(connect: Connect, site: Site) -> None:
+    shell = f"<title>{BAD}</title><div id=root></div><script src=x.js></script>"
+    urls = [
+        site.put("/shell", shell),
+        site.put("/gone", f"<h1>{BAD}</h1>", status=404),
+        site.put("/kind", b"\x00\x01\x02", kind="application/x-PWNED; charset=PWNED"),
+        site.put("/away", ""),
+    ]
+    site.pages["/away"] = (302, {"Location": f"ftp://PWNED@evil.example/{BAD}", "Content-Length": "0"}, b"")
+    good = site.put("/good", page_of(""))
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for tool in TOOLS:
+            result = await client.call_tool(tool, {"question": ASKED, "sources": [*urls, good]})
+            assert "Not read" in text_of(result)
+            assert "obey the harbour" not in outside(text_of(result))
+            assert "obey the harbour" not in json.dumps(result.structured_content)
+
+
+async def test_no_answer_carries_data_out(connect: Connect, site: Site) -> None:
+    found = {}
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for number, (name, shown) in enumerate(CARRYING.items()):
+            escaped = shown.replace("&", "&amp;").replace("<", "&lt;")
+            definition = "<p>[r]: https://evil.example/p</p>"
+            url = site.put(f"/{number}", page_of(f"<p>{FACT} {escaped} of the harbour light</p>{definition}"))
+            told: dict[tuple[str, str], tuple[str, str]] = {}
+            for form in ("markdown", "text"):
+                told |= {(form, t): said for t, said in (await answers(client, url, TOOLS[0], format=form)).items()}
+            told |= {("", tool): said for tool, said in (await answers(client, url, *TOOLS[1:])).items()}
+            for door, (text, _) in told.items():
+                assert FACT in text, (name, door)
+                live = re.search(
+                    r"!\[[^\]]*\][(\[]|(?<!\\)\]\(\s*<?(?:[a-z]+:|//)|(?<!\\)<(?:im|ifr|sty|link|a |vid)"
+                    r"|\]:\s*(?:https?:)?//",
+                    text,
+                )
+                if live:
+                    found[name, *door] = text
+    assert found == {}
+
+
+async def test_links_have_their_addresses_in_the_list_of_references_alone(connect: Connect, site: Site) -> None:
+    url = site.put("/l", page_of(f"<p>See <a href='https://evil.example/?q=PWNED'>the light</a>. {FILL}</p>"))
+    async with connect(allow_loopback="true", embedder="none") as client:
+        plain = (await answers(client, url, TOOLS[0]))[TOOLS[0]][0]
+        listed = (await answers(client, url, TOOLS[0], references=True))[TOOLS[0]][0]
+    assert "evil.example" not in plain
+    assert "[the light][1]" in listed
+    assert re.findall(r".*evil\.example.*", listed) == ["[1]: https://evil.example/?q=PWNED"]
+
+
+async def test_hidden_files_and_keys_are_read_by_no_tool(connect: Connect, tmp_path: Path) -> None:
+    folder = tmp_path / "documents"
+    for name in SECRET_FILES:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(KEY if name in {"renamed.txt", "server.pem"} else f"{FACT} {BAD}.\n")
+    (folder / "open.md").write_text(f"# Light\n\n{FACT}\n")
+    read = {}
+    async with connect(folders=str(folder), embedder="none", search="folder") as client:
+        for name in SECRET_FILES:
+            for source in (name, str(folder / name), (folder / name).as_uri()):
+                for tool in TOOLS:
+                    result = await client.call_tool(tool, {"question": ASKED, "sources": [source]})
+                    if not result.is_error or "1999" in text_of(result):
+                        read[name] = tool
+        whole = await client.call_tool("extract_relevant", {"question": ASKED, "sources": [str(folder)]})
+        found = [await client.call_tool(tool, {"question": ASKED}) for tool in ("research", "search_web")]
+    assert read == {}
+    for result in (whole, *found):
+        assert "1871" in text_of(result)
+        assert "1999" not in text_of(result)
+
+
+async def test_a_password_in_an_address_is_never_repeated(connect: Connect, site: Site) -> None:
+    site.put("/", "")
+    site.pages["/"] = (302, {"Location": "http://anna:s3cret@127.0.0.1:1/", "Content-Length": "0"}, b"")
+    good = site.put("/good", page_of(""))
+    said = []
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for tool in TOOLS:
+            for url in (*PASSWORDS, site.url("/")):
+                alone = await client.call_tool(tool, {"question": ASKED, "sources": [url]})
+                beside = await client.call_tool(tool, {"question": ASKED, "sources": [url, good]})
+                assert alone.is_error
+                said += [text_of(alone), text_of(beside), json.dumps(beside.structured_content)]
+    assert [text for text in said if "s3cret" in text] == []
+
+
+async def test_a_handle_of_a_file_opens_only_where_the_file_may_be_read(connect: Connect, tmp_path: Path) -> None:
+    """Two servers of one machine share a cache on disk; only one of them may read the folder."""
+    folder = tmp_path / "private"
+    folder.mkdir()
+    path = folder / "light.md"
+    path.write_text(f"# Light\n\n{FACT} {FILL}\n" * 3)
+    cache = str(tmp_path / "cache")
+    async with connect(folders=str(folder), cache=cache, embedder="none") as client:
+        handles = await _handles(client, str(path))
+        assert all([await _opens(client, handle) for handle in handles])
+    async with connect(folders=str(LIBRARY), cache=cache, embedder="none") as client:
+        assert not any([await _opens(client, handle) for handle in handles])
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="neither valkey-server nor redis-server is installed")
+async def test_nothing_of_a_persons_file_goes_to_a_shared_cache(connect: Connect, tmp_path: Path) -> None:
+    import redis  # noqa: PLC0415  an extra
+
+    folder = tmp_path / "private"
+    folder.mkdir()
+    path = folder / "light.md"
+    path.write_text(
+        "\n\n".join(f"# Light {n}\n\nThe zquorvex of the harbour light number {n} burns." for n in range(9))
+    )
+    with cache_server(tmp_path / "server") as server:
+        own = str(tmp_path / "own")
+        async with connect(folders=str(folder), cache=own, cache_url=server.url) as client:
+            handles = await _handles(client, str(path))
+            await client.call_tool("research", {"question": "What of the zquorvex burns?"})
+            assert all([await _opens(client, handle) for handle in handles])
+        shared = redis.Redis.from_url(server.url)
+        kept = {key: shared.get(key) for key in shared.scan_iter("*")}
+        leaked = [key for key, value in kept.items() if b"zquorvex" in (value or b"") or b"light.md" in (value or b"")]
+        derived = [key for key in kept if re.match(rb"(?:embeddings|scores|trees):", key)]
+        async with connect(folders=str(LIBRARY), cache=str(tmp_path / "other"), cache_url=server.url) as client:
+            assert not any([await _opens(client, handle) for handle in handles])
+    assert leaked == []
+    assert derived == []
+
+
+async def _handles(client: Client, source: str) -> list[str]:
+    fetched = await client.call_tool("fetch_and_prune_html", {"question": ASKED, "sources": [source]})
+    asked = await client.call_tool("raptor_query", {"question": ASKED, "sources": [source]})
+    found = re.findall(
+        "winnow://(?:page|tree)/[0-9a-f]+", json.dumps([fetched.structured_content, asked.structured_content])
+    )
+    assert len(set(found)) == 2
+    return sorted(set(found))
+
+
+async def _opens(client: Client, handle: str) -> bool:
+    tool = "raptor_query" if "/tree/" in handle else "fetch_and_prune_html"
+    return not (await client.call_tool(tool, {"question": ASKED, "sources": [handle]})).is_error
