@@ -6,7 +6,7 @@ that cannot be known (a table's style, a drawn shape) hides nothing. Not for: tu
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from lxml import etree
 
@@ -21,6 +21,16 @@ _ON: Final = frozenset({"1", "true", "on"})
 _NOTHING: Final = etree.Element("none")
 
 
+class _Look(NamedTuple):
+    """How runs with the same properties look."""
+
+    said: list[etree._Element]
+    gone: bool
+    """Whether they are not seen on any ground."""
+    ink: Rgb | None
+    """None where that is the usual one."""
+
+
 @dataclass(slots=True)
 class Seen:
     """What a file's styles say, and how many words were taken out."""
@@ -32,6 +42,8 @@ class Seen:
     """Id of the style of paragraphs that name none."""
     ground: Rgb | None = WHITE
     words: int = 0
+    _looks: "dict[tuple[bytes, str], _Look]" = field(default_factory=dict)
+    """By the properties that a run has of its own, and the style of its paragraph."""
 
     def drop_unseen(self, part: etree._Element) -> None:
         """Empty the runs of a part of the file that nobody sees."""
@@ -44,23 +56,28 @@ class Seen:
 
     def _is_unseen(self, run: etree._Element) -> bool:
         paragraph = next(run.iterancestors(f"{W}p"), _NOTHING)
-        said = list(self._properties(run, paragraph))
-        if any(_value(said, name) in _ON for name in ("vanish", "specVanish")):
-            return True
-        size = _value(said, "sz")
-        if size and size.isdigit() and int(size) < _SMALLEST:
-            return True
-        ink = rgb_of(f"#{_value(said, 'color') or 'auto'}")
-        ground = self._ground(said, paragraph) if ink is not None else None
-        return ink is not None and ground is not None and is_faint(ink, ground)
+        own, name = run.find(f"{W}rPr"), _said(paragraph.find(f"{W}pPr"), "pStyle") or self.first
+        key = (etree.tostring(own) if own is not None else b"", name)
+        look = self._looks.get(key)
+        if look is None:
+            look = self._looks[key] = self._look(list(self._properties(own, name)))
+        if look.ink is None:
+            return look.gone
+        ground = self._ground(look.said, paragraph)
+        return ground is not None and is_faint(look.ink, ground)
 
-    def _properties(self, run: etree._Element, paragraph: etree._Element) -> Iterator[etree._Element]:
+    def _look(self, said: list[etree._Element]) -> "_Look":
+        size = _value(said, "sz") or ""
+        small = size.isdigit() and int(size) < _SMALLEST
+        gone = small or any(_value(said, name) in _ON for name in ("vanish", "specVanish"))
+        return _Look(said, gone, None if gone else rgb_of(f"#{_value(said, 'color') or 'auto'}"))
+
+    def _properties(self, own: etree._Element | None, style: str) -> Iterator[etree._Element]:
         """Yield what says how a run looks, what counts most first."""
-        own = run.find(f"{W}rPr")
         if own is not None:
             yield own
             yield from self._of_style(_said(own, "rStyle"))
-        yield from self._of_style(_said(paragraph.find(f"{W}pPr"), "pStyle") or self.first)
+        yield from self._of_style(style)
         yield self.default
 
     def _of_style(self, name: str) -> Iterator[etree._Element]:
