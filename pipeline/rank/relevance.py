@@ -38,7 +38,7 @@ LETTERS: Final = 0.5
 """Weight of shared letter groups for a question in another language than the page: .42 to .50 of 26 at 512 tokens."""
 SMOOTHING: Final = 0.1
 """Part of each neighbour's score in a unit's own, so that stretches are chosen rather than crumbs."""
-EMBED_TOKENS: Final = 16_000
+EMBED_TOKENS: Final = 32_000
 """Most tokens that one call embeds, units in the best windows by BM25 first: about 1.6 processor seconds of MiniLM."""
 EMBED_SHARE: Final = 0.4
 """Part of the time left that embedding units may take; those that are not embedded by then count by their words."""
