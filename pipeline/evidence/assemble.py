@@ -196,7 +196,7 @@ class _Writer:
         values = self.reading.values
         if not block.main and values[row] < WORTH * values.max():
             return False
-        return block.kind in LISTED or count_tokens(unit.text) >= SMALLEST // 2
+        return block.kind in LISTED or count_tokens(unit.text) >= SMALLEST // 3
 
     def _key(self, row: int) -> str:
         """Return what equal statements share: letters and digits in one case; short ones are equal on one page only."""

@@ -6,6 +6,7 @@ own frame or open another's. Not for: judging whether a page is hostile, nor rem
 
 import re
 import secrets
+import string
 from typing import Final
 
 # C0 and C1 controls, soft hyphen, zero-width and bidirectional marks, interlinear marks, variation selectors above the
@@ -15,14 +16,13 @@ _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]+"
 )
-_MARK_LETTERS: Final = "bcdfghjklmnpqrstvwxz"
-_MARK_LENGTH: Final = 8
-"""Eight of twenty letters: one chance in 25 thousand million for a page that guesses; one word for the counter."""
+_MARK_DIGITS: Final = 12
+"""One chance in 10^12 for a page that guesses. Three digits are one token, so that every mark costs alike."""
 
 
 def new_mark() -> str:
     """Draw a mark for one answer."""
-    return "".join(secrets.choice(_MARK_LETTERS) for _ in range(_MARK_LENGTH))
+    return "".join(secrets.choice(string.digits) for _ in range(_MARK_DIGITS))
 
 
 def visible(text: str) -> str:
