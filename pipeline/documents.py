@@ -130,7 +130,7 @@ class Page:
     notes: tuple[str, ...] = ()
     """What the reader should know, such as `cut at 10 MB` or `needs a browser`."""
     raw_tokens: int = 0
-    """`count_tokens` of the HTML as it came, the figure that pruning is compared with."""
+    """About the tokens of the HTML as it came, the figure that pruning is compared with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,7 +222,7 @@ class _Pages:
             return not following or count_words(block.text) > LABEL_WORDS
         if is_header_row(block, blocks[unit.block + 1] if unit.block + 1 < len(blocks) else None):
             return False
-        return block.kind in LISTED or count_tokens(unit.text) >= SMALLEST // 3
+        return block.kind in LISTED or self.costs[row] > SMALLEST // 3
 
     def write(self, rows: Sequence[int]) -> tuple[PrunedPage, ...]:
         """Return the pages that `rows` make, in the order of the documents."""

@@ -14,7 +14,7 @@ from pipeline.read import sniff
 from pipeline.read.charset import decode
 from pipeline.read.converted import Converted, Unreadable
 from pipeline.read.shell import NeedsScripts, look_at
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
 
 _BROWSER_HINT: Final = (
@@ -82,7 +82,7 @@ def to_page(raw: Raw) -> Page:
         author=made.author,
         published=made.published,
         notes=(*raw.notes, *made.notes),
-        raw_tokens=count_tokens(made.html),
+        raw_tokens=about_tokens(made.html),
     )
 
 

@@ -9,7 +9,6 @@ counts.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +37,8 @@ _RANGES: Final = (
 BREAK: Final = 0
 _ALPHABETS: Final = ((0x41, 0x5B), (0x61, 0x7B), (0xC0, 0x250), (0x370, 0x530))
 _OTHER, _BLANK, _DIGIT, _LETTER = range(4)
+PIECE, PIECES = 1000, 25
+"""Characters of a piece, and how many of them stand for a long text."""
 _INNER: Final = np.array([2, 2, 3, 3, 4, 4, 4, 5], dtype=np.uint8)
 """State by the place in a word, from the first on."""
 
@@ -75,12 +76,12 @@ def word_hashes(codes: NDArray[np.uint32], places: Ints, starts: Ints, spaced: N
     """Return a hash of each word.
 
     Args:
-        codes: One more than the code point of each letter [n], 0 for what is none.
+        codes: One more than the code point of each letter [n].
         places: In the word [n].
         starts: Of the words [words].
         spaced: Whether a blank stands before it [words].
     """
-    sums = np.add.reduceat(codes * _POWERS[places.clip(max=LONGEST_WORD)], starts, dtype=np.uint32)
+    sums = np.add.reduceat(codes * _POWERS[np.minimum(places, LONGEST_WORD)], starts, dtype=np.uint32)
     return ((sums ^ (spaced * _SPACED)) * _MIXED) >> np.uint32(32 - BITS)
 
 
@@ -92,7 +93,7 @@ def _load() -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
 _BEGINS, _WORDS = _load()
 
 
-def contexts(text: str, words: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Ints]:
+def contexts(text: str, words: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32]]:
     """Return for each character its class and kind, and the entry of the table for where it stands [n].
 
     Args:
@@ -102,53 +103,40 @@ def contexts(text: str, words: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], ND
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     classes, kinds = _CLASS[codes], _KIND[codes]
     states = np.zeros(len(codes), dtype=np.uint8)
-    for kind, mark in ((_LETTER, partial(_mark_words, codes, classes, words)), (_DIGIT, _mark_digits)):
-        inside = kinds == kind
-        firsts = inside.copy()
-        firsts[1:] &= ~inside[:-1]
-        starts = np.flatnonzero(firsts)
-        if len(starts):
-            mark(states, inside, starts)
-    entries = states.astype(np.int64) * CLASSES
+    digits, letters = np.flatnonzero(kinds == _DIGIT), np.flatnonzero(kinds == _LETTER)
+    if len(digits):
+        _, _, places = _runs_of(digits)
+        states[digits] = np.where(places == 0, 0, 12 + places % 3)
+    if len(letters):
+        states[letters] = _states_of(codes, classes, words, letters)
+    entries = states.astype(np.int32) * CLASSES
     entries[1:] += classes[:-1]
     entries *= CLASSES
     entries += classes
     return classes, kinds, entries
 
 
-def _places(inside: NDArray[np.bool_], starts: Ints) -> tuple[Ints, Ints]:
-    """Return the lengths to the next start [starts], and the place of each character behind its start [n]."""
-    lengths = np.diff(starts, append=len(inside))
-    places = np.arange(len(inside))
-    places[starts[0] :] -= np.repeat(starts, lengths)
-    return lengths, places
+def _runs_of(found: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return where runs of places that follow each other start, their lengths [runs], and each one's place in its."""
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(found) != 1) + 1))
+    lengths = np.diff(starts, append=len(found))
+    return starts, lengths, np.arange(len(found)) - np.repeat(starts, lengths)
 
 
-def _mark_digits(states: NDArray[np.uint8], inside: NDArray[np.bool_], starts: Ints) -> None:
-    _, places = _places(inside, starts)
-    states[inside] = 12 + places[inside] % 3
-    states[starts] = 0
-
-
-def _mark_words(
-    codes: NDArray[np.uint32],
-    classes: NDArray[np.uint8],
-    words: NDArray[np.uint8],
-    states: NDArray[np.uint8],
-    inside: NDArray[np.bool_],
-    starts: Ints,
-) -> None:
-    lengths, places = _places(inside, starts)
-    spaced = np.zeros(len(starts), dtype=bool)
-    spaced[starts > 0] = classes[starts[starts > 0] - 1] == ord(" ") + 1
-    hashes = word_hashes(np.where(inside, codes + np.uint32(1), np.uint32(0)), places, starts, spaced)
+def _states_of(
+    codes: NDArray[np.uint32], classes: NDArray[np.uint8], words: NDArray[np.uint8], letters: Ints
+) -> NDArray[np.uint8]:
+    """Return the states of the characters that are letters."""
+    starts, lengths, places = _runs_of(letters)
+    begins = letters[starts]
+    spaced = classes[begins - 1] == ord(" ") + 1
+    spaced[0] &= begins[0] > 0
+    hashes = word_hashes(codes[letters] + np.uint32(1), places, starts, spaced)
     known = (words[hashes >> 3] >> (7 - (hashes & 7)).astype(np.uint8)) & 1 == 1
-    first = starts[0]
-    inner = _INNER[places[first:].clip(max=len(_INNER) - 1)]
-    inner += np.repeat(np.where(spaced, 0, 5).astype(np.uint8), lengths)
-    inner[np.repeat(known, lengths)] = 6
-    states[first:] = np.where(inside[first:], inner, 0)
+    states = _INNER[np.minimum(places, len(_INNER) - 1)] + np.repeat(np.where(spaced, 0, 5).astype(np.uint8), lengths)
+    states[np.repeat(known, lengths)] = 6
     states[starts] = np.where(known, 1, 11)
+    return states
 
 
 def _begun(text: str) -> tuple[Ints, Ints, NDArray[np.uint8]]:
@@ -186,6 +174,12 @@ def count_tokens(text: str) -> int:
     if not text:
         return 0
     return int(_runs(text)[1].sum())
+
+
+def about_tokens(text: str) -> int:
+    """Return about the number of tokens in a text, of a long one by pieces of it, for figures that bound nothing."""
+    pieces = [text[start : start + PIECE] for start in range(0, len(text), max(PIECE, len(text) // PIECES))]
+    return sum(map(count_tokens, pieces)) * len(text) // max(1, sum(map(len, pieces)))
 
 
 def count_each(texts: Sequence[str]) -> list[int]:
