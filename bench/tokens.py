@@ -29,7 +29,7 @@ from pipeline.text.tokens import count_tokens
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"
 SLOWEST: Final = 2e6
-"""Characters a second of processor time; 15 to 30 million were measured on two shared cores."""
+"""Characters a second of processor time; 7 to 21 million were measured on two shared cores."""
 NEAR: Final = 0.03
 FREE: Final = frozenset({"raw HTML"})
 """No tool shows it, so no budget is counted on it."""

@@ -2,8 +2,8 @@
 
 Furniture that says so of itself is known by then (`furniture.py`). What goes besides are introductions of the site and
 lists of other pages that say nothing of themselves, before the first and behind the last block that trafilatura takes
-for content as well, and texts that stand there a second time, for another width of screen. It costs about as much as
-reading the page, so it is not for questions: to them no block is lost, and ranking tells content from the rest.
+for content as well, and texts that stand there a second time, for another width of screen. It costs four times what
+reading the page does, so it is not for questions: to them no block is lost, and ranking tells content from the rest.
 """
 
 import logging
