@@ -132,7 +132,7 @@ class Page:
     notes: tuple[str, ...] = ()
     """What the reader should know, such as `cut at 10 MB` or `needs a browser`."""
     raw_tokens: int = 0
-    """`count_tokens` of the HTML as it came, the figure that pruning is compared with."""
+    """About the tokens of the HTML as it came, the figure that pruning is compared with."""
     unread: str = ""
     """What of the source is not in `html`, in a few words; empty where all is. Every answer from the page says it."""
     rest: str = ""

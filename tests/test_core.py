@@ -103,7 +103,8 @@ async def test_what_is_no_quoted_word_takes_a_small_part_of_the_budget(
                 around = around.replace(words, "", 1)
             # Line breaks between quoted lines and Markdown's marks of headings are no words of ours.
             lines = "\n".join(line for line in around.splitlines() if line.strip(" #…"))
-            assert count_tokens(lines) <= FRAME_SHARE * budget, (budget, lines)
+            # Tokens are rounded a line, with its words there and without them here.
+            assert count_tokens(lines) <= FRAME_SHARE * budget + 1, (budget, lines)
 
 
 QUESTIONS = (

@@ -28,7 +28,7 @@ async def pruned(query: str, tokens: int, *, form: Form = "markdown", html: str 
 
 
 async def test_the_answer_is_kept_under_its_heading() -> None:
-    result = await pruned("How many countries does the Danube flow through?", 60)
+    result = await pruned("How many countries does the Danube flow through?", 40)
     assert "ten countries" in result.pages[0].text
     assert "## Europe" in result.pages[0].text
     assert "Shop" not in result.pages[0].text

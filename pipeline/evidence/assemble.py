@@ -18,7 +18,7 @@ from pipeline.evidence.passage import passage_text
 from pipeline.evidence.show import LINK_TOKENS, Shown, headings_to_show, show_evidence
 from pipeline.rank.fuse import Floats
 from pipeline.text.frame import inert
-from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
+from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.trace import traced
 from pipeline.work import check_cancelled
 
@@ -128,13 +128,12 @@ def assemble(
     order = writer.candidates()
     # 2. Which pages: those whose best unit is near the best of all, as many as the budget bears
     opened = writer.opened(order, 1 + max_tokens // TOKENS_A_PAGE)
-    costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in writer.places])]
     order = [row for row in order if writer.places[row][0] in opened]
-    order = worth_showing(order, reading.values, costs) if open_end else order
+    order = worth_showing(order, reading.values, writer.costs) if open_end else order
     # 3. Fill, measure, refill
     # Without a named budget there is room for the addresses of some pages, and the link of the best passage.
     room = max_tokens - 3 * LINK_TOKENS if open_end else max_tokens
-    chosen = fill(order, costs, lambda rows: writer.write(rows).tokens, room)
+    chosen = fill(order, writer.costs, lambda rows: writer.write(rows).tokens, room)
     # 4. The best unit is always shown where nothing stands before it, if only its beginning fits
     if order and order[0] not in chosen and not before:
         return writer.beginning(order[0], len(order) - 1)
@@ -157,6 +156,7 @@ class _Writer:
         self.documents = documents
         self.reading = reading
         self.places = reading.places
+        self.costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in self.places])]
         self.mark = mark
         self.max_tokens = max_tokens
         self.before = before
@@ -192,7 +192,7 @@ class _Writer:
         values = self.reading.values
         if not block.main and values[row] < WORTH * values.max():
             return False
-        return block.kind in LISTED or count_tokens(unit.text) >= SMALLEST // 2
+        return block.kind in LISTED or self.costs[row] > SMALLEST // 3
 
     def _key(self, row: int) -> str:
         """Return what equal statements share: letters and digits in one case; short ones are equal on one page only."""

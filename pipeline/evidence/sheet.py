@@ -9,7 +9,7 @@ from typing import Final
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 
 CUT_MARK: Final = "…"
-"""Ends a part that was cut; costs one token."""
+"""Ends a part that was cut; costs one token or two."""
 
 
 class Sheet:
@@ -63,5 +63,8 @@ def shortened(text: str, max_tokens: int) -> str:
     text = text.strip()
     if count_tokens(text) <= max_tokens:
         return text
-    kept = cut_to_tokens(text, max_tokens - 1)
-    return f"{kept} {CUT_MARK}" if kept else ""
+    for most in (max_tokens - 1, max_tokens - 2):
+        cut = f"{kept} {CUT_MARK}" if (kept := cut_to_tokens(text, most)) else ""
+        if count_tokens(cut) <= max_tokens:
+            return cut
+    return ""

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 from pipeline.documents import Evidence, Page, Reading
 from pipeline.evidence.sheet import shortened
 from pipeline.text.frame import address, framed, headline, inert, notice, one_line
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import count_each, count_tokens
 
 FRAME_SHARE: Final = 0.15
 """Most of a budget that may go to what is not quoted: marks, heads, headings, links, hints. The rest is words."""
@@ -81,7 +81,7 @@ def show_evidence(
         letters = [_letter(place) for place in range(len(passages))]
         labels.extend(f"{number}{letter}" for letter in letters)
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
-    words = sum(count_tokens(one.text) for one in evidence)
+    words = sum(count_each([one.text for one in evidence]))
     most = int(FRAME_SHARE * max_tokens)
     most -= count_tokens(notice_within(mark, max_tokens)) + hint_room(max_tokens)
     if links == "rest":

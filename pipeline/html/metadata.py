@@ -36,15 +36,15 @@ _DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _BY: Final = re.compile(r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE)
 _NO_NAME: Final = re.compile(r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE)
 _LONGEST_NAME: Final = 80
-_LARGEST: Final = 400_000
+LARGEST: Final = 400_000
 """Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more than its opinion is worth."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
 _SHORT_DATE: Final = re.compile(r"\d[./-]\d{1,2}[./-]\d\d(?!\d)")
 """A page without either has no date to find, and asking takes as long as reading it. Two patterns, each of which begins
 with a digit, so that the text is scanned for digits: as one they take five times as long."""
-_LXML: Final = threading.Lock()
+LXML: Final = threading.Lock()
 """trafilatura has one lxml parser for all threads, and two at once ended the process ("free(): invalid pointer")."""
-_FAILURES: Final = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
+FAILURES: Final = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
 """What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments such as an svg root."""
 _log: Final = logging.getLogger("winnow.html")
 
@@ -164,16 +164,16 @@ def _language(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, J
 
 
 def find_metadata(html: str, url: str) -> Metadata:
-    """Return the metadata that trafilatura finds; empty where it fails, or the page is undated or over `_LARGEST`."""
-    if len(html) > _LARGEST or not (_YEAR.search(html) or _SHORT_DATE.search(html)):
+    """Return the metadata that trafilatura finds; empty where it fails, or the page is undated or over `LARGEST`."""
+    if len(html) > LARGEST or not (_YEAR.search(html) or _SHORT_DATE.search(html)):
         return Metadata()
     # Half a second of imports that pages which say their own date never need.
     from trafilatura.metadata import extract_metadata  # noqa: PLC0415
 
     try:
-        with _LXML:
+        with LXML:
             found = extract_metadata(html, default_url=url, extensive=False)
-    except _FAILURES as error:
+    except FAILURES as error:
         _log.info("trafilatura could not read the metadata of %s: %r", url, error)
         return Metadata()
     if found is None:

@@ -21,6 +21,8 @@ from pipeline.evidence.assemble import LISTED, SHORT, SMALLEST, UNASKED, WORTH, 
 from pipeline.evidence.show import WIDE
 from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
+from pipeline.html.opinion import main_content
+from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.prune.forms import Form
 from pipeline.prune.generate import PathRanking, PathScorer, rank_finer, spread_scores
 from pipeline.prune.paper import PaperBlocks, keep_within, kept_units, paper_blocks
@@ -139,10 +141,11 @@ async def prune(
 def _reading_order(documents: Sequence[Document]) -> Reading:
     """Return a reading without a question: scores fall with the place on the page, content before furniture."""
     tagged = tuple(tag_sentences(document) for document in documents)
+    content = [main_content(document) for document in documents]
     values = np.array(
         [
-            document.blocks[unit.block].main + 1 - place / (len(units) + 1)
-            for document, units in zip(documents, tagged, strict=True)
+            main[unit.block] + 1 - place / (len(units) + 1)
+            for main, units in zip(content, tagged, strict=True)
             for place, unit in enumerate(units)
         ],
         dtype=np.float32,
@@ -157,10 +160,12 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
     written: tuple[PrunedPage, ...] = ()
     for _ in range(options.part):
         check_cancelled()
-        chosen = fill(left, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
+        # Without a question the page's content is over 1, and what is none begins a part of its own.
+        ready = [row for row in left if reading.values[row] > 1] or left
+        chosen = fill(ready, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
         written = pages.write(chosen)
-        if left and left[0] not in chosen:  # the best does not fit: its beginning does
-            chosen, written = left[:1], pages.beginning(left[0], options)
+        if ready and ready[0] not in chosen:  # the best does not fit: its beginning does
+            chosen, written = ready[:1], pages.beginning(ready[0], options)
         if not written:
             break
         taken = set(chosen)
@@ -197,16 +202,16 @@ class _Pages:
         return [*first.values(), *(row for row in rows if row not in leading)]
 
     def _says_something(self, row: int) -> bool:
-        """Whether a unit says something by itself: headings and header rows come with what stands below them."""
+        """Whether a unit says something by itself: short headings and header rows come with what stands below them."""
         place, unit = self.places[row]
         blocks = self.documents[place].blocks
         block = blocks[unit.block]
         if block.kind == "heading":
             following = unit.block + 1 < len(blocks) and blocks[unit.block + 1].kind != "heading"
-            return not following
+            return not following or count_words(block.text) > LABEL_WORDS
         if is_header_row(block, blocks[unit.block + 1] if unit.block + 1 < len(blocks) else None):
             return False
-        return block.kind in LISTED or count_tokens(unit.text) >= SMALLEST // 2
+        return block.kind in LISTED or self.costs[row] > SMALLEST // 3
 
     def write(self, rows: Sequence[int]) -> tuple[PrunedPage, ...]:
         by_page: dict[int, list[Kept]] = {}

@@ -14,7 +14,7 @@ from pipeline.read import sniff
 from pipeline.read.charset import decode
 from pipeline.read.converted import WHOLE, Converted, Span, Unreadable
 from pipeline.read.shell import NeedsScripts, look_at
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
         author=made.author,
         published=made.published,
         notes=(*raw.notes, *made.notes),
-        raw_tokens=count_tokens(made.html),
+        raw_tokens=about_tokens(made.html),
         unread=made.unread,
         rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}" if made.rest else "",
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from models.protocols import Embedder
 from pipeline.documents import Sentence
 from pipeline.rank.bm25 import word_vectors
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import count_each
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, in_thread
 
@@ -64,7 +64,7 @@ async def segment(
 
 def sentence_costs(texts: Sequence[str]) -> list[int]:
     """Return the tokens of each text, with one for what parts it from the next."""
-    return [count_tokens(text) + 1 for text in texts]
+    return [tokens + 1 for tokens in count_each(texts)]
 
 
 def partition(vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: int) -> Ranges:

@@ -6,6 +6,7 @@ own frame or open another's. Not for: judging whether a page is hostile, nor rem
 
 import re
 import secrets
+import string
 from typing import Final
 from urllib.parse import quote
 
@@ -40,14 +41,13 @@ _LOADING: Final = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a tag that fetches something, or leads somewhere, where a host draws an answer as Markdown."""
-_MARK_LETTERS: Final = "bcdfghjklmnpqrstvwxz"
-_MARK_LENGTH: Final = 8
-"""Eight of twenty letters: one chance in 25 thousand million for a page that guesses; one word for the counter."""
+_MARK_DIGITS: Final = 12
+"""One chance in 10^12 for a page that guesses. Three digits are one token, so that every mark costs alike."""
 
 
 def new_mark() -> str:
     """Draw a mark for one answer."""
-    return "".join(secrets.choice(_MARK_LETTERS) for _ in range(_MARK_LENGTH))
+    return "".join(secrets.choice(string.digits) for _ in range(_MARK_DIGITS))
 
 
 def visible(text: str) -> str:
