@@ -60,14 +60,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             # What models make of texts is kept by content, whosever it is: where files are read, on this machine.
             stores = replace(stores, embeddings=stores.own, scores=stores.own)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=settings.seconds))
-        limits = FetchLimits(
-            max_unpacked=settings.page_mb * MEGABYTE,
-            allow_loopback=settings.allow_loopback,
-            respect_robots=settings.robots,
-            allowed_networks=settings.networks,
-            nat64=settings.nat64,
-            proxy=parse_proxy(settings.proxy, resolves=settings.proxy_resolves) if settings.proxy else None,
-        )
+        limits = _fetch_limits(settings)
         chromium = find_browser(settings.browser)
         converter = await stack.enter_async_context(open_converter(stores.own))
         files = Files(settings.folders, store=stores.own, converter=converter, max_bytes=limits.max_unpacked)
@@ -82,9 +75,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         embedder, reader, reranker, generator = models = await stack.enter_async_context(open_models(settings, http))
         embedding = CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None
-        # What is made of a person's own files stays on this machine.
-        outlining = CachedEmbedder(embedder.model, stores.own) if embedder.model else None
-        folder = await stack.enter_async_context(_open_folder(settings, stores, files, outlining))
+        folder = await stack.enter_async_context(_open_folder(settings, stores, files, embedding))
         chain = _chain(settings, stores, http, folder)
         yield Services(
             fetcher=fetcher,
@@ -104,6 +95,17 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             idms=_idms(settings),
             clustering=settings.clustering,
         )
+
+
+def _fetch_limits(settings: Settings) -> FetchLimits:
+    return FetchLimits(
+        max_unpacked=settings.page_mb * MEGABYTE,
+        allow_loopback=settings.allow_loopback,
+        respect_robots=settings.robots,
+        allowed_networks=settings.networks,
+        nat64=settings.nat64,
+        proxy=parse_proxy(settings.proxy, resolves=settings.proxy_resolves) if settings.proxy else None,
+    )
 
 
 class Models(NamedTuple):
