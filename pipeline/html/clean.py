@@ -30,8 +30,8 @@ from pipeline.html.tree import (
     add_text,
     attach,
     count_words,
-    ends_a_line,
     join_texts,
+    last_text,
     point_before,
     tags,
     text_of,
@@ -70,6 +70,7 @@ _HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "
 _DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
 _BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
 """Letters too few to be a word that ends where an element begins."""
+_SENTENCE_ENDS: Final = frozenset(".!?)")
 _COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
 """A number with the word that it counts, which is no other number's end: `4.9` and `2,695 reviews`."""
 _NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
@@ -132,8 +133,8 @@ class _Tag:
     """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
 
     __slots__ = (
-        "attributes", "block", "drawn", "furniture", "kind", "listed", "listing", "marking", "name", "named", "neutral",
-        "shown", "stays", "valued",
+        "attributes", "block", "drawn", "furniture", "kind", "linking", "listed", "listing", "marking", "name", "named",
+        "neutral", "shown", "stays", "valued",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -148,6 +149,7 @@ class _Tag:
             self.kind = _SAYS
         self.valued = name in _VALUED
         self.listing = name in _LISTINGS
+        self.linking = name == "a"
         self.marking = _MARKING | {"style"} if self.kind == _THROUGH else _MARKING - {"value"}
         self.block = name in BLOCK_TAGS
         self.furniture = name in _FURNITURE
@@ -277,6 +279,8 @@ class _Cleaner:
             above.append((item, node, pre, behind, _CELL < kind < _NODE))
             behind, item = shade, below
             if kind == _NODE:
+                if tag.linking and not pre:
+                    _part_links(node)
                 node = self._make(tag, attributes)
                 node.furniture = node.furniture or opened
                 pre = pre or tag.name in _VERBATIM
@@ -358,15 +362,8 @@ class _Cleaner:
         first = "" if pre else text[:1]
         if first.isdecimal():
             text = _set_apart(parent, tag, kind, attributes, text, current)
-        elif (
-            first.isupper()
-            and (
-                ((kind == _THROUGH or tag.name == "time") and ends_a_line(parent))
-                or (tag.name == "a" and _ends_in_link(parent))
-            )
-            and not _goes_on(current)
-        ):
-            add_space(parent)  # spans, dates and links drawn as lines of their own
+        elif first.isupper() and not tag.block and _is_apart(parent, kind, tag, current):
+            add_space(parent)  # spans, dates and labels drawn as lines of their own
         if kind == _THROUGH:
             add_text(parent, text, pre=pre)
         elif kind == _BOX:
@@ -384,6 +381,8 @@ class _Cleaner:
             add_text(node, text, pre=True)
             attach(parent, node)
         elif not text.isspace() or tag.stays:
+            if tag.linking:
+                _part_links(parent)
             node = self._make(tag, attributes)
             add_text(node, text, pre=False)
             attach(parent, node)
@@ -551,16 +550,27 @@ def _is_counted_apart(node: Node, current: LexborNode) -> bool:
     return before is None or before.tag_id != _TEXT or _NUMBER.search(last) is not None
 
 
-def _goes_on(current: LexborNode) -> bool:
-    """Whether an element goes on with a word whose first letters stand right before it, as in `i<b>Phone</b>`."""
-    before = current.prev
-    return before is not None and before.tag_id == _TEXT and bool(_BEGUN.search(before.text_content or ""))
-
-
-def _ends_in_link(node: Node) -> bool:
-    """Whether a link to whole words stands last, as no link goes on with a capital right behind it."""
+def _part_links(node: Node) -> None:
+    """Put a blank behind a link where another one begins: of 15 such pairs in small letters one is one word."""
     last = node.children[-1] if node.children else ""
-    return isinstance(last, Node) and last.tag == "a" and ends_a_line(last)
+    if isinstance(last, Node) and last.tag == "a":
+        node.children.append(" ")
+
+
+def _is_apart(parent: Node, kind: int, tag: _Tag, current: LexborNode) -> bool:
+    """Whether an element that begins with a capital goes on with no word that ends right before it.
+
+    A word in small letters may (`i<b>Phone</b>`, `Mac<b>Book</b>`) where text stands before an element that only marks
+    words, and where it has been begun with one letter or two.
+    """
+    before = last_text(parent)
+    if not before[-1:].islower() and before[-1:] not in _SENTENCE_ENDS:
+        return False
+    follows_text = current.prev is not None and current.prev.tag_id == _TEXT
+    marks = kind == _NODE and tag.name != "time"
+    if follows_text and marks:
+        return False
+    return not (follows_text or marks) or _BEGUN.search(before) is None
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
