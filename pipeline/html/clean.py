@@ -74,7 +74,12 @@ _SENTENCE_ENDS: Final = frozenset(".!?)")
 _COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
 """A number with the word that it counts, which is no other number's end: `4.9` and `2,695 reviews`."""
 _NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
+_WORD: Final = re.compile(r"[^\W\d_]{2}[a-z]$")
+"""The end of a word in small letters, as no name ends that goes on with a number (`COVID19`)."""
 _LINE_CLASSES: Final = tags("line code-line codeLine view-line")
+_LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
+_TABLE_PARTS: Final = tags("table tbody tr")
+"""Between their parts blanks are no text, in a listing neither."""
 _LISTINGS: Final = frozenset({"code", "pre"})
 _LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)")
 """How highlighters name the language of a listing."""
@@ -126,7 +131,7 @@ WAITING_WORDS: Final = 100
 _DROP, _SAYS, _IMAGE, _SHUT, _PLACE, _THROUGH, _CELL, _BOX, _LINE, _NODE = range(10)
 """Left out; but for words that it may stand for; images; dialogs, which are shut until opened; places of segments that
 came later; text kept; as a cell in a listing; with blanks around it; as a line of a listing; kept."""
-_Verdict = Literal["", "soft", "shut", "hard", "reader", "dropped", "number"]
+_Verdict = Literal["", "soft", "begun", "shut", "hard", "reader", "dropped", "number"]
 
 
 class _Tag:
@@ -151,6 +156,8 @@ class _Tag:
         self.listing = name in _LISTINGS
         self.linking = name == "a"
         self.marking = _MARKING | {"style"} if self.kind == _THROUGH else _MARKING - {"value"}
+        if name == "table":
+            self.marking |= {"class"}
         self.block = name in BLOCK_TAGS
         self.furniture = name in _FURNITURE
         self.named = name in _NAMED and not self.furniture
@@ -244,7 +251,9 @@ class _Cleaner:
             current, item = item, item.next
             number = current.tag_id
             if number == _TEXT:
-                add_text(node, current.text_content or "", pre=pre)
+                text = current.text_content or ""
+                if not (pre and text.isspace() and current.parent and current.parent.tag in _TABLE_PARTS):
+                    add_text(node, text, pre=pre)
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
@@ -332,7 +341,11 @@ class _Cleaner:
     ) -> bool:
         """Whether a hidden element is a block that a reader opens; in a listing, which has no furniture, none is."""
         self.hid = True
-        return hiding == "shut" and tag.block and not pre and can_be_opened(current, attributes, self._ids_of_buttons)
+        if not tag.block or pre:
+            return False
+        if hiding == "begun":
+            return True
+        return hiding == "shut" and can_be_opened(current, attributes, self._ids_of_buttons)
 
     def _ids_of_buttons(self) -> Set[str]:
         """Return the ids of what the page's buttons say that they control."""
@@ -411,8 +424,10 @@ class _Cleaner:
             return "", behind
         closed = "hidden" in attributes and attributes["hidden"] != "until-found"
         if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
-            self._cover(current)
-            closed = True
+            # A second link to a page is for the mouse: seen, and only left out where links are read out.
+            closed = (attributes.get("href") or "#").startswith("#")
+            if closed:
+                self._cover(current)
         if verdict == "reader":
             return "hard" if closed or is_long(current) else "", behind
         if verdict == "number":
@@ -431,10 +446,10 @@ class _Cleaner:
             behind = own_background or behind
         if hiding == "hard" or closed:
             return hiding if hiding == "hard" else "shut", behind
-        if hiding == "soft":
+        if hiding in {"soft", "begun"}:
             if not self._show:
                 self.soft_words += count_words(current.text(deep=True))
-            return "" if self._show == "soft" else "soft", behind
+            return "" if self._show == "soft" else hiding, behind
         ink = attributes.get("color")
         if ink and behind and current.tag == "font" and colour(ink) == behind:
             return "hard", behind
@@ -511,6 +526,8 @@ def _as_marked(
     if pre:
         if kind == _THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
             add_line(parent)
+    elif tag.name == "table" and "class" in attributes and _is_listing(current, attributes["class"] or ""):
+        return _Tag("pre"), _NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)
         return tag, _DROP
@@ -526,6 +543,11 @@ def _as_marked(
     return tag, kind
 
 
+def _is_listing(table: LexborNode, classes: str) -> bool:
+    """Whether a table holds the lines of a listing in its rows, as on GitHub."""
+    return not _LISTING_TABLES.isdisjoint(classes.split()) and table.css_first(".blob-code, .js-file-line") is not None
+
+
 def _set_apart(
     parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, current: LexborNode
 ) -> str:
@@ -536,18 +558,19 @@ def _set_apart(
             behind = behind.first_child
         following = (behind.text_content or "")[:8] if behind is not None else ""
         return point_before(parent, attributes.get("class") or "", following) + text
-    if kind == _THROUGH and _COUNTED.match(text) and _is_counted_apart(parent, current):
+    if (kind == _THROUGH or tag.name == "time") and _is_counted_apart(parent, current, text):
         add_space(parent)
     return text
 
 
-def _is_counted_apart(node: Node, current: LexborNode) -> bool:
-    """Whether a number, or a word in an element of its own, stands right before an element that begins with a count."""
-    last = node.children[-1] if node.children else ""
-    if not isinstance(last, str) or not last[-1:].isalnum():
+def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
+    """Whether a number or count in an element is none of the number or word that stands right before it."""
+    before = last_text(node)
+    if not before[-1:].isalnum():
         return False
-    before = current.prev
-    return before is None or before.tag_id != _TEXT or _NUMBER.search(last) is not None
+    if current.prev is None or current.prev.tag_id != _TEXT:
+        return _COUNTED.match(text) is not None or _WORD.search(before) is not None
+    return _COUNTED.match(text) is not None and _NUMBER.search(before) is not None
 
 
 def _part_links(node: Node) -> None:
