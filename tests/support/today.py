@@ -1,8 +1,7 @@
 """Small pages of today's shapes with the text that a person sees, once all that opens is open.
 
 `tests/test_html_today.py` reads them; `bench/html_lost.py --small` holds the same expectations against Chromium. Marks
-that plain text needs (`^`, `|`, `~~`, `[x]`) are ours; letters and digits are Chromium's, but for what it draws without
-text (`SAID`).
+that plain text needs (`^`, `|`, `~~`, `[x]`) are ours; letters and digits are Chromium's, but for those of `APART`.
 """
 
 from typing import Final
@@ -166,7 +165,8 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
     "a console": ("<pre>$ make test\n12 passed in 3.1s</pre>", "$ make test\n12 passed in 3.1s"),
     "typed code": ("<p>Call <code>f(a, b)</code> and <kbd>Ctrl</kbd>+<kbd>C</kbd>.", "Call f(a, b) and Ctrl+C."),
 }
-SAID: Final = frozenset({
+APART: Final = frozenset({
     "a meter", "progress", "time without text", "stars", "a title of a drawing", "an image", "marks in cells", "tasks",
+    "a listing with numbers and a button", "numbers beside a listing",
 })  # fmt: skip
-"""Pages whose text Chromium draws or says, and does not have."""
+"""Pages that read otherwise on purpose: what Chromium draws without text, and what copying a listing leaves out."""
