@@ -108,10 +108,10 @@ def compare(seen: dict[str, Any], ours: str) -> Counts:
     soft = _soft_words(text)
     lost, new = Counter(wanted) - Counter(got), Counter(got) - Counter(wanted)
     counts.words = len(wanted)
-    for whole, parts, is_soft in _joined(wanted, lost, new, soft):
+    for whole, parts, is_soft in _joined(wanted, got, lost, new, soft):
         _settle(counts, "glued", whole, parts, is_soft=is_soft)
     unbroken = {word for text, _ in seen["pieces"] for word in words_of(text)}
-    for whole, parts, _ in _joined(got, new, lost, set()):
+    for whole, parts, _ in _joined(got, wanted, new, lost, set()):
         _settle(counts, "torn", whole, parts, is_soft=whole not in unbroken)
     _count_altered(counts, wanted, got, lost, new)
     counts.kept = counts.words - lost.total()
@@ -129,9 +129,18 @@ def _soft_words(text: str) -> set[str]:
 
 
 def _joined(
-    words: Sequence[str], gone: Counter[str], made: Counter[str], soft: set[str]
+    words: Sequence[str], others: Sequence[str], gone: Counter[str], made: Counter[str], soft: set[str]
 ) -> Iterator[tuple[str, list[str], bool]]:
-    """Yield what neighbours in `words` that are in `gone` make one word in `made`, and take both out of them."""
+    """Yield what neighbours in `words` that are in `gone` make one word in `made`, and take both out of them.
+
+    The one word must stand in `others` beside a word that stands beside the parts in `words`.
+    """
+    beside: dict[str, set[tuple[int, str]]] = {}
+    for at, word in enumerate(others):
+        if made[word]:
+            beside.setdefault(word, set()).update(
+                {(side, others[at + side]) for side in (-1, 1) if 0 <= at + side < len(others)}
+            )
     for start in range(len(words)):
         if not gone[words[start]]:
             continue
@@ -142,6 +151,12 @@ def _joined(
             whole += words[end]
             if made[whole] > 0:
                 parts = list(words[start : end + 1])
+                around = {
+                    (-1, words[start - 1]) if start else (0, ""),
+                    (1, words[end + 1]) if end + 1 < len(words) else (0, ""),
+                }
+                if len(others) > 1 and beside[whole].isdisjoint(around):
+                    continue
                 if any(gone[part] < count for part, count in Counter(parts).items()):
                     break
                 made[whole] -= 1
@@ -181,16 +196,16 @@ def _find_sources(counts: Counts, seen: dict[str, Any], new: Counter[str]) -> No
 
 
 def _count_altered(counts: Counts, wanted: list[str], got: list[str], lost: Counter[str], new: Counter[str]) -> None:
-    """Count numbers that stand otherwise between the same two words."""
+    """Count numbers that stand otherwise between the same two words on each side."""
     between = {
-        (got[i - 1], got[i + 1]): got[i]
-        for i in range(1, len(got) - 1)
+        (*got[i - 2 : i], *got[i + 1 : i + 3]): got[i]
+        for i in range(2, len(got) - 2)
         if new[got[i]] and any(map(str.isdigit, got[i]))
     }
-    for i in range(1, len(wanted) - 1):
+    for i in range(2, len(wanted) - 2):
         number = wanted[i]
         if lost[number] and any(map(str.isdigit, number)):
-            other = between.get((wanted[i - 1], wanted[i + 1]))
+            other = between.get((*wanted[i - 2 : i], *wanted[i + 1 : i + 3]))
             if other is not None:
                 counts.altered += 1
                 counts.note("altered", f"{wanted[i - 1]} {number} {wanted[i + 1]} | {other}")
