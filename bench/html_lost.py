@@ -96,8 +96,8 @@ def is_held(name: str, host: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text."""
-    return _TOKEN.findall(_UNDRAWN.sub("", text))
+    """Return the words of a text in small letters, since a sheet may draw them in capitals."""
+    return _TOKEN.findall(_UNDRAWN.sub("", text).casefold())
 
 
 def compare(seen: dict[str, Any], ours: str) -> Counts:
@@ -196,7 +196,8 @@ def _find_sources(counts: Counts, seen: dict[str, Any], new: Counter[str]) -> No
 
 
 def _count_altered(counts: Counts, wanted: list[str], got: list[str], lost: Counter[str], new: Counter[str]) -> None:
-    """Count numbers that stand otherwise between the same two words on each side."""
+    """Count numbers that stand otherwise between the same two words on each side, which do so but once."""
+    contexts = Counter((*wanted[i - 2 : i], *wanted[i + 1 : i + 3]) for i in range(2, len(wanted) - 2))
     between = {
         (*got[i - 2 : i], *got[i + 1 : i + 3]): got[i]
         for i in range(2, len(got) - 2)
@@ -205,8 +206,9 @@ def _count_altered(counts: Counts, wanted: list[str], got: list[str], lost: Coun
     for i in range(2, len(wanted) - 2):
         number = wanted[i]
         if lost[number] and any(map(str.isdigit, number)):
-            other = between.get((*wanted[i - 2 : i], *wanted[i + 1 : i + 3]))
-            if other is not None:
+            context = (*wanted[i - 2 : i], *wanted[i + 1 : i + 3])
+            other = between.get(context)
+            if other is not None and contexts[context] == 1:
                 counts.altered += 1
                 counts.note("altered", f"{wanted[i - 1]} {number} {wanted[i + 1]} | {other}")
 
