@@ -105,7 +105,7 @@ def compare(seen: dict[str, Any], ours: str) -> Counts:
     counts = Counts()
     text = seen["text"]
     wanted, got = words_of(text), words_of(ours)
-    soft = _soft_words(text)
+    soft = _soft_words(text.casefold())
     lost, new = Counter(wanted) - Counter(got), Counter(got) - Counter(wanted)
     counts.words = len(wanted)
     for whole, parts, is_soft in _joined(wanted, got, lost, new, soft):

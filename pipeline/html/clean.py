@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.apart import is_apart, part_links, part_number
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
 from pipeline.html.hidden import READER_CLASSES, Hiding, StyleJudge, can_be_opened, colour, is_drawn, is_long
@@ -31,8 +32,6 @@ from pipeline.html.tree import (
     attach,
     count_words,
     join_texts,
-    last_text,
-    point_before,
     tags,
     text_of,
     trim,
@@ -68,18 +67,8 @@ _GRID_ROLES: Final = {
 _HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "span": "table"}
 """The element that a table's part must stand in; elsewhere a role makes no table."""
 _DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
-_BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
-"""Letters too few to be a word that ends where an element begins."""
-_SENTENCE_ENDS: Final = frozenset(".!?)")
-_COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
-"""A number with the word that it counts, which is no other number's end: `4.9` and `2,695 reviews`."""
-_NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
-_WORD: Final = re.compile(r"[^\W\d_]{2}[a-z]$")
-"""The end of a word in small letters, as no name ends that goes on with a number (`COVID19`)."""
 _LINE_CLASSES: Final = tags("line code-line codeLine view-line")
 _LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
-_TABLE_PARTS: Final = tags("table tbody tr")
-"""Between their parts blanks are no text, in a listing neither."""
 _LISTINGS: Final = frozenset({"code", "pre"})
 _LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)")
 """How highlighters name the language of a listing."""
@@ -251,9 +240,7 @@ class _Cleaner:
             current, item = item, item.next
             number = current.tag_id
             if number == _TEXT:
-                text = current.text_content or ""
-                if not (pre and text.isspace() and current.parent and current.parent.tag in _TABLE_PARTS):
-                    add_text(node, text, pre=pre)
+                add_text(node, current.text_content or "", pre=pre)
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
@@ -288,9 +275,7 @@ class _Cleaner:
             above.append((item, node, pre, behind, _CELL < kind < _NODE))
             behind, item = shade, below
             if kind == _NODE:
-                if tag.linking and not pre:
-                    _part_links(node)
-                node = self._make(tag, attributes)
+                node = self._make(tag, attributes, None if pre else node)
                 node.furniture = node.furniture or opened
                 pre = pre or tag.name in _VERBATIM
             elif kind > _THROUGH:
@@ -374,8 +359,13 @@ class _Cleaner:
         """Add an element that holds one text and nothing else."""
         first = "" if pre else text[:1]
         if first.isdecimal():
-            text = _set_apart(parent, tag, kind, attributes, text, current)
-        elif first.isupper() and not tag.block and _is_apart(parent, kind, tag, current):
+            if kind == _THROUGH or tag.name in {"sup", "time"}:
+                text = part_number(parent, text, current, raised=tag.name == "sup")
+        elif (
+            first.isupper()
+            and not tag.block
+            and is_apart(parent, text, current, marks=kind == _NODE and tag.name != "time")
+        ):
             add_space(parent)  # spans, dates and labels drawn as lines of their own
         if kind == _THROUGH:
             add_text(parent, text, pre=pre)
@@ -394,9 +384,7 @@ class _Cleaner:
             add_text(node, text, pre=True)
             attach(parent, node)
         elif not text.isspace() or tag.stays:
-            if tag.linking:
-                _part_links(parent)
-            node = self._make(tag, attributes)
+            node = self._make(tag, attributes, parent)
             add_text(node, text, pre=False)
             attach(parent, node)
         elif not tag.block:
@@ -478,8 +466,10 @@ class _Cleaner:
         self._verdicts[classes] = verdict
         return verdict
 
-    def _make(self, tag: _Tag, attributes: dict[str, str | None]) -> Node:
-        """Return the node of an element, with the attributes that mean something."""
+    def _make(self, tag: _Tag, attributes: dict[str, str | None], parent: Node | None = None) -> Node:
+        """Return the node of an element, with the attributes that mean something; in a listing it has no parent."""
+        if tag.linking and parent is not None:
+            part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
         if not attributes:
@@ -544,56 +534,14 @@ def _as_marked(
 
 
 def _is_listing(table: LexborNode, classes: str) -> bool:
-    """Whether a table holds the lines of a listing in its rows, as on GitHub."""
-    return not _LISTING_TABLES.isdisjoint(classes.split()) and table.css_first(".blob-code, .js-file-line") is not None
-
-
-def _set_apart(
-    parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, current: LexborNode
-) -> str:
-    """Return a text that begins with a digit, parted from the number or word before it that it does not go on with."""
-    if len(text) == 2 and text.isdecimal() and (kind == _THROUGH or tag.name == "sup"):
-        behind = current.next
-        if behind is not None and behind.tag_id != _TEXT:
-            behind = behind.first_child
-        following = (behind.text_content or "")[:8] if behind is not None else ""
-        return point_before(parent, attributes.get("class") or "", following) + text
-    if (kind == _THROUGH or tag.name == "time") and _is_counted_apart(parent, current, text):
-        add_space(parent)
-    return text
-
-
-def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
-    """Whether a number or count in an element is none of the number or word that stands right before it."""
-    before = last_text(node)
-    if not before[-1:].isalnum():
+    """Whether a table holds the lines of a listing in its rows, as on GitHub; if so, blanks between cells go."""
+    if _LISTING_TABLES.isdisjoint(classes.split()) or table.css_first(".blob-code, .js-file-line") is None:
         return False
-    if current.prev is None or current.prev.tag_id != _TEXT:
-        return _COUNTED.match(text) is not None or _WORD.search(before) is not None
-    return _COUNTED.match(text) is not None and _NUMBER.search(before) is not None
-
-
-def _part_links(node: Node) -> None:
-    """Put a blank behind a link where another one begins: of 15 such pairs in small letters one is one word."""
-    last = node.children[-1] if node.children else ""
-    if isinstance(last, Node) and last.tag == "a":
-        node.children.append(" ")
-
-
-def _is_apart(parent: Node, kind: int, tag: _Tag, current: LexborNode) -> bool:
-    """Whether an element that begins with a capital goes on with no word that ends right before it.
-
-    A word in small letters may (`i<b>Phone</b>`, `Mac<b>Book</b>`) where text stands before an element that only marks
-    words, and where it has been begun with one letter or two.
-    """
-    before = last_text(parent)
-    if not before[-1:].islower() and before[-1:] not in _SENTENCE_ENDS:
-        return False
-    follows_text = current.prev is not None and current.prev.tag_id == _TEXT
-    marks = kind == _NODE and tag.name != "time"
-    if follows_text and marks:
-        return False
-    return not (follows_text or marks) or _BEGUN.search(before) is None
+    for part in table.css("tbody, tr"):
+        for child in part.iter(include_text=True):
+            if child.tag_id == _TEXT:
+                child.decompose()
+    return True
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:

@@ -1,6 +1,6 @@
 """Small pages of today's shapes with the text that a person sees, once all that opens is open.
 
-`tests/test_html_today.py` reads them; `bench/html_lost.py --small` holds the same expectations against Chromium. Marks
+`tests/test_html_today.py` reads them; `bench/html_lost.py` holds the same expectations against Chromium. Marks
 that plain text needs (`^`, `|`, `~~`, `[x]`) are ours; letters and digits are Chromium's, but for those of `APART`.
 """
 
@@ -19,6 +19,7 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "Reputation 143k 19 silver badges",
     ),
     "grid of divs": ("<div style='display:grid'><div>Price</div><div>12 EUR</div></div>", "Price\n12 EUR"),
+    "ends of a scale": ("<p><span>Very poor</span><span>OK</span><span>Excellent</span>", "Very poor OK Excellent"),
     "a word in three elements": ("<p>un<b>believ</b><i>able</i> H<sub>2</sub>O", "unbelievable H2O"),
     "tags as links": ("<p>Tags: <a>python</a><a>asyncio</a><a>rust</a>", "Tags: python asyncio rust"),
     "line breaks in a heading": ("<h1>Annual<br>report</h1><p>Text.", "Annual report\nText."),
