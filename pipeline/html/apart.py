@@ -25,7 +25,7 @@ _WORD: Final = re.compile(r"[^\W\d_]{2}[a-z]$")
 
 def part_links(node: Node) -> None:
     """Put a blank behind a link where another one begins: of 15 such pairs in small letters one is one word."""
-    last = node.children[-1] if node.children else ""
+    last = node.children[-1]
     if isinstance(last, Node) and last.tag == "a":
         node.children.append(" ")
 

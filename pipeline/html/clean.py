@@ -364,6 +364,7 @@ class _Cleaner:
         elif (
             first.isupper()
             and not tag.block
+            and parent.children
             and is_apart(parent, text, current, marks=kind == _NODE and tag.name != "time")
         ):
             add_space(parent)  # spans, dates and labels drawn as lines of their own
@@ -468,7 +469,7 @@ class _Cleaner:
 
     def _make(self, tag: _Tag, attributes: dict[str, str | None], parent: Node | None = None) -> Node:
         """Return the node of an element, with the attributes that mean something; in a listing it has no parent."""
-        if tag.linking and parent is not None:
+        if tag.linking and parent is not None and parent.children:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
