@@ -233,7 +233,11 @@ def test_custom_elements_that_colour_a_listing_leave_its_blanks_alone() -> None:
 
 def test_links_side_by_side_are_words_of_their_own() -> None:
     assert text_of(clean("<p><a>Create account</a><a>Sign in</a>")) == "Create account Sign in"
-    assert text_of(clean("<p><a>Mac</a><a>donald</a> <a>e</a><i>Bay</i>")) == "Macdonald eBay"
+    links = "<p><a>developer tools</a><a>dev life</a>, <a>Top <b>stories</b></a><a><b>43</b> best</a>"
+    assert text_of(clean(links)) == "developer tools dev life, Top stories 43 best"
+    assert text_of(clean("<p><a>e</a><i>Bay</i> Mac<b>Book</b>")) == "eBay MacBook"
+    page = "<h2><a>Gaz Williams</a><em>Shipwreck</em><span class=label>Rack</span></h2>"
+    assert text_of(clean(page)) == "Gaz Williams Shipwreck Rack"
 
 
 def test_only_attributes_with_a_meaning_are_kept() -> None:

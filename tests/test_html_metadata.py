@@ -26,6 +26,13 @@ def test_a_page_without_a_date_has_none() -> None:
     assert published("<p>The boat sails at noon.</p>") == ""
 
 
+def test_no_date_is_taken_from_what_a_page_cites_or_lists() -> None:
+    cited = "<cite>A book. <span>Retrieved 2012-09-08</span></cite>"
+    assert published(f"<p>The boat sails.</p><ol class=references><li>{cited}</ol><p>{cited}</p>") == ""
+    rows = "<table><tr><th>Born<th>Name<tr><td><span class=date>2007-11-26</span><td>Ada</table>"
+    assert published(f"<p>The boat sails.</p>{rows}") == ""
+
+
 def test_no_date_is_taken_out_of_a_text_file(tmp_path: Path) -> None:
     note = tmp_path / "note.txt"
     note.write_text("Meeting notes\n\nPublished: 4 May 2021, the boat was repaired.\n", encoding="utf-8")

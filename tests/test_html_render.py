@@ -120,6 +120,11 @@ def test_a_markdown_reader_finds_the_tables_lists_and_listings_that_were_written
     ]
 
 
+def test_a_table_without_a_head_is_written_without_an_empty_one() -> None:
+    html = "<table><tr><td>Length<td>4.2 m<tr><td>Width<td>1.8 m</table>"
+    assert written(html, ("Length", "Width"), Style("markdown")) == "Length | 4.2 m\n-|-\nWidth | 1.8 m"
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_nothing_kept_is_nothing_written(form: Form) -> None:
     assert render(document(LISTS), [], Style(form)) == ""

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.apart import is_apart, part_links, part_number
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
 from pipeline.html.hidden import (
@@ -40,9 +41,7 @@ from pipeline.html.tree import (
     add_text,
     attach,
     count_words,
-    ends_a_line,
     join_texts,
-    point_before,
     tags,
     text_of,
     trim,
@@ -78,12 +77,8 @@ _GRID_ROLES: Final = {
 _HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "span": "table"}
 """The element that a table's part must stand in; elsewhere a role makes no table."""
 _DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
-_BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
-"""Letters too few to be a word that ends where an element begins."""
-_COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
-"""A number with the word that it counts, which is no other number's end: `4.9` and `2,695 reviews`."""
-_NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
 _LINE_CLASSES: Final = tags("line code-line codeLine view-line")
+_LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 _LISTINGS: Final = frozenset({"code", "pre"})
 _LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)")
 """How highlighters name the language of a listing."""
@@ -141,8 +136,8 @@ class _Tag:
     """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
 
     __slots__ = (
-        "attributes", "block", "drawn", "furniture", "kind", "listed", "listing", "marking", "name", "named", "neutral",
-        "shown", "stays", "valued",
+        "attributes", "block", "drawn", "furniture", "kind", "linking", "listed", "listing", "marking", "name", "named",
+        "neutral", "shown", "stays", "valued",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -157,7 +152,10 @@ class _Tag:
             self.kind = _SAYS
         self.valued = name in _VALUED
         self.listing = name in _LISTINGS
+        self.linking = name == "a"
         self.marking = _MARKING | {"style"} if self.kind == _THROUGH else _MARKING - {"value"}
+        if name == "table":
+            self.marking |= {"class"}
         self.block = name in BLOCK_TAGS
         self.furniture = name in _FURNITURE
         self.named = name in _NAMED and not self.furniture
@@ -287,7 +285,7 @@ class _Cleaner:
             above.append((item, node, pre, behind, _CELL < kind < _NODE))
             behind, item = shade, below
             if kind == _NODE:
-                node = self._make(tag, attributes)
+                node = self._make(tag, attributes, None if pre else node)
                 node.furniture = node.furniture or opened
                 pre = pre or tag.name in _VERBATIM
             elif kind > _THROUGH:
@@ -339,7 +337,11 @@ class _Cleaner:
     ) -> bool:
         """Whether a hidden element is a block that a reader opens; in a listing, which has no furniture, none is."""
         self.hid = True
-        return hiding == "shut" and tag.block and not pre and can_be_opened(current, attributes, self._ids_of_buttons)
+        if not tag.block or pre:
+            return False
+        if hiding == "begun":
+            return True
+        return hiding == "shut" and can_be_opened(current, attributes, self._ids_of_buttons)
 
     def _ids_of_buttons(self) -> Set[str]:
         """Return the ids of what the page's buttons say that they control."""
@@ -368,16 +370,15 @@ class _Cleaner:
         """Add an element that holds one text and nothing else."""
         first = "" if pre else text[:1]
         if first.isdecimal():
-            text = _set_apart(parent, tag, kind, attributes, text, current)
+            if kind == _THROUGH or tag.name in {"sup", "time"}:
+                text = part_number(parent, text, current, raised=tag.name == "sup")
         elif (
             first.isupper()
-            and (
-                ((kind == _THROUGH or tag.name == "time") and ends_a_line(parent))
-                or (tag.name == "a" and _ends_in_link(parent))
-            )
-            and not _goes_on(current)
+            and not tag.block
+            and parent.children
+            and is_apart(parent, text, current, marks=kind == _NODE and tag.name != "time")
         ):
-            add_space(parent)  # spans, dates and links drawn as lines of their own
+            add_space(parent)  # spans, dates and labels drawn as lines of their own
         if kind == _THROUGH:
             add_text(parent, text, pre=pre)
         elif kind == _BOX:
@@ -395,7 +396,7 @@ class _Cleaner:
             add_text(node, text, pre=True)
             attach(parent, node)
         elif not text.isspace() or tag.stays:
-            node = self._make(tag, attributes)
+            node = self._make(tag, attributes, parent)
             add_text(node, text, pre=False)
             attach(parent, node)
         elif not tag.block:
@@ -424,8 +425,10 @@ class _Cleaner:
             return "", behind
         closed = "hidden" in attributes
         if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
-            self._cover(current)
-            closed = True
+            # A second link to a page is for the mouse: seen, and only left out where links are read out.
+            closed = (attributes.get("href") or "#").startswith("#")
+            if closed:
+                self._cover(current)
         if verdict == "reader":
             return "hard" if closed or is_long(current) else "", behind
         if verdict == "number" and not current.text(deep=True).strip("0123456789 \t\r\n"):
@@ -440,10 +443,10 @@ class _Cleaner:
             self._miss(current.text(deep=True))
         if hiding == "hard" or closed:
             return hiding if hiding == "hard" else "shut", behind
-        if hiding == "soft":
+        if hiding in {"soft", "begun"}:
             if not self._show:
                 self.soft_words += count_words(current.text(deep=True))
-            return "" if self._show == "soft" else "soft", behind
+            return "" if self._show == "soft" else hiding, behind
         return hiding, behind
 
     def _cover(self, current: LexborNode) -> None:
@@ -466,8 +469,10 @@ class _Cleaner:
         self._verdicts[classes] = verdict
         return verdict
 
-    def _make(self, tag: _Tag, attributes: dict[str, str | None]) -> Node:
-        """Return the node of an element, with the attributes that mean something."""
+    def _make(self, tag: _Tag, attributes: dict[str, str | None], parent: Node | None = None) -> Node:
+        """Return the node of an element, with the attributes that mean something; in a listing it has no parent."""
+        if tag.linking and parent is not None and parent.children:
+            part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
         if not attributes:
@@ -514,6 +519,8 @@ def _as_marked(
     if pre:
         if kind == _THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
             add_line(parent)
+    elif tag.name == "table" and "class" in attributes and _is_listing(current, attributes["class"] or ""):
+        return _Tag("pre"), _NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)
         return tag, _DROP
@@ -529,40 +536,15 @@ def _as_marked(
     return tag, kind
 
 
-def _set_apart(
-    parent: Node, tag: _Tag, kind: int, attributes: dict[str, str | None], text: str, current: LexborNode
-) -> str:
-    """Return a text that begins with a digit, parted from the number or word before it that it does not go on with."""
-    if len(text) == 2 and text.isdecimal() and (kind == _THROUGH or tag.name == "sup"):
-        behind = current.next
-        if behind is not None and behind.tag_id != _TEXT:
-            behind = behind.first_child
-        following = (behind.text_content or "")[:8] if behind is not None else ""
-        return point_before(parent, attributes.get("class") or "", following) + text
-    if kind == _THROUGH and _COUNTED.match(text) and _is_counted_apart(parent, current):
-        add_space(parent)
-    return text
-
-
-def _is_counted_apart(node: Node, current: LexborNode) -> bool:
-    """Whether a number, or a word in an element of its own, stands right before an element that begins with a count."""
-    last = node.children[-1] if node.children else ""
-    if not isinstance(last, str) or not last[-1:].isalnum():
+def _is_listing(table: LexborNode, classes: str) -> bool:
+    """Whether a table holds the lines of a listing in its rows, as on GitHub; if so, blanks between cells go."""
+    if _LISTING_TABLES.isdisjoint(classes.split()) or table.css_first(".blob-code, .js-file-line") is None:
         return False
-    before = current.prev
-    return before is None or before.tag_id != _TEXT or _NUMBER.search(last) is not None
-
-
-def _goes_on(current: LexborNode) -> bool:
-    """Whether an element goes on with a word whose first letters stand right before it, as in `i<b>Phone</b>`."""
-    before = current.prev
-    return before is not None and before.tag_id == _TEXT and bool(_BEGUN.search(before.text_content or ""))
-
-
-def _ends_in_link(node: Node) -> bool:
-    """Whether a link to whole words stands last, as no link goes on with a capital right behind it."""
-    last = node.children[-1] if node.children else ""
-    return isinstance(last, Node) and last.tag == "a" and ends_a_line(last)
+    for part in table.css("tbody, tr"):
+        for child in part.iter(include_text=True):
+            if child.tag_id == _TEXT:
+                child.decompose()
+    return True
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:

@@ -70,7 +70,9 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
         return None
     body = Node("body")
     for tag, text in script_texts(html):
-        if tag == "noscript" or _TAGGED.search(text):
+        if tag == "dd":
+            body.children.append(_definition(text))
+        elif tag == "noscript" or _TAGGED.search(text):
             body.children += _fragment(text)
         else:
             body.children += [_leaf(tag, line) for line in text.split("\n") if line.strip()]
@@ -83,6 +85,14 @@ def _fragment(html: str) -> list[Node]:
     for node in nodes:
         node.tag = "div"
     return nodes
+
+
+def _definition(text: str) -> Node:
+    """Return `name: value` as a definition list."""
+    term, _, value = text.partition(": ")
+    pair = Node("dl")
+    pair.children += [_leaf("dt", term), _leaf("dd", value)]
+    return pair
 
 
 def _leaf(tag: str, text: str) -> Node:

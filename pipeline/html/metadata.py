@@ -14,6 +14,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.guard import parse
 from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.script_data import Json, linked_data
 
@@ -36,6 +37,10 @@ _DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _BY: Final = re.compile(r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE)
 _NO_NAME: Final = re.compile(r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE)
 _LONGEST_NAME: Final = 80
+_OF_OTHERS: Final = (
+    "cite, table:has(th), .references, .reflist, .reference, .citation, .bibliography, [role=doc-endnotes], "
+    "[role=doc-bibliography]"
+)
 LARGEST: Final = 400_000
 """Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more than its opinion is worth."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
@@ -167,6 +172,12 @@ def find_metadata(html: str, url: str) -> Metadata:
     """Return the metadata that trafilatura finds; empty where it fails, or the page is undated or over `LARGEST`."""
     if len(html) > LARGEST or not (_YEAR.search(html) or _SHORT_DATE.search(html)):
         return Metadata()
+    # Dates of what a page cites and lists are not its own: without this 41 of 71 Wikipedia pages took one, with it 3;
+    # of 102 other pages that do not say their date as many got the right one.
+    top = parse(html)
+    for node in () if top is None else top.css(_OF_OTHERS):
+        node.decompose()
+    html = html if top is None else top.html or ""
     # Half a second of imports that pages which say their own date never need.
     from trafilatura.metadata import extract_metadata  # noqa: PLC0415
 

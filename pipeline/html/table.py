@@ -105,11 +105,19 @@ def _cells(row: Node) -> list[_Cell]:
     found: list[_Cell] = []
     for child in row.children:
         if isinstance(child, Node) and child.tag in {"td", "th"}:
-            text = "" if child.boxed else text_of(child)
+            text = "" if child.boxed else _cell_text(child)
             width = _span(child.attrs.get("colspan", ""), MAX_SPAN)
             height = _span(child.attrs.get("rowspan", ""), 65_534)
             found.append(_Cell(text, child.tag == "th", width, height, child.boxed))
     return found
+
+
+def _cell_text(cell: Node) -> str:
+    """Return a cell's text behind what its images are said to show (a flag, a tick), where the text does not say it."""
+    text = text_of(cell)
+    images = [node.attrs.get("alt", "") for node in walk(cell) if node.tag == "img"]
+    said = [alt for alt in dict.fromkeys(images) if alt not in text and count_words(alt) <= LABEL_WORDS]
+    return " ".join((*said, text)).strip()
 
 
 def _span(value: str, most: int) -> int:

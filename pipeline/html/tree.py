@@ -38,7 +38,6 @@ NEUTRAL: Final = tags("center dir div fieldset form hgroup section search")
 """Blocks that say nothing beyond where a line begins: merged with an only child or an only parent."""
 STAYS_EMPTY: Final = frozenset({"td", "th"})
 LINE_ENDS: Final = frozenset({"br", "hr"})
-_SENTENCE_ENDS: Final = frozenset(".!?)")
 _HOLDS_ITS_P: Final = tags("blockquote caption dd dt figcaption li summary td th")
 _BOXES: Final = frozenset({"form", "pre", "table"})
 _PERMALINKS: Final = frozenset({"¶", "#", "§", "🔗", "¶ ", "Permalink", "\uf0c1"})
@@ -159,10 +158,14 @@ def point_before(node: Node, label: str, behind: str) -> str:
     return "." if is_price or _CURRENCY.match(behind) or _CENTS.search(label) else ""
 
 
-def ends_a_line(node: Node) -> bool:
-    """Whether the text so far ends in a small letter or a sentence's end, as no word goes on with a capital after."""
-    last = node.children[-1] if node.children else ""
-    return isinstance(last, str) and (last[-1:].islower() or last[-1:] in _SENTENCE_ENDS)
+def last_text(node: Node) -> str:
+    """Return the text that stands last in a node or below it, empty where none does."""
+    last: Node | str = node
+    while isinstance(last, Node):
+        if not last.children:
+            return ""
+        last = last.children[-1]
+    return last
 
 
 def add_space(node: Node) -> None:

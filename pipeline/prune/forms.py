@@ -175,9 +175,11 @@ def _markdown_line(line: Line) -> str:
     if line.kind == "reference":
         return line.text
     if line.kind == "table":
-        width = max(len(line.header), *(len(row) for row in line.rows))
-        header = (*line.header, *[""] * (width - len(line.header)))
-        return "\n".join([_gfm_row(header), "|".join("-" * width) if width > 1 else "|-|", *map(_gfm_row, line.rows)])
+        # GFM knows no table without a head; an empty one costs tokens and says nothing.
+        first, *rows = [line.header, *line.rows] if line.header else line.rows
+        width = max(len(row) for row in (first, *rows))
+        head = (*first, *[""] * (width - len(first)))
+        return "\n".join([_gfm_row(head), "|".join("-" * width) if width > 1 else "|-|", *map(_gfm_row, rows)])
     return inert(line.text) or GAP
 
 

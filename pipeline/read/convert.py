@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
-from pipeline.read import sniff
+from pipeline.read import plain, sniff
 from pipeline.read.charset import decode
 from pipeline.read.converted import WHOLE, Converted, Span, Unreadable
 from pipeline.read.shell import NeedsScripts, look_at
@@ -144,4 +144,4 @@ def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
         made = texts.markdown_to_html(text)
     elif kind == sniff.CSV:
         made = texts.csv_to_html(text)
-    return made or texts.plain_to_html(text)
+    return made or plain.plain_to_html(text)

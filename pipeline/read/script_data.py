@@ -1,13 +1,16 @@
 """Text that a page carries beside its markup: JSON-LD, the state that a framework draws in the browser, `noscript`.
 
-`linked_data` serves the metadata of every page; `script_texts` is for pages that show nothing by themselves. Nothing
-here takes longer than the page is long. Not for: running scripts; what is no JSON is left alone.
+One reader for all of them: Next.js (`__NEXT_DATA__`, and React's flight in `self.__next_f`), Nuxt (`__NUXT_DATA__`,
+whose values name each other by number), Apollo and other assigned state. `linked_data` serves the metadata of every
+page; `script_texts` is for pages that show nothing by themselves. Nothing here takes longer than the page is long. Not
+for: running scripts; what is no JSON is left alone.
 """
 
 import json
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from pipeline.read.converted import MAX_ITEMS
@@ -23,12 +26,28 @@ many says what a page is about, not what it says."""
 
 _LINKED_TEXTS: Final = (
     "articleBody text description abstract reviewBody recipeIngredient recipeInstructions step mainEntity "
-    "acceptedAnswer itemListElement review"
+    "acceptedAnswer itemListElement review offers additionalProperty"
 )
 _NAMES: Final = ("headline", "name", "title")
+_LABELS: Final = ("name", "label", "title")
+_LABEL: Final = re.compile(r"(?=[^a-z]|[^ ]* )[^\W\d_][^_{}<>:/$=]{1,60}")
+"""A label for people, in front of a value: begins with a capital or has several words."""
+_PRICES: Final = ("price", "amount", "lowPrice", "highPrice")
+_CURRENCIES: Final = ("priceCurrency", "currencyCode", "currency")
+_PRICE: Final = re.compile(r"\d{1,9}(?:[.,]\d{1,3})*")
+_FLIGHT: Final = re.compile(r"self\.__next_f\.push\(\s{0,5}(?=\[1,)")
+_FLIGHT_ROW: Final = re.compile(r"([0-9a-f]+):(?:T([0-9a-f]+),)?")
+_DRAWN: Final = {
+    "h1": "h2", "h2": "h2", "h3": "h3", "h4": "h4", "li": "li", "p": "p", "td": "p", "dd": "p", "pre": "pre"
+}  # fmt: skip
+"""Elements of a flight that hold a text of their own, as what they are read."""
+_ELEMENT: Final = 4
+"""Parts of an element of a flight: a sign, its name, its key, its properties."""
 _ABOUT_THE_SITE: Final = frozenset(
     ["BreadcrumbList", "ImageObject", "Organization", "Person", "SiteNavigationElement", "WebSite"]
 )
+LONGEST_VALUE: Final = 200
+"""Characters of a value beside its name."""
 _MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
 _ASSIGNED: Final = re.compile(
     r"\s{0,200}(?:(?:window|self|globalThis|var|let|const)[\s.]\s{0,5})?[\w$.\[\]\"']{1,80}\s{0,5}=\s{0,5}(JSON\.parse\(\s{0,5})?(?=[{\[\"])"
@@ -54,12 +73,17 @@ def linked_data(html: str) -> list[dict[str, Json]]:
 def script_texts(html: str) -> list[tuple[str, str]]:
     """Return tag and text of what a page's data says, in reading order.
 
-    From the first of JSON-LD, state (`h2` and `p`; a text may be HTML) and `noscript` (HTML) that holds more than
-    names; empty where none does.
+    From the first of JSON-LD, flight, state (`h2` and `p`, `dd` for a name with its value; a text may be HTML) and
+    `noscript` (HTML) that holds more than names; empty where none does.
     """
-    state: list[Json] = [_value(script) for tag, script in _elements(html, "script") if "ld+json" not in tag]
+    state: list[Json] = []
+    for tag, script in _elements(html, "script"):
+        if "ld+json" not in tag:
+            value = _value(script)
+            state.append(_revived(value) if "__NUXT_DATA__" in tag and isinstance(value, list) else value)
     for texts in (
         _texts([*linked_data(html)], _LINKED_TEXTS.split()),
+        _flight_texts(html),
         _texts(state),
         (("noscript", inner) for _, inner in _elements(html, "noscript")),
     ):
@@ -124,11 +148,137 @@ def _texts(data: list[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str, st
         elif isinstance(item, list):
             waiting.extend(reversed(item))
         elif isinstance(item, dict):
+            if pair := _pair(item):
+                yield "dd", pair
+                continue
             name = next((value for key in _NAMES if isinstance(value := item.get(key), str)), "")
             inner = [value for key in keys or item if (value := item.get(key)) and value != name]
-            if name.strip() and (keys or any(isinstance(value, str) and _reads_like_text(value) for value in inner)):
+            price = _price(item)
+            says = price or any(isinstance(value, str) and _reads_like_text(value) for value in inner)
+            if name.strip() and (keys or says):
                 yield "h2", " ".join(name.split())
+            if price:
+                yield "dd", price
             waiting.extend(reversed(inner))
+
+
+def _pair(item: dict[str, Json]) -> str:
+    """Return `name: value` of an object that is a label with its value, as of a specification; empty for any other."""
+    label = next((value for key in _LABELS if isinstance(value := item.get(key), str)), "").strip()
+    value = item.get("value")
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or not _LABEL.fullmatch(label):
+        return ""
+    text = " ".join(str(value).split())
+    unit = item.get("unitText") or item.get("unit")
+    return f"{label}: {text} {unit if isinstance(unit, str) else ''}".strip() if 0 < len(text) <= LONGEST_VALUE else ""
+
+
+def _price(item: dict[str, Json]) -> str:
+    """Return the price that an object states with its currency, in it or one below; empty for none."""
+    inner = item.get("price")
+    if isinstance(inner, dict):
+        item = inner
+    currency = next((value for key in _CURRENCIES if isinstance(value := item.get(key), str)), "")
+    values = [str(value) for key in _PRICES if isinstance(value := item.get(key), str | int | float)]
+    prices = dict.fromkeys(value for value in values if _PRICE.fullmatch(value))
+    return f"price: {' to '.join(prices)} {currency}" if prices and currency else ""
+
+
+def _revived(values: list[Json]) -> Json:
+    """Return what Nuxt wrote as one list in which objects and lists name their parts by number."""
+    made: list[Json] = []
+    for value in values:
+        if isinstance(value, dict):
+            made.append({key: at for key, at in value.items() if isinstance(at, int)})
+        elif isinstance(value, list):
+            made.append([at for at in value if isinstance(at, int)])
+        else:
+            made.append(value)
+    # One level is enough: each object stands in the list itself, and with it what it names.
+    return [{key: _leaf(made, at) for key, at in value.items()} for value in made if isinstance(value, dict)]
+
+
+def _leaf(values: list[Json], at: Json) -> Json:
+    """Return the value that a number names if it is no list or object."""
+    value = values[at] if isinstance(at, int) and 0 <= at < len(values) else None
+    return None if isinstance(value, dict | list) else value
+
+
+def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
+    """Yield tag and text of the elements in React's flight, in the order in which they came."""
+    parts: list[str] = []
+    for _, script in _elements(html, "script"):
+        if (call := _FLIGHT.search(script)) is None:
+            continue
+        try:
+            chunk = json.JSONDecoder(strict=False).raw_decode(script, call.end())[0]
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(chunk, list) and len(chunk) > 1 and isinstance(chunk[1], str):
+            parts.append(chunk[1])
+    source = "".join(parts).encode("utf-8", "replace")
+    at = 0
+    for _ in range(MAX_ITEMS):
+        end = source.find(b"\n", at)
+        row = _FLIGHT_ROW.match(source[at : at + 40].decode("ascii", "replace"))
+        if row is None:
+            return
+        begin = at + row.end()
+        if row[2]:
+            # A long text, by its length in bytes; another row names it.
+            at = begin + int(row[2], 16)
+            yield "p", source[begin:at].decode("utf-8", "replace").strip()
+            continue
+        with suppress(ValueError, RecursionError):  # a module's name, a hint
+            yield from _drawn(json.loads(source[begin : end if end >= 0 else len(source)], strict=False))
+        if end < 0:
+            return
+        at = end + 1
+
+
+def _drawn(value: Json) -> Iterator[tuple[str, str]]:
+    """Yield tag and text of each element of a flight that holds text, inline elements within joined to it."""
+    waiting: list[Json] = [value]
+    for _ in range(MAX_ITEMS):
+        if not waiting:
+            return
+        item = waiting.pop()
+        if isinstance(item, dict):
+            waiting.extend(reversed([inner for inner in item.values() if isinstance(inner, list | dict)]))
+        elif isinstance(item, list):
+            name = item[1] if len(item) == _ELEMENT and item[0] == "$" else ""
+            properties = item[3] if name else None
+            if isinstance(name, str) and name in _DRAWN and isinstance(properties, dict):
+                if text := " ".join("".join(_strings(properties.get("children"))).split()):
+                    yield _DRAWN[name], text
+            elif isinstance(properties, dict):
+                yield from _own_text(properties.get("children"))
+                waiting.append(properties)
+            else:
+                waiting.extend(reversed(item))
+
+
+def _own_text(children: Json) -> Iterator[tuple[str, str]]:
+    """Yield the text that stands in an element without one around it."""
+    if isinstance(children, str) and _reads_like_text(children):
+        yield "p", children.strip()
+
+
+def _strings(value: Json) -> list[str]:
+    """Return the strings that an element's children are and hold."""
+    found: list[str] = []
+    waiting: list[Json] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str | int | float) and not isinstance(item, bool):
+            text = str(item)
+            # A dollar leads in a reference, two a text that begins with one.
+            found.append(text[1:] if text.startswith("$$") else "" if text.startswith("$") else text)
+        elif isinstance(item, list):
+            is_element = len(item) == _ELEMENT and item[0] == "$"
+            inner = item[3] if is_element else None
+            waiting.extend([inner.get("children")] if isinstance(inner, dict) else [] if is_element else reversed(item))
+    return found
 
 
 def _reads_like_text(text: str) -> bool:

@@ -1,28 +1,25 @@
-"""Markdown, plain text, JSON and CSV to HTML that a person could read.
+"""Markdown, JSON and CSV to HTML that a person could read.
 
-Not for: XML (`pipeline/read/xml.py`), nor finding out which of these a text is (`pipeline/read/sniff.py`).
+Not for: plain text (`plain.py`), XML (`xml.py`), nor finding out which of these a text is (`sniff.py`).
 """
 
 import csv
 import io
 import json
 import re
-from itertools import groupby, islice
+from itertools import islice
 from typing import Final
 
 from markdown_it import MarkdownIt
 
 from pipeline.html.tree import MAX_DEPTH
 from pipeline.read.converted import MAX_ITEMS, Converted, day_in, escape, html_table, whole_page
+from pipeline.read.plain import plain_to_html
 from pipeline.work import check_cancelled
 
 _MAX_MARKDOWN: Final = 5_000_000
 """Characters; markdown-it needs about 1 s a million."""
-_CODE_LINE: Final = re.compile(
-    r"\s{4,}\S|\t\S|.*[{};]\s*$|\s*(?:def|class|import|from|return|#include|function|var|const)\b"
-)
 _FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
-_UNDERLINE: Final = re.compile(r"(?:=|-){3,}\s*")
 _DATE_LINE: Final = re.compile(r"^(?:date|published|created):\s*[\"']?(\d{4}-\d{2}-\d{2})", re.MULTILINE)
 _TITLE_LINE: Final = re.compile(r"title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 
@@ -49,26 +46,6 @@ def markdown_to_html(text: str) -> Converted:
     heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
     headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
     return Converted(whole_page(inner, title=title), title or headline, published=published)
-
-
-def plain_to_html(text: str) -> Converted:
-    """Return plain text as paragraphs; a paragraph that looks like code or columns keeps its lines."""
-    parts: list[str] = []
-    for is_text, lines in groupby(text.splitlines(), key=lambda line: line.strip() != ""):
-        if len(parts) % 1000 == 0:
-            check_cancelled()
-        if is_text:
-            parts.append(_plain_block(list(lines)))
-    return Converted(whole_page("\n".join(parts)))
-
-
-def _plain_block(lines: list[str]) -> str:
-    if len(lines) == 2 and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120:
-        return f"<h2>{escape(lines[0].strip())}</h2>"
-    like_code = sum(bool(_CODE_LINE.match(line)) or "  " in line.strip() or "\t" in line.strip() for line in lines)
-    if like_code * 2 > len(lines):
-        return f"<pre>{escape(chr(10).join(lines))}</pre>"
-    return f"<p>{escape(' '.join(line.strip() for line in lines))}</p>"
 
 
 def json_to_html(text: str) -> Converted | None:

@@ -1,0 +1,173 @@
+"""Small pages of today's shapes with the text that a person sees, once all that opens is open.
+
+`tests/test_html_today.py` reads them; `bench/html_lost.py` holds the same expectations against Chromium. Marks
+that plain text needs (`^`, `|`, `~~`, `[x]`) are ours; letters and digits are Chromium's, but for those of `APART`.
+"""
+
+from typing import Final
+
+PAGES: Final[dict[str, tuple[str, str]]] = {
+    # Boxes side by side
+    "links of a menu": ("<nav><a href=a>One</a><a href=b>Two</a><a href=c>Three</a></nav>", "One Two Three"),
+    "buttons side by side": (
+        "<div><button>Create account</button><button>Sign in</button></div>",
+        "Create account Sign in",
+    ),
+    "flex items": (
+        "<style>.r{display:flex}</style><div class=r><span>Reputation</span><span>143k</span>"
+        "<span>19 silver badges</span></div>",
+        "Reputation 143k 19 silver badges",
+    ),
+    "grid of divs": ("<div style='display:grid'><div>Price</div><div>12 EUR</div></div>", "Price\n12 EUR"),
+    "ends of a scale": ("<p><span>Very poor</span><span>OK</span><span>Excellent</span>", "Very poor OK Excellent"),
+    "a word in three elements": ("<p>un<b>believ</b><i>able</i> H<sub>2</sub>O", "unbelievable H2O"),
+    "tags as links": ("<p>Tags: <a>python</a><a>asyncio</a><a>rust</a>", "Tags: python asyncio rust"),
+    "line breaks in a heading": ("<h1>Annual<br>report</h1><p>Text.", "Annual report\nText."),
+    "badges after a name": (
+        "<p><span>Ada Lovelace</span><span>Moderator</span><time>3 May</time>",
+        "Ada Lovelace Moderator 3 May",
+    ),
+    # What opens
+    "accordion": (
+        "<h3><button aria-expanded=false aria-controls=a1>Do you ship?</button></h3><div id=a1 hidden>"
+        "<p>Yes, in two days.</div>",
+        "Do you ship?\nYes, in two days.",
+    ),
+    "details": ("<details><summary>Warranty</summary><p>Five years.</details>", "Warranty\nFive years."),
+    "tab panels": (
+        "<div role=tablist><button role=tab aria-controls=t1>Size</button><button role=tab aria-controls=t2>Care"
+        "</button></div>"
+        "<div role=tabpanel id=t1>38 cm</div><div role=tabpanel id=t2 style='display:none'>Wash cold</div>",
+        "Size Care\n38 cm\nWash cold",
+    ),
+    "collapse by data attributes": (
+        "<a data-bs-toggle=collapse href='#c1'>More</a>"
+        "<div class=collapse id=c1 style='display:none'>It weighs 3 kg.</div>",
+        "More\nIt weighs 3 kg.",
+    ),
+    "found by search": (
+        "<p>Intro.</p><div hidden=until-found>Section four of the act.</div>",
+        "Intro.\nSection four of the act.",
+    ),
+    "slides of a carousel": (
+        "<div class=slick-slide aria-hidden=false>First review</div>"
+        "<div class=slick-slide aria-hidden=true>Second review</div>",
+        "First review\nSecond review",
+    ),
+    "a card's second link": (
+        "<h2><a href=x>Adapter is gone</a></h2><p>"
+        "<a href=x aria-hidden=true tabindex=-1>It was sold for eight years.</a></p>",
+        "Adapter is gone\nIt was sold for eight years.",
+    ),
+    "waiting for its animation": (
+        "<p>Start.</p><div style='opacity:0;transform:translateY(20px)'><p>We plant trees in 14 towns.</p></div>",
+        "Start.\nWe plant trees in 14 towns.",
+    ),
+    "streamed by React": (
+        "<main><!--$?--><template id='B:0'></template><p>Loading</p><!--/$--></main>"
+        '<div hidden id=\'S:0\'><p>The result is 42.</p></div><script>$RC("B:0","S:0")</script>',
+        "The result is 42.",
+    ),
+    "shadow root": (
+        "<x-card><template shadowrootmode=open><h2>Card</h2><slot></slot></template><p>Its text.</p></x-card>",
+        "Card\nIts text.",
+    ),
+    # Values
+    "powers": ("<p>10<sup>6</sup> m<sup>2</sup> and x<sup>n+1</sup>", "10^6 m^2 and x^(n+1)"),
+    "notes": (
+        "<p>In 1932<sup><a href='#n2'>[2]</a></sup> it fell<sup><a href='#n3'>3</a></sup>.",
+        "In 1932[2] it fell[3].",
+    ),
+    "raised cents": ("<p>Now <b>$129<sup>00</sup></b> each", "Now $129.00 each"),
+    "a price in pieces": (
+        "<div class=price><span>$</span><span>1,299</span><span class=price-cents>95</span></div>",
+        "$1,299.95",
+    ),
+    "old and new price": ("<p><del>$20.00</del> <ins>$15.00</ins>", "~~$20.00~~ $15.00"),
+    "inserted words": ("<p>Open on <del>Monday</del><ins>Tuesday</ins>.", "Open on ~~Monday~~ Tuesday."),
+    "ruby": ("<p><ruby>東京<rt>とうきょう</rt></ruby>に行く", "東京(とうきょう)に行く"),
+    "ruby with brackets": ("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>字", "漢(kan)字"),
+    "a formula": (
+        "<p>so <math><msup><mi>x</mi><mn>2</mn></msup><mo>+</mo><mn>1</mn></math> is",
+        "so x^2+1 is",
+    ),
+    "tasks": (
+        "<ul><li><input type=checkbox checked disabled> Paint</li><li><input type=checkbox disabled> Sand</li></ul>",
+        "[x] Paint\n[ ] Sand",
+    ),
+    "a meter": ("<p>Disk <meter value=6 max=10></meter></p>", "Disk 6 of 10"),
+    "progress": ("<p>Funded <progress value=70 max=100></progress></p>", "Funded 70 of 100"),
+    "time without text": ("<p>Published <time datetime='2026-03-05'></time></p>", "Published 2026-03-05"),
+    "time": ("<p>Seen <time datetime='2026-03-05T10:00'>two days ago</time></p>", "Seen two days ago"),
+    "stars": ("<p>Our rating <span role=img aria-label='4.6 out of 5'></span></p>", "Our rating 4.6 out of 5"),
+    "a counted rating": (
+        "<a><span>4.9</span><span class=bar></span><span>2,695 reviews</span></a>",
+        "4.9 2,695 reviews",
+    ),
+    "an abbreviation": ("<p>The <abbr title='World Health Organization'>WHO</abbr> says no.", "The WHO says no."),
+    "a counter": ("<p><number-counter>4</number-counter>mins", "4 mins"),
+    "a title of a drawing": (
+        "<figure><svg><title>Sales by month in 2025</title><path d='M0 0'/></svg><figcaption>Sales</figcaption>"
+        "</figure>",
+        "Sales by month in 2025\nSales",
+    ),
+    "an image": (
+        "<p>See <img src=x alt='Rainfall rose by a third in ten years'></p>",
+        "See\nRainfall rose by a third in ten years",
+    ),
+    "a drawing that needs a script": ("<p>Rain</p><canvas>March 20 mm, April 31 mm</canvas>", "Rain"),
+    # Tables
+    "a table": (
+        "<table><tr><th>Peak<th>Height<tr><td>K2<td>8611 m<tr><td>Everest<td>8849 m</table>",
+        "Peak | Height\nK2 | 8611 m\nEverest | 8849 m",
+    ),
+    "a table by roles": (
+        "<div role=table><div role=row><span role=columnheader>Peak</span><span role=columnheader>Height</span></div>"
+        "<div role=row><span role=cell>K2</span><span role=cell>8611 m</span></div></div>",
+        "Peak | Height\nK2 | 8611 m",
+    ),
+    "marks in cells": (
+        "<table><tr><th>Plan<th>Chat<th>Calls<tr><td>Free<td><svg aria-label=Included></svg><td>No"
+        "<tr><td>Pro<td>Yes<td><img alt=Yes src=x></table>",
+        "Plan | Chat | Calls\nFree | Included | No\nPro | Yes | Yes",
+    ),
+    "a table without a head": (
+        "<table><tr><td>Length<td>4.2 m<tr><td>Width<td>1.8 m</table>",
+        "Length | 4.2 m\nWidth | 1.8 m",
+    ),
+    "definitions": ("<dl><dt>Weight<dd>3 kg<dt>Colour<dd>Red</dl>", "Weight: 3 kg\nColour: Red"),
+    # Code
+    "a listing by spans": (
+        "<pre><code><span class=line>def f():</span>\n<span class=line>    return 1</span></code></pre>",
+        "def f():\n    return 1",
+    ),
+    "a listing by divs": ("<pre><div class=line>if a:</div><div class=line>  b()</div></pre>", "if a:\n  b()"),
+    "a listing in coloured elements": (
+        "<pre><code><my-token>foo</my-token>&lt;<my-token>T</my-token>&gt;(a)</code></pre>",
+        "foo<T>(a)",
+    ),
+    "a listing with numbers and a button": (
+        "<div class=highlight><pre><button>Copy</button><span class=lineno>1</span>  x = 1\n"
+        "<span class=lineno>2</span>  y = 2</pre></div>",
+        "  x = 1\n  y = 2",
+    ),
+    "a listing in a table": (
+        "<table class=highlight><tr><td class=blob-num data-line-number=1></td><td class=blob-code>def f():</td></tr>"
+        "<tr><td class=blob-num data-line-number=2></td><td class='blob-code js-file-line'>    return 1</td></tr>"
+        "</table>",
+        "def f():\n    return 1",
+    ),
+    "numbers beside a listing": (
+        "<table class=rouge-table><tr><td class=rouge-gutter><pre>1\n2</pre></td>"
+        "<td class=rouge-code><pre>a:\n  b</pre></td></tr></table>",
+        "a:\n  b",
+    ),
+    "a diff": ("<pre><code class=language-diff>- old line\n+ new line</code></pre>", "- old line\n+ new line"),
+    "a console": ("<pre>$ make test\n12 passed in 3.1s</pre>", "$ make test\n12 passed in 3.1s"),
+    "typed code": ("<p>Call <code>f(a, b)</code> and <kbd>Ctrl</kbd>+<kbd>C</kbd>.", "Call f(a, b) and Ctrl+C."),
+}
+APART: Final = frozenset({
+    "a meter", "progress", "time without text", "stars", "a title of a drawing", "an image", "marks in cells", "tasks",
+    "a listing with numbers and a button", "numbers beside a listing",
+})  # fmt: skip
+"""Pages that read otherwise on purpose: what Chromium draws without text, and what copying a listing leaves out."""

@@ -1,0 +1,13 @@
+"""Pages as they are today: what a person reads of them comes out, to the letter and in its lines."""
+
+import pytest
+
+from pipeline.documents import Page
+from pipeline.html.document import read_document
+from tests.support.today import PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_today_reads_as_it_looks(name: str) -> None:
+    html, text = PAGES[name]
+    assert read_document(Page("u", "u", "", html, "text/html")).text == text
