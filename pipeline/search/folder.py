@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -25,7 +25,7 @@ import numpy as np
 from anyio.abc import TaskGroup
 
 from cache.store import Store
-from errors import SourceError
+from errors import ModelError, SourceError
 from models.protocols import Embedder
 from pipeline.documents import Page, SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.files import Files
@@ -40,6 +40,8 @@ from pipeline.work import check_cancelled, in_thread
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
+EMBEDDED_AT_ONCE: Final = 16
+"""Outlines of one batch; what a batch gave is kept when time runs out."""
 OUTLINES: Final = 128
 """Outlines that one question embeds at most, some 1.3 processor seconds, files with its words first; the next question
 embeds on."""
@@ -297,12 +299,21 @@ class FolderProvider:
         return [files[row] for row in best], replace(state, meant=bool(best) and not words[best].any())
 
     async def _likeness(self, text: str, files: Sequence[IndexedFile], words: Floats, embedder: Embedder) -> Floats:
-        """Return the cosine of a question with the outline of each file [n]; of those not embedded yet the lowest."""
+        """Return the cosine of a question with the outline of each file [n]; of those not embedded yet the lowest.
+
+        All are zero where the embedder fails or takes too long: words find files without it.
+        """
+        asked: Floats | None = None
         new = [row for row in np.argsort(-words, kind="stable").tolist() if files[row].outline not in self._vectors]
         outlines = list(dict.fromkeys(files[row].outline for row in new[:OUTLINES]))
-        self._vectors.update(zip(outlines, await embedder.embed(outlines, kind="passage"), strict=True))
-        asked = (await embedder.embed([text], kind="query"))[0]
+        with anyio.move_on_after(self._limits.seconds / 2), suppress(ModelError):
+            asked = (await embedder.embed([text], kind="query"))[0]
+            for at in range(0, len(outlines), EMBEDDED_AT_ONCE):
+                part = outlines[at : at + EMBEDDED_AT_ONCE]
+                self._vectors.update(zip(part, await embedder.embed(part, kind="passage"), strict=True))
         known = [self._vectors.get(file.outline) for file in files]
+        if asked is None or not any(vector is not None for vector in known):
+            return np.zeros(len(files), dtype=np.float32)
         found = np.array([np.nan if vector is None else vector @ asked for vector in known], dtype=np.float32)
         return np.nan_to_num(found, nan=float(np.nanmin(found)))
 
