@@ -105,6 +105,7 @@ def site() -> Iterator[Site]:
         def do_GET(self) -> None:
             state.asked.append(self.path)
             if self.path.startswith("/slow"):
+                state.held.set()
                 state.hold.wait(30)
             missing = (404, {"Content-Type": "text/plain"}, b"no such page")
             status, headers, body = state.pages.get(self.path.split("?")[0], missing)

@@ -58,7 +58,7 @@ def page_of(body: str) -> str:
 
 def outside(text: str) -> str:
     """The lines of an answer that are ours: what stands outside its marks, without links to the words cited."""
-    mark = re.search("«([a-z]{8})»", text)
+    mark = re.search("«([0-9]{12})»", text)
     assert mark is not None
     inside = re.compile(rf"«{mark[1]}»(?:\n.*?\n| [^\n]*? )«/{mark[1]}»", re.DOTALL)
     return re.sub(r"\S*:~:text=\S*", "", inside.sub("", text).replace(f"«{mark[1]}»", ""))
@@ -164,7 +164,7 @@ async def test_everything_that_a_page_says_stands_inside_its_frame(connect: Conn
                 told[tool] = text_of(result), json.dumps(result.structured_content, ensure_ascii=False)
             for tool, (text, data) in told.items():
                 assert "1871" in text, (name, tool, text)
-                if "PWNED" in outside(text) or "PWNED" in re.sub("«([a-z]{8})» .*? «/\\1»", "", data):
+                if "PWNED" in outside(text) or "PWNED" in re.sub("«([0-9]{12})» .*? «/\\1»", "", data):
                     found[name, tool] = outside(text) + data
     assert found == {}
 

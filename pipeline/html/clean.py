@@ -318,7 +318,9 @@ class _Cleaner:
         elif kind == _IMAGE:
             if self._images < MAX_NODES and attributes.get("alt"):
                 self._images += 1
-                hiding, _ = self._hides(current, attributes, Shade(), self._verdict(attributes))
+                # Hidden from screen readers only, an image is drawn all the same.
+                drawn = {name: value for name, value in attributes.items() if name != "aria-hidden"}
+                hiding, _ = self._hides(current, drawn, Shade(), self._verdict(attributes))
                 if hiding in {"", "soft"} and is_drawn(attributes):
                     _add_image(parent, attributes)
         elif (

@@ -48,6 +48,8 @@ class Site:
     asked: list[str] = field(default_factory=list)
     hold: threading.Event = field(default_factory=threading.Event)
     """Paths that begin with /slow answer only after this is set."""
+    held: threading.Event = field(default_factory=threading.Event)
+    """Set when the first of them is asked for."""
 
     def put(self, path: str, body: str | bytes, *, status: int = 200, kind: str = "text/html; charset=utf-8") -> str:
         """Let `path` answer `body`; return its URL."""

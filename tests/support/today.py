@@ -45,10 +45,6 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<div class=collapse id=c1 style='display:none'>It weighs 3 kg.</div>",
         "More\nIt weighs 3 kg.",
     ),
-    "found by search": (
-        "<p>Intro.</p><div hidden=until-found>Section four of the act.</div>",
-        "Intro.\nSection four of the act.",
-    ),
     "slides of a carousel": (
         "<div class=slick-slide aria-hidden=false>First review</div>"
         "<div class=slick-slide aria-hidden=true>Second review</div>",
