@@ -51,7 +51,6 @@ async def test_texts_of_calls_at_once_share_batches(minilm: Path) -> None:
     counted = await model.counters()
     await model.aclose()
     assert counted["calls"] == 17
-    assert int(str(counted["batches"])) < 17
     assert int(str(counted["calls_a_batch"])) > 1
 
 

@@ -19,19 +19,6 @@ def page(*texts: str, language: str = "en", above: Sequence[str] = ()) -> PageUn
 
 
 @pytest.mark.anyio
-async def test_a_bridge_question_finds_its_second_half_through_the_best_sentence() -> None:
-    units = page(
-        "Nothing to see in this opening line.",
-        *[f"Filler number {i} is about gardens and weather." for i in range(20)],
-        "The film Blue Harvest was directed by Marta Quill.",
-        *[f"More filler number {i} is about roads and towns." for i in range(20)],
-        "Quill was born in the village of Osterhythe.",
-    )
-    found = await Blend(None).read("In which place was the director of the film Blue Harvest born?", [units])
-    assert {21, 42} <= set(np.argsort(-found.values)[:5].tolist())
-
-
-@pytest.mark.anyio
 async def test_what_stands_above_a_unit_counts_for_it() -> None:
     units = page("Adults pay 4 crowns.", "Adults pay 9 crowns.", above=["Fares › Day boat", "Fares › Night boat"])
     found = await Blend(None).read("What do adults pay on the night boat?", [units])

@@ -200,7 +200,7 @@ async def test_a_question_about_the_whole_shows_summaries_first_and_words_of_the
     kinds = [passage["is_summary"] for passage in result.structured_content["passages"]]
     assert kinds == sorted(kinds, reverse=True)
     assert True in kinds
-    assert budget < 512 or False in kinds
+    assert budget < 512 or re.search(r"^\([a-z]\) (?!\[summary)", text_of(result), re.MULTILINE)
     assert "[summary of" in text_of(result)
     assert not any(passage["is_summary"] for passage in fact.structured_content["passages"])
     assert count_tokens(text_of(result)) <= budget
@@ -217,7 +217,7 @@ async def test_a_page_shows_what_extract_relevant_shows_first(connect: Connect, 
 
 @pytest.mark.anyio
 async def test_leaves_speak_for_a_page_that_is_gone(embedder: OnnxEmbedder) -> None:
-    document = chapters(200)
+    document = chapters(300)
     tree = await build_tree([document], embedder=embedder, options=TreeOptions(), store=None)
     assert sum(leaf.tokens for leaf in tree.leaves) > EMBED_TOKENS
     for documents in ([document], []):

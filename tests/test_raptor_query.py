@@ -283,7 +283,7 @@ async def test_filling_passes_over_what_was_said() -> None:
 @pytest.mark.anyio
 async def test_a_summary_whose_leaves_are_shown_gives_its_room_to_another_node() -> None:
     words = random.Random(5)
-    lines = [" ".join("".join(words.choices("abdeilmnorstu", k=6)) for _ in range(14)) + "." for _ in range(160)]
+    lines = [" ".join("".join(words.choices("abdeilmnorstu", k=6)) for _ in range(7)) + "." for _ in range(160)]
     tree = await tree_of([page_of(lines, "a")], None)
     place = next(i for i, node in enumerate(tree.nodes) if node.layer == 1 and len(node.leaves) >= 4)
     family = [*tree.nodes[place].leaves, place]
