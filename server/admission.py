@@ -24,8 +24,8 @@ from pipeline.work import Call
 PLACES_A_CORE: Final = 2
 """Calls that run at once for each core: one computes while another waits for the network."""
 LIGHT_PLACES: Final = 4
-"""Light calls for each other one: they wait for the network or end soon. Six pages of two seconds asked for at once take
-2.1 s with 16 places on two cores, 4.2 s with 4."""
+"""Light calls for each other one: they wait for the network or end soon. Six pages of two seconds asked for at once
+take 2.1 s with 16 places on two cores, 4.2 s with 4."""
 MOST_CORES: Final = 4
 """Cores that calls of one process keep busy: most of their work holds the interpreter's lock."""
 LIGHT: Final = 0.25

@@ -45,6 +45,7 @@ _TELLING: Final = re.compile(
     r"|(?:width|height)\s*:\s*(?:[01](?:px)?\s*(?:;|!|$)|calc|var)|(?:text-indent|left|top)[^;]*calc)",
 )
 """What a rule's body, in lower case, must hold to be worth matching; the class of first letters only makes it fast."""
+_CLEARED: Final = re.compile(r"opacity\(\s*(\d*\.?\d+%?)")
 _POINTED_AT: Final = re.compile(r":(?:hover|focus|active|target\b|:)")
 _EITHER: Final = re.compile(r":(?:not|is|where|has)\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]")
 _NAMED: Final = re.compile(r"[.#]((?:[\w-]|\\.)+)")
@@ -231,7 +232,7 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
         return "shut"
     if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
         return ""
-    cleared = re.search(r"opacity\(\s*(\d*\.?\d+%?)", found.get("filter", ""))
+    cleared = _CLEARED.search(found["filter"]) if "filter" in found else None
     clear = _is_clear(cleared[1] if cleared else found.get("opacity", ""))
     if clear and not cleared and any(name.startswith(_MOVING) for name in found):
         return "begun"
@@ -249,6 +250,8 @@ def _font_size(found: Mapping[str, str]) -> str:
 
 
 def _is_clear(opacity: str) -> bool:
+    if not opacity:
+        return False
     value = _length(opacity, percent=0.01)
     return value is not None and value < LEAST_ALPHA
 
@@ -273,11 +276,11 @@ def _is_shifted_away(found: Mapping[str, str]) -> bool:
         names += ["left", "top", "right", "bottom", "inset"]
     if any((_length(found[name]) or 0) <= _FAR for name in names if name in found):
         return True
-    if any(_scales_away(found.get(name, "")) for name in ("scale", "zoom")):
+    if any(_scales_away(found[name]) for name in ("scale", "zoom") if name in found):
         return True
-    transform = f"{found.get('transform', '')} {found.get('translate', '')}".strip()
-    if not transform:
+    if "transform" not in found and "translate" not in found:
         return False
+    transform = f"{found.get('transform', '')} {found.get('translate', '')}".strip()
     if any(_scales_away(scaled[1]) for scaled in _SCALED.finditer(transform)):
         return True
     match = _SHIFT.search(transform)
@@ -294,9 +297,9 @@ def _scales_away(factors: str) -> bool:
 
 
 def _is_clipped(found: Mapping[str, str]) -> bool:
-    if found.get("position") in {"absolute", "fixed"} and _CLIPPED.search(found.get("clip", "")):
+    if "clip" in found and found.get("position") in {"absolute", "fixed"} and _CLIPPED.search(found["clip"]):
         return True
-    return _CLIPPED.search(found.get("clip-path", "")) is not None
+    return "clip-path" in found and _CLIPPED.search(found["clip-path"]) is not None
 
 
 def _is_flat(found: Mapping[str, str], *sides: str) -> bool:
@@ -515,6 +518,9 @@ def _presented(attributes: Mapping[str, str | None]) -> dict[str, str]:
     return found
 
 
+_PRESENTING: Final = frozenset({"bgcolor", "background", "color", "text"})
+
+
 def _hashed(colour: str) -> str:
     colour = colour.strip().lower()
     return f"#{colour}" if re.fullmatch("[0-9a-f]{6}", colour) else colour
@@ -522,7 +528,7 @@ def _hashed(colour: str) -> str:
 
 def shade_under(above: Shade, attributes: Mapping[str, str | None], found: Mapping[str, str]) -> Shade:
     """Return what the text of an element inherits, by its style and by its attributes of old."""
-    presented = _presented(attributes)
+    presented = _presented(attributes) if not _PRESENTING.isdisjoint(attributes) else {}
     return above.under({**presented, **found}) if presented or found else above
 
 
