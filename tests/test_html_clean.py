@@ -21,7 +21,7 @@ from tests.support import SHARED
 
 PAGES = SHARED / "data" / "pages"
 MOST_PARSES = 20.0
-"""Bare parses that cleaning may take: measured are 16, half of them for the computed style of sheets (names alone: 8)."""
+"""Bare parses that cleaning may take: 16 were measured, half of them for the style of sheets."""
 PAGE_SECONDS = 20.0
 """Most seconds of processor time for a hostile page in these tests; a quadratic step takes hours."""
 
