@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from pipeline.html.hidden import WHITE, Rgb, is_faint, rgb_of
+from pipeline.html.colour import WHITE, Rgb, is_faint, rgb_of
 
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 RUN: Final = f"{W}r"

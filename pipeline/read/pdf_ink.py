@@ -14,7 +14,7 @@ import numpy as np
 from pypdf import PageObject, PdfReader
 from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
-from pipeline.html.hidden import WHITE, Rgb, is_faint
+from pipeline.html.colour import WHITE, Rgb, is_faint
 
 LEAST_SIZE: Final = 2.0
 """Points of height below which type cannot be read; footnotes and superscripts have 5 or more."""
