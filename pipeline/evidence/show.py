@@ -107,7 +107,7 @@ class Head(NamedTuple):
 
     def over(self, words: str, mark: str) -> str:
         """Return the words of a page in their frame, below this head."""
-        return "\n".join((self.above, framed("\n".join((self.line, words)), mark)))
+        return "\n".join((self.above, framed("\n".join(filter(None, (self.line, words))), mark)))
 
 
 def page_head(number: int, one: Evidence | Page, room: int) -> Head:
@@ -116,10 +116,11 @@ def page_head(number: int, one: Evidence | Page, room: int) -> Head:
     bare, addressed = f"[{number}]", f"[{number}] {url}" if url else f"[{number}]"
     full, dated = headline(one.title, one.published, author=one.author), headline(one.title, one.published)
     title = headline(one.title, "")
-    # Who asks for a page by its address knows that; who searched for it does not.
+    # Who asks for a page by its address knows that; who searched for it does not, and cites it by nothing else.
     forms = [Head(bare, full), Head(addressed, dated)]
     if isinstance(one, Evidence) or not title:
         forms.reverse()
+        forms.append(Head(addressed, ""))
     for head in (Head(addressed, full), *forms, Head(bare, title)):
         if count_tokens("\n".join(head)) <= room:
             return head
