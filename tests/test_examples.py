@@ -1,6 +1,8 @@
 """The sample library and its questions hold what `examples/README.md` promises."""
 
 import re
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -154,3 +156,14 @@ def test_false_twins_stand_in_the_source_but_are_not_visible(page: str, false: s
 def test_readme_names_every_page_and_no_other() -> None:
     readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^\| `([\w.-]+\.(?:html|md|txt))`", readme, re.MULTILINE)) == PAGES
+
+
+@pytest.mark.slow
+def test_the_demo_shows_five_tools_and_research_answers_its_question_in_both_parts() -> None:
+    command = [sys.executable, "-m", "examples.demo"]
+    done = subprocess.run(command, cwd=EXAMPLES.parent, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    *_, before, research = re.split(r"^=== \d\. ", done.stdout, flags=re.MULTILINE)
+    assert before.startswith("raptor_query")
+    assert "Nightbird" in research
+    assert "18:22" in research
