@@ -406,19 +406,21 @@ class StyleJudge:
 
 
 def _names_in(top: LexborNode) -> frozenset[str]:
-    """Return all classes and ids of a page."""
+    """Return all classes and ids of a page in lower case: a page without a doctype knows no other."""
     found: set[str] = set()
     for node in top.css("[class],[id]"):
         attributes = node.attributes
         found.update((attributes.get("class") or "", attributes.get("id") or ""))
-    return frozenset(name for names in found for name in names.split())
+    return frozenset(name for names in found for name in names.lower().split())
 
 
 def _can_match(selector: str, names: frozenset[str]) -> bool:
     """Return whether a page with these classes and ids has what a selector names, and nobody must point at it."""
-    if _POINTED_AT.search(selector):
+    # What stands within `:not(:hover)` and the like holds while nobody points.
+    bare = _EITHER.sub("", selector).lower()
+    if _POINTED_AT.search(bare):
         return False
-    return all("\\" in name or name in names for name in _NAMED.findall(_EITHER.sub("", selector)))
+    return all("\\" in name or name in names for name in _NAMED.findall(bare))
 
 
 class _Shape(NamedTuple):

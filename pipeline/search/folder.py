@@ -142,7 +142,7 @@ class FolderProvider:
             await group.__aexit__(None, None, None)
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return at most `limit` files with a term of `query`, best first, each with its best passage."""
+        """Return at most `limit` files with a term of `query`, or near it, best first, each with its best passage."""
         language = query.language or guess_language(query.text) or "en"
         # 1. What is there, and what of it is new; count that as far as there is time
         await in_thread(self._look_around, time.monotonic())

@@ -23,6 +23,8 @@ HIDDEN_HTML: Final = {
     "hidden": "<p hidden>{bad}</p>",
     "hidden until found": "<p hidden=until-found>{bad}</p>",
     "aria-hidden": "<p aria-hidden=true>{bad}</p>",
+    "not pointed at": "<style>.n:not(:hover){{display:none}}</style><p class=n>{bad}</p>",
+    "class in another case": "<style>.NAME{{display:none}}</style><p class=name>{bad}</p>",
     "comment": "<!-- {bad} -->",
     "conditional comment": "<!--[if IE]><p>{bad}</p><![endif]-->",
     "template": "<template><p>{bad}</p></template>",
