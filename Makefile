@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: demo quick test lint check-types check-imports pytest conformance mcpb servers bench reader wheel clean
+.PHONY: demo desk quick test lint check-types check-imports pytest conformance mcpb servers bench reader wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -67,6 +67,11 @@ $(NODE)/done: Makefile
 conformance: $(VENV)/dev $(NODE)/done  ## the official MCP suite and Inspector against our server
 	@PATH="$(CURDIR)/$(NODE)/node_modules/.bin:$$PATH" $(BIN)/python -m tests.conformance
 	@PATH="$(CURDIR)/$(NODE)/node_modules/.bin:$$PATH" $(BIN)/python -m tests.inspector
+
+# Without these, tests of the desk skip with a reason: axe, and the official host side of MCP Apps with what bundles it.
+desk: $(VENV)/dev  ## what tests of the desk need from npm
+	@npm install --silent --no-audit --no-fund --prefix $(VENV)/desk axe-core@4.14.1 @modelcontextprotocol/ext-apps@2.0.4 \
+	  esbuild@0.25.12
 
 mcpb: $(NODE)/done  ## the bundle for desktop clients, from what is committed
 	@rm -rf build/mcpb && mkdir -p build/mcpb dist && git archive HEAD | tar -x -C build/mcpb

@@ -6,12 +6,24 @@ Not for: programming mistakes, which stay ordinary exceptions and reach the log 
 
 def without_password(text: str) -> str:
     """Return `text` with the name and password of every address in it replaced by an ellipsis."""
-    head, *behind = text.split("//")
+    head, *behind = " ".join(map(_without_scheme, text.split(" "))).split("//")
     return "//".join([head, *map(_bare, behind)])
+
+
+def _without_scheme(word: str) -> str:
+    """Replace the same of an address whose scheme a person left out."""
+    colon, at = word.find(":"), word.find("@")
+    if not 0 < colon < at or "/" in word[:at]:
+        return word
+    start = 1 + max(word.rfind(sign, 0, colon) for sign in "\n\t'\"(")
+    return f"{word[:start]}…{word[at:]}"
 
 
 def _bare(text: str) -> str:
     end = next((place for place, letter in enumerate(text) if letter in "/?#" or letter.isspace()), len(text))
+    port = text[:end].partition(":")[2]
+    if port and not port.isdigit() and not text.startswith("["):
+        end = len(text.split(maxsplit=1)[0])  # a password with a slash in it
     at = text.rfind("@", 0, end)
     return f"…{text[at:]}" if at >= 0 else text
 

@@ -34,7 +34,7 @@ from mcp_types import TextContent
 
 from bench.answer_sets import EVIDENCE, FOREIGN, SETS, Asked, QuestionSet, read_set
 from bench.html_questions import DATA
-from cache.stores import open_stores
+from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
@@ -186,13 +186,14 @@ async def ask(client: Client, tool: str, question: str, source: Path | None, bud
 
 
 @asynccontextmanager
-async def served(of: QuestionSet, cache: Path) -> AsyncIterator[tuple[Client, Path]]:
-    """Open a client of a server whose only folder holds the files of a set."""
+async def served(of: QuestionSet, cache: Path, **more: str) -> AsyncIterator[tuple[Client, Path]]:
+    """Open a client of a server whose only folder holds the files of a set; `more` settings."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         for file, body in of.files.items():
             (folder / file).write_bytes(body)
-        async with Client(build_server(read_settings({"folders": str(folder), "cache": str(cache)}, {}))) as client:
+        settings = read_settings({"folders": str(folder), "cache": str(cache), **more}, {})
+        async with Client(build_server(settings)) as client:
             yield client, folder
 
 

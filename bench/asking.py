@@ -34,7 +34,7 @@ from pipeline.documents import Sentence
 from pipeline.extract.ask import ASK_FROM, WAYS, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.rank.fuse import Floats
 from pipeline.rank.relevance import Blend
-from pipeline.rank.units import PageUnits
+from pipeline.rank.terms import PageUnits
 from pipeline.rank.verdict import Verdict, judge
 
 SETS: Final = ("hotpot", "xquad_en")

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from cache.stores import Stores, open_stores
+from cache.store import Stores, open_stores
 from pipeline.documents import Page
 from pipeline.fetch.handles import Known, find_answer, find_page, keep_answer, keep_page
 from pipeline.read.convert import content_hash

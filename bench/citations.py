@@ -183,7 +183,9 @@ async def highlight(pages: dict[str, str], a_page: int, browser: str = "auto") -
 def spread(document: Document, count: int, length: int = 1) -> list[Sequence[Sentence]]:
     """Return `count` runs of `length` sentences, evenly spread over the main text of a page, none without letters."""
     every = tag_sentences(document)
-    told = [s for s in every if document.blocks[s.block].main and len(_letters(s.text)) >= 8]
+    blocks = [document.blocks[s.block] for s in every]
+    shown = [s for s, block in zip(every, blocks, strict=True) if block.main and block.kind != "about"]
+    told = [s for s in shown if len(_letters(s.text)) >= 8]
     told = [s for s in told if s.number - 1 + length <= len(every)]
     firsts = told[len(told) // (2 * count) :: max(1, len(told) // count)][:count]
     return [every[first.number - 1 : first.number - 1 + length] for first in firsts]

@@ -21,19 +21,16 @@ from typing import Final
 
 import anyio
 
-from bench.generation import Said, weights
-from cli.evaluate import CARRIED
-from cli.measure.library import Asked, read_library
-from cli.measure.watched import Watched
+from bench.generation import weights
+from cli.measure import CARRIED, Asked, Watched, read_library
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
-from models.protocols import Generator, PathScores, Prompt
+from models.protocols import Generator, PathScores, Prompt, Said
 from pipeline.documents import Document
 from pipeline.extract.extract import Asking, extract
 from pipeline.extract.tag import paper_tags
-from pipeline.prune.generate import path_scorer
-from pipeline.prune.paper import paper_blocks
+from pipeline.prune.paper import paper_blocks, path_scorer
 from pipeline.rank.relevance import Blend
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from pipeline.rank.fuse import Floats
-from pipeline.rank.units import PageUnits
+from pipeline.rank.terms import PageUnits
 from pipeline.text.tokens import count_tokens
 
 ROOT: Final = Path(__file__).resolve().parents[1]

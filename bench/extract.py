@@ -33,9 +33,8 @@ from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.fuse import Floats, reciprocal_rank_fusion, unit_range
-from pipeline.rank.relevance import Blend, Reader
-from pipeline.rank.reread import Reread
-from pipeline.rank.units import PageUnits, page_units
+from pipeline.rank.relevance import Blend, Reader, Reread
+from pipeline.rank.terms import PageUnits, page_units
 from pipeline.rank.verdict import as_row, confidence_of, judge, read_features
 from pipeline.text.sentences import split_sentences
 from train.reader.data import own_rows
@@ -68,6 +67,8 @@ PAPER: Final = (
 )
 EVIDENCE: Final = ("hotpot", "chunkeval", "xquad_en", "xquad_de", "xquad_ru", "xquad_zh")
 TREEBANKS: Final = ("en_ewt", "en_gum", "de_gsd", "zh_gsd", "ja_gsd")
+AWAY: Final = 0.25
+"""Weight of a question on another's page in the fit: easy ones would make the confidence too sure of the hard ones."""
 Pages = Sequence[PageUnits]
 READER: Final = OnnxReader()
 
@@ -207,7 +208,7 @@ async def _evidence(sets: Sequence[str], limit: int) -> dict[str, float]:
         f"{1 - point[1]:.2f} on the page without its answer, {1 - point[2]:.2f} on another request's page"
     )
     lone = read_cases("none", 60 if limit else 0)
-    share = np.mean([await is_none(case.request, case.page, embedder) for case in lone])
+    share = np.mean([await verdict(case.request, case.page, embedder) == "none" for case in lone])
     print(f"{'none':10} embedder  page that does not answer: {share:.2f} of {len(lone)}")
     measured["None where the page does not answer"] = float(share)
     measured |= await _none_of_tables(embedder, 40 if limit else 0)
@@ -263,7 +264,7 @@ async def _none_shares(cases: Sequence[Case], embedder: Embedder | None) -> list
     shares: list[tuple[float, float]] = []
     others = [*cases[len(cases) // 2 :], *cases[: len(cases) // 2]]
     for pages in ([case.page for case in cases], [case.without for case in cases], [case.page for case in others]):
-        said = [await is_none(case.request, page, embedder) for case, page in zip(cases, pages, strict=True)]
+        said = [await verdict(case.request, page, embedder) == "none" for case, page in zip(cases, pages, strict=True)]
         parts = [[s for s, case in zip(said, cases, strict=True) if case.held_out is part] for part in (True, False)]
         shares.append((_mean(parts[0]), _mean(parts[1])))
     return shares
@@ -278,8 +279,8 @@ async def _none_of_tables(embedder: Embedder, limit: int) -> dict[str, float]:
     other: dict[bool, list[bool]] = {True: [], False: []}
     for question in asked:
         away = names[(names.index(question.page) + len(names) // 2) % len(names)]
-        own[question.held].append(await is_none(question.text, texts[question.page], embedder))
-        other[question.held].append(await is_none(question.text, texts[away], embedder))
+        own[question.held].append(await verdict(question.text, texts[question.page], embedder) == "none")
+        other[question.held].append(await verdict(question.text, texts[away], embedder) == "none")
     print(
         f"{'tables':10} embedder  {_mean(own[True]):>5.2f} ({_mean(own[False]):>4.2f})                "
         f"{_mean(other[True]):>5.2f} ({_mean(other[False]):>4.2f})  of {len(asked)}"
@@ -294,17 +295,8 @@ def _mean(values: Sequence[bool]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-async def is_none(request: str, page: PageUnits, embedder: Embedder | None) -> bool:
-    """Whether the verdict is that `page` does not answer `request`."""
-    return await _verdict(request, page, embedder) == "none"
-
-
-async def is_answered(request: str, page: PageUnits, embedder: Embedder | None) -> bool:
-    """Whether the verdict is that `page` surely answers `request`."""
-    return await _verdict(request, page, embedder) == "answered"
-
-
-async def _verdict(request: str, page: PageUnits, embedder: Embedder | None) -> str:
+async def verdict(request: str, page: PageUnits, embedder: Embedder | None) -> str:
+    """Whether `page` answers `request`: answered, unsure or none, as a tool would say it of this page alone."""
     blend = Blend(embedder)
     reader = Reread(blend, READER) if embedder else blend
     return judge(request, await reader.read(request, [page])).word
@@ -315,11 +307,10 @@ async def _fit(limit: int) -> None:
     embedder = Remembering(OnnxEmbedder())
     examples = [example for name in EVIDENCE for example in _evidence_examples(name, limit or 80)]
     examples += _library_examples() + _written_examples(4 * limit or 320)
-    readers: dict[tuple[bool, bool], Reader] = {
-        (True, True): Reread(Blend(embedder), READER),
-        (False, True): Reread(Blend(None), READER),
-        (True, False): Blend(embedder),
-        (False, False): Blend(None),
+    readers: dict[str, Reader] = {
+        "read": Reread(Blend(embedder), READER),
+        "meaning": Blend(embedder),
+        "words": Blend(None),
     }
     for form, reader in readers.items():
         rows: list[tuple[float, ...]] = []
@@ -328,7 +319,7 @@ async def _fit(limit: int) -> None:
             relevance = await reader.read(request, pages)
             # The page that answers best decides; which one that is, the present weights say.
             features = max(read_features(request, relevance), key=confidence_of)
-            if form == (features.cosine is not None, features.read is not None):
+            if form != "read" or features.read is not None:
                 rows.append((*as_row(features), 1.0))
                 labels.append((answers, weight))
         x, y, w = np.array(rows), np.array(labels)[:, 0], np.array(labels)[:, 1]
@@ -354,7 +345,7 @@ def _written_examples(limit: int) -> list[tuple[str, Pages, float, float]]:
             examples.append((row["twin"], [units[row["page"]]], 0.0, 1.0))
         if place % 2:
             away = names[(names.index(row["page"]) + len(names) // 2) % len(names)]
-            examples.append((row["question"], [units[away]], 0.0, 1.0))
+            examples.append((row["question"], [units[away]], 0.0, AWAY))
     return examples
 
 
@@ -363,9 +354,9 @@ def _evidence_examples(name: str, limit: int) -> list[tuple[str, Pages, float, f
     cases = [case for case in read_cases(name, limit) if not case.held_out]
     others = [*cases[len(cases) // 2 :], *cases[: len(cases) // 2]]
     return [
-        (case.request, [page], answers, 1.0)
+        (case.request, [page], answers, weight)
         for case, other in zip(cases, others, strict=True)
-        for page, answers in ((case.page, 1.0), (case.without, 0.0), (other.page, 0.0))
+        for page, answers, weight in ((case.page, 1.0, 1.0), (case.without, 0.0, 1.0), (other.page, 0.0, AWAY))
     ]
 
 
@@ -385,10 +376,10 @@ def _library_examples() -> list[tuple[str, Pages, float, float]]:
         best = [pages[place] for place in order[:8]]
         away = [pages[place] for place in order if names[place] not in question["pages"]][:8]
         if question["answers"]:
-            examples.append((question["question"], best, 1.0, 3.0))
-            examples.append((question["question"], away, 0.0, 1.5))
+            examples.append((question["question"], best, 1.0, 1.0))
+            examples.append((question["question"], away, 0.0, 2 * AWAY))
         else:
-            examples.append((question["question"], best, 0.0, 6.0))
+            examples.append((question["question"], best, 0.0, 5.0))
     return examples
 
 

@@ -1,7 +1,8 @@
 """A person's folder, cold and again: 63 mixed files behind a server on stdio, and what each question costs.
 
     python -m bench.folder             a cold server, the same again after its start, a tree over all files
-    python -m bench.folder --check     the first two; exit code 1 where a bar falls short
+    python -m bench.folder --check     the first two, and 2,000 notes; exit code 1 where a bar falls short
+    python -m bench.folder --notes N   N notes of real sentences alone: the first answer, changes, the step of search
 
 10 PDF, 10 DOCX, 17 Markdown, 21 HTML, 5 text files, made from ../shared/papers, ../shared/data/longdoc and the sample
 library. Seconds by the clock mean little on a busy machine, so that bars are processor seconds of the server and the
@@ -12,6 +13,7 @@ processes that it starts: an idle machine with one core needs no more by the clo
 import argparse
 import json
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -24,6 +26,8 @@ from typing import Any, Final, NamedTuple
 import anyio
 from mcp import Client, StdioServerParameters
 
+from pipeline.search.folder import list_files
+from pipeline.search.word_index import WordIndex
 from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf
 
@@ -36,6 +40,10 @@ QUESTIONS: Final = (
     "When does the last boat leave on Sundays?",
     "How does HtmlRAG prune the block tree?",
 )
+FIRST_ANSWER_BAR: Final = 30.0
+"""Seconds by the clock until the first answer over notes."""
+STEP_BAR: Final = 0.3
+"""Processor seconds of one search of the index."""
 REPEATS: Final = 8
 LINES: Final = 50
 """Lines of a page."""
@@ -55,11 +63,14 @@ def main() -> None:
     """Parse the arguments and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="without the tree; exit code 1 where a bar falls short")
+    parser.add_argument("--notes", type=int, default=0, help="so many notes, and nothing else")
     args = parser.parse_args()
     if not SHARED.is_dir() or not Path("/proc/self/stat").exists():
         print("../shared is not beside this checkout, or there is no /proc; skipped")
         return
-    failed = anyio.run(_measure, not args.check)
+    failed = [] if args.notes else anyio.run(_measure, not args.check)
+    if args.notes or args.check:
+        failed += anyio.run(_measure_notes, args.notes or 2_000)
     for line in failed:
         print(f"BAR MISSED: {line}")
     print("all bars hold" if not failed else f"{len(failed)} bars missed")
@@ -89,6 +100,80 @@ async def _measure(whole: bool) -> list[str]:
             if whole:
                 await _tree(client, pid, folder)
     return failed
+
+
+async def _measure_notes(count: int) -> list[str]:
+    """The first answer over notes, changes in the next one, and what a look around and a search of the index take."""
+    failed: list[str] = []
+    with tempfile.TemporaryDirectory() as place:
+        folder, cache = Path(place) / "notes", Path(place) / "cache"
+        _make_notes(folder, count)
+        print(f"\n{count} notes, {sum(stamp.size for stamp in list_files([folder]).files) / 1e6:.0f} MB")
+        async with _served(folder, cache) as (client, pid):
+            started = time.perf_counter()
+            told = await _told(client, QUESTIONS[0])
+            seconds = time.perf_counter() - started
+            print(f"first answer after {seconds:.1f} s, {sum(_spent(pid)):.1f} processor seconds: {told[:60]!r}")
+            if seconds > FIRST_ANSWER_BAR:
+                failed.append(f"the first answer over notes took {seconds:.1f} s > {FIRST_ANSWER_BAR}")
+            while "documents are read" in await _told(client, QUESTIONS[0]):
+                await anyio.sleep(count / 10_000)
+            print(f"all counted after {time.perf_counter() - started:.0f} s, {sum(_spent(pid)):.1f} processor seconds")
+            new, moved = folder / "new.md", folder / "moved.md"
+            new.write_text("The quokka landed.", encoding="utf-8")
+            seen = [("a new file", "new.md" in await _told(client, "quokka"))]
+            new.write_text("The zeppelin fell.", encoding="utf-8")
+            seen.append(("an edited file", "new.md" in await _told(client, "zeppelin")))
+            new.rename(moved)
+            seen.append(("a moved file", "moved.md" in await _told(client, "zeppelin")))
+            moved.unlink()
+            seen.append(("a deleted file", "moved.md" not in await _told(client, "zeppelin")))
+            print(", ".join(f"{name} {'seen' if well else 'NOT SEEN'}" for name, well in seen))
+            failed += [f"{name} was not seen by the next call" for name, well in seen if not well]
+        failed += _steps(folder, cache)
+    return failed
+
+
+async def _told(client: Client, question: str) -> str:
+    """What `search_web` answers, addresses and failures, as one line."""
+    result = await client.call_tool("search_web", {"question": question})
+    return json.dumps(result.structured_content or str(result.content))
+
+
+def _steps(folder: Path, cache: Path) -> list[str]:
+    """Processor seconds of looking around, of opening the index and of a search, least of three."""
+    [place] = (cache / "folders").glob("*.sqlite")
+    index = WordIndex(place)
+    took: dict[str, float] = {}
+    for _ in range(3):
+        for name, step in (
+            ("look around", lambda: list_files([folder])),
+            ("open", lambda: WordIndex(place).close()),
+            ("search", lambda: index.scores("population of the largest city by the river", language="en")),
+        ):
+            before = time.process_time()
+            step()
+            took[name] = min(took.get(name, 1e9), time.process_time() - before)
+    index.close()
+    print(", ".join(f"{name} {seconds:.3f} CPU-s" for name, seconds in took.items()))
+    print(f"{place.stat().st_size / 1e6:.0f} MB on disk")
+    return [] if took["search"] <= STEP_BAR else [f"a search of the index took {took['search']:.2f} > {STEP_BAR} s"]
+
+
+def _make_notes(folder: Path, count: int) -> None:
+    """Write notes of 1 to 6 kB from sentences of ../shared/data/evidence, 200 a folder."""
+    sentences: list[str] = []
+    for path in sorted((SHARED / "data" / "evidence").glob("*.texts.jsonl")):
+        with path.open(encoding="utf-8") as rows:
+            for row in map(json.loads, rows):
+                sentences += [row["text"][start:end] for start, end in row["units"] if end - start > 30]
+    rng = random.Random(1)
+    for number in range(count):
+        part = folder / f"part{number // 200}"
+        part.mkdir(parents=True, exist_ok=True)
+        own = rng.choices(sentences, k=rng.randint(12, 28))
+        head = " ".join(own[0].split()[:6])
+        (part / f"note{number}.md").write_text(f"# {head}\n\n" + "\n".join(own), encoding="utf-8")
 
 
 async def _tree(client: Client, pid: int, folder: Path) -> None:

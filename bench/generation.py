@@ -16,16 +16,16 @@ import json
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import anyio
 import numpy as np
 
 from errors import ModelError
 from models.llama.model import LlamaGenerator
+from models.protocols import Said
 
 TOLERANCE: Final = 1e-3
 """Nats between a path's score in the tree and by itself; the same for probabilities of a choice."""
@@ -44,14 +44,6 @@ SCHEMA: Final[dict[str, object]] = {
 }
 GRAMMAR: Final = 'root ::= ("yes" | "no") ", because " [a-z]{3,12} "."'
 SUBJECTS: Final = ("a cat", "Paris", "a river", "bread", "the moon", "a bridge", "winter", "a horse", "music", "rain")
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A chat message."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 async def measure(folder: Path, *, quick: bool) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
     PYTHONPATH=. python -m bench.html              the tables: speed, answers kept at each budget, the budget we choose
     PYTHONPATH=. python -m bench.html --held       the same on the pages held aside only (--tuned: on the others)
-    PYTHONPATH=. python -m bench.html --check      by words alone at 256 and 512 tokens, against the bars; a minute
+    PYTHONPATH=. python -m bench.html --check      by words alone at 128, 256 and 512 tokens, against the bars; a minute
     PYTHONPATH=. python -m bench.html --fuzz N     N mutated real pages: no crash, no budget overrun; exits 1
 
 `recall` is the share of questions whose answer stands in what is kept, `usable` (in brackets, tables) the share where
@@ -35,6 +35,7 @@ from bench.html_peers import (
 )
 from bench.html_questions import DATA, Question, document, judged, pages, questions
 from bench.remembering import Remembering
+from bench.tokens import NEAR, tokenizer
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.documents import Document, Page
@@ -46,13 +47,15 @@ from pipeline.rank.relevance import Blend
 from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens
 
-BUDGETS: Final = (256, 512, 1024, 2048, 4096)
+BUDGETS: Final = (128, 256, 512, 1024, 2048, 4096)
 SETS: Final = ("table", "cloze", "author")
 RESAMPLES: Final = 1000
 HTMLRAG_EVERY: Final = 8
 """htmlrag takes seconds a question, so it is asked every n-th."""
-OURS: Final = "ours, with embedder, html"
-OURS_WORDS: Final = "ours, BM25, html"
+TRUE: Final = 0.95
+"""Share of answers whose count is within `NEAR` of cl100k_base's."""
+OURS: Final = "ours, with embedder, markdown"
+OURS_WORDS: Final = "ours, BM25, markdown"
 FOOT: Final = 'NNN parts were left out. For the next ones repeat the call with cursor="2.0123456789ab".'
 
 # Bars for all questions, with the embedder.
@@ -143,7 +146,7 @@ def print_speed(sources: dict[str, str]) -> None:
 # Answers
 
 
-def ours(*, method: Method = "winnow", form: Form = "html", embedder: Embedder | None = None) -> Keep:
+def ours(*, method: Method = "winnow", form: Form = "markdown", embedder: Embedder | None = None) -> Keep:
     """Return a pruner of ours: what is kept under the page's head, which names its author, as the tool shows it."""
 
     def keep(question: Question, budget: int) -> str:
@@ -166,10 +169,10 @@ def _head(page: Document, budget: int) -> str:
     return "\n".join(filter(None, head))
 
 
-def unnamed(question: Question, embedder: Embedder | None, form: Form) -> tuple[bool, int]:
+def unnamed(question: Question, embedder: Embedder | None) -> tuple[bool, int]:
     """Return whether the first call answers with no budget named, and the tokens of the whole answer with its frame."""
     one = document(question.page)
-    options = PruneOptions(max_tokens=None, format=form)
+    options = PruneOptions(max_tokens=None)
     result = asyncio.run(prune([one], question.text, options=options, reader=Blend(embedder)))
     text = "\n".join(page.text for page in result.pages)
     mark = new_mark()
@@ -196,7 +199,7 @@ def methods(embedder: Embedder) -> dict[str, Keep]:
     else:
         found["htmlrag (published), same scorer"] = htmlrag(package, embedder)
     found[OURS_WORDS] = ours()
-    found["ours, with embedder, markdown"] = ours(form="markdown", embedder=embedder)
+    found["ours, with embedder, html"] = ours(form="html", embedder=embedder)
     found[OURS] = ours(embedder=embedder)
     return found
 
@@ -209,7 +212,7 @@ def print_answers(asked: Sequence[Question]) -> int:
         some = asked[::HTMLRAG_EVERY] if name.startswith("htmlrag") else asked
         measured[name] = _rows(keep, some, BUDGETS)
         _print_method(name, measured[name], some)
-    found = [unnamed(question, embedder, "html") for question in asked if question.set != "table"]
+    found = [unnamed(question, embedder) for question in asked if question.set != "table"]
     share, tokens = float(np.mean([hit for hit, _ in found])), float(np.mean([size for _, size in found]))
     print(f"  no budget named, cloze and author: {share:.3f} in the first call at {tokens:.0f} tokens with the frame")
     failed = [f"{OURS} at {b}: {k} {v:.3f} < {bar}" for (k, b), bar, v in _against(measured[OURS], asked, BARS)]
@@ -298,7 +301,14 @@ def check() -> int:
     there, .982 over all. So few say nothing.
     """
     asked = questions()
-    rows = _rows(ours(), asked, (256, 512))
+    keep, texts = ours(), dict[int, list[str]]()
+
+    def kept(question: Question, budget: int) -> str:
+        text = keep(question, budget)
+        texts.setdefault(budget, []).append(text)
+        return text
+
+    rows = _rows(kept, asked, (128, 256, 512))
     peers = {
         "text chunks, BM25": best_chunks(text_chunks, None),
         "heading chunks, BM25": best_chunks(heading_chunks, None),
@@ -307,7 +317,7 @@ def check() -> int:
     measured[OURS_WORDS] = rows
     short = [f"{kind} at {budget}: {v:.3f} < {bar}" for (kind, budget), bar, v in _against(rows, asked, BARS)]
     short += _behind(measured, asked, own=OURS_WORDS)
-    found = [unnamed(question, None, "html") for question in asked if question.set != "table"]
+    found = [unnamed(question, None) for question in asked if question.set != "table"]
     share, tokens = float(np.mean([hit for hit, _ in found])), float(np.mean([size for _, size in found]))
     if share < AUTO[0] or tokens > AUTO[1]:
         short.append(f"no budget named: {share:.3f} at {tokens:.0f} tokens, not {AUTO[0]} at {AUTO[1]}")
@@ -317,10 +327,35 @@ def check() -> int:
         short.append(f"read and prune at {ratio:.3f} of the bare parse's speed, not {SPEED}")
     for name, budgets in measured.items():
         _print_method(name, budgets, asked)
+    short += print_true(texts)
     print(f"  no budget named: {share:.3f} at {tokens:.0f} tokens; speed {ratio:.3f} of the bare parse")
     for line in short:
         print(f"SHORT {line}")
     return 1 if short else 0
+
+
+def _is_true(counted: int, real: int) -> bool:
+    """Whether a count is within `NEAR`; of a short answer, where that is less, within one token."""
+    return abs(counted - real) <= max(1, NEAR * counted)
+
+
+def print_true(texts: dict[int, list[str]]) -> list[str]:
+    """Print the share of answers whose tokens are within `NEAR` of two tokenizers'; return what falls short."""
+    short: list[str] = []
+    for name in ("cl100k_base", "o200k_base"):
+        try:
+            model = tokenizer(name)
+        except ImportError:
+            print(f"  {name}: not measured, the package bpe-openai is not installed")
+            continue
+        shares = {
+            budget: float(np.mean([_is_true(count_tokens(t), len(model.encode_ordinary(t))) for t in answers]))
+            for budget, answers in texts.items()
+        }
+        print(f"  within {NEAR:.0%} of {name}: {shares}")
+        if name == "cl100k_base":
+            short += [f"{v:.3f} of answers in {b} near {name}, not {TRUE}" for b, v in shares.items() if v < TRUE]
+    return short
 
 
 if __name__ == "__main__":

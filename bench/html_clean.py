@@ -37,7 +37,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from pipeline.documents import Page
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
-from pipeline.html.hidden import StyleJudge, how_hidden
+from pipeline.html.sheets import StyleJudge
 from pipeline.prune.forms import Form
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.relevance import Blend
@@ -171,6 +171,7 @@ def strip_hidden(parser: LexborHTMLParser) -> None:
     What covers half of its words was saved with a dialog open, or waits for a script, and stays.
     """
     styles = StyleJudge(parser.root)
+    hiding = {node.mem_id: styles.hides(node) for node in parser.css("[class]")}
     parser.strip_tags(["script", "style", "noscript", "template", "svg"], recursive=True)
     for node in parser.css(_HIDDEN):
         node.decompose()
@@ -180,7 +181,7 @@ def strip_hidden(parser: LexborHTMLParser) -> None:
             node.decompose()
     waiting: list[LexborNode] = []
     for node in parser.css(":not(html):not(body)[class]"):
-        hidden = how_hidden(styles.style(node.mem_id, None)[0], in_sheet=True)
+        hidden = hiding.get(node.mem_id)
         if hidden in {"hard", "shut"}:
             node.decompose()
         elif hidden:

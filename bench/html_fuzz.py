@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from pipeline.documents import Page
-from pipeline.html.blocks import block_tree, resolve
+from pipeline.html.blocks import block_tree, content_blocks, resolve
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
 from pipeline.html.tree import text_of, walk
@@ -138,7 +138,7 @@ def examine(html: str, *, seed: int) -> None:
     document = read_document(Page("u", "u", "", html, "text/html"))
     if document.root is not None and not document.page.notes:
         titles = sum((_signs(text_of(node)) for node in walk(document.root) if node.tag == "title"), Counter())
-        have = _signs(document.text)
+        have = _signs(content_blocks(document.root)[0])
         assert not (every - titles) - have, "a content unit that lost text"
         told = sum((_signs(node.attrs.get("alt", "")) for node in walk(document.root)), Counter())
         assert not (have - every) - titles - told, "a content unit that doubled text"

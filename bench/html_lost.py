@@ -28,6 +28,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from pipeline.documents import Page
+from pipeline.html.blocks import content_blocks
 from pipeline.html.document import read_document
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
@@ -355,8 +356,8 @@ def _looked_at(pages: dict[str, str], script: str) -> Iterator[tuple[str, dict[s
 
 
 def read(html: str) -> str:
-    """Return a page's text as every later step reads it."""
-    return read_document(Page("u", "u", "", html, "text/html")).text
+    """Return what a page shows as every later step reads it, without what it says of itself beside its text."""
+    return content_blocks(read_document(Page("u", "u", "", html, "text/html")).root)[0]
 
 
 def sources(every: int) -> dict[str, tuple[str, bool]]:

@@ -94,7 +94,11 @@ async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:
             seconds = time.perf_counter() - started
             listed = count_tokens(
                 json.dumps(
-                    [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools],
+                    # Hosts read `_meta`, models do not.
+                    [
+                        tool.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"meta"})
+                        for tool in tools
+                    ],
                     separators=(",", ":"),
                 )
             )

@@ -13,14 +13,13 @@ from bench.longdoc import Question, Spans, groups_of
 from models.protocols import Embedder
 from pipeline.documents import Document
 from pipeline.evidence.assemble import fill
-from pipeline.rank.relevance import Blend
+from pipeline.rank.relevance import Blend, Reader
 from pipeline.raptor.build import build_tree
+from pipeline.raptor.overview import overview
 from pipeline.raptor.query import (
-    SUMMARY_SHARE,
     ChosenNode,
     Mode,
     is_broad,
-    overview,
     query_tree,
     read_tree,
     take,
@@ -85,7 +84,14 @@ async def picked(one: Asked, question: str, method: str, embedder: Embedder, bud
 
 
 async def answered(
-    one: Asked, question: str, mode: Mode, embedder: Embedder | None, budget: int, *, by_cosine: bool = False
+    one: Asked,
+    question: str,
+    mode: Mode,
+    embedder: Embedder | None,
+    budget: int,
+    *,
+    by_cosine: bool = False,
+    reader: Reader | None = None,
 ) -> tuple[str, Spans]:
     """Return the words that a mode puts into `budget` tokens, without anything around them, and their places."""
     if mode != "guided":
@@ -93,22 +99,21 @@ async def answered(
             one.tree,
             await query_tree(one.tree, question, mode=mode, max_tokens=budget, by_cosine=by_cosine, embedder=embedder),
         )
-    summaries = overview(one.tree, int(SUMMARY_SHARE * budget)) if is_broad(question) else ()
-    text, spans = told_by(one.tree, summaries)
-    room = budget - sum(passage.tokens for passage in summaries)
+    if is_broad(question):
+        return overview(one.tree, {}, max_tokens=budget, mark="0").shown.text, []
 
     async def pages(places: Sequence[int]) -> Mapping[int, Document]:
         return {place: one.documents[place] for place in places}
 
     documents, reading = await read_tree(
-        one.tree, question, pages, reader=Blend(embedder), embedder=embedder, max_tokens=budget
+        one.tree, question, pages, reader=reader or Blend(embedder), embedder=embedder, max_tokens=budget
     )
     costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in reading.places])]
     order = np.argsort(-reading.values, kind="stable").tolist()
-    chosen = [reading.places[row] for row in fill(order, costs, lambda rows: sum(costs[row] for row in rows), room)]
+    chosen = [reading.places[row] for row in fill(order, costs, lambda rows: sum(costs[row] for row in rows), budget)]
     number = {id(document): place for place, document in enumerate(one.documents)}
-    spans += [(number[id(documents[place])], unit.start, unit.end) for place, unit in chosen]
-    return "\n".join([text, *(unit.text for _, unit in chosen)]), spans
+    spans = [(number[id(documents[place])], unit.start, unit.end) for place, unit in chosen]
+    return "\n".join(unit.text for _, unit in chosen), spans
 
 
 def told_by(tree: Tree, answer: tuple[ChosenNode, ...]) -> tuple[str, Spans]:

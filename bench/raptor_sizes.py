@@ -24,7 +24,7 @@ import numpy as np
 from bench.longdoc import document_of, long_text
 from bench.raptor_asked import Asked, answered
 from bench.remembering import Remembering
-from cache.stores import open_stores
+from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
@@ -157,7 +157,7 @@ async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
     """Build `length` tokens of text once and return what it cost; `keep` as in `sizes`, "" for nowhere."""
     documents = long_text(length)
     tokens = sum(count_tokens(document.text) for document in documents)
-    timed = Remembering(embedder) if embedder else None
+    timed = Remembering(embedder, keeps=bool(keep)) if embedder else None
     cut = time.process_time()
 
     async def note(done: float, total: float | None, message: str) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.longdoc import MEETINGS, Group, answer_words, groups_of, recall, told
 from bench.raptor_asked import Asked, answered
-from cache.stores import Stores
+from cache.store import Stores
 from models.llama.model import LlamaGenerator
 from models.protocols import Embedder
 from pipeline.raptor.build import build_tree

@@ -15,9 +15,10 @@ from models.protocols import Embedder, TextKind, Vectors
 class Remembering:
     """An `Embedder` in front of another."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        """Wrap `embedder`."""
+    def __init__(self, embedder: Embedder, *, keeps: bool = True) -> None:
+        """Wrap `embedder`; without `keeps` nothing is remembered, where memory is what is measured."""
         self._embedder = embedder
+        self._keeps = keeps
         self._known: dict[tuple[str, str], NDArray[np.float32]] = {}
         self.seconds = 0.0
         """Processor seconds spent in the embedder behind."""
@@ -38,6 +39,8 @@ class Remembering:
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension]."""
+        if not self._keeps:
+            self._known = {}
         missing = [text for text in dict.fromkeys(texts) if (kind, text) not in self._known]
         if missing:
             began = time.process_time()

@@ -27,14 +27,12 @@ import numpy as np
 from bench.costs import Recorded
 from bench.generation import weights
 from bench.longdoc import DATA, FAR
-from bench.segments import strung_documents
-from cli.measure.steps import Cut, agreement
+from bench.segments import Cut, agreement, strung_documents
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
-from pipeline.prune.generate import PathScorer, path_scorer
-from pipeline.prune.paper import paper_blocks
+from pipeline.prune.paper import PathScorer, paper_blocks, path_scorer
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.relevance import Blend
 from pipeline.segment.judge import Judge

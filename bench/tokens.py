@@ -2,8 +2,7 @@
 
 `python -m bench.tokens --models` compares with OpenAI's cl100k_base and o200k_base; the package bpe-openai, which holds
 both tables, must be installed. Without the option only the speed is measured. `--check` exits 1 when counting is slow
-or a ratio to cl100k_base leaves its bounds. Every second text of each kind is what the counter was fitted on
-(`train/tokens.py`); the others are measured.
+or a ratio to cl100k_base leaves its bounds. Of answers, `python -m bench.html --check` tells how many are as near.
 """
 
 import argparse
@@ -28,11 +27,10 @@ from pipeline.text.tokens import count_tokens
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"
-SLOWEST: Final = 2e6
-"""Characters a second of processor time; 7 to 21 million were measured on two shared cores."""
+SLOWEST: Final = 0.4e6
+"""Characters a second of processor time; .9 (Chinese) to 7 million were measured on two cores under load, with no word
+seen before."""
 NEAR: Final = 0.03
-FREE: Final = frozenset({"raw HTML"})
-"""No tool shows it, so no budget is counted on it."""
 
 
 class Tokenizer(Protocol):
@@ -56,8 +54,7 @@ def main() -> None:
     known = [tokenizer("cl100k_base"), tokenizer("o200k_base")] if args.models else []
     failed = []
     print(f"{'texts':16}{'characters':>12}{'tokens':>10}{'M chars/s':>11}{'cl100k':>8}{'5..95 %':>12}{'o200k':>8}")
-    for name, every in samples().items():
-        texts = every[1::2] or every
+    for name, texts in samples().items():
         started = time.process_time()
         counts = np.array([count_tokens(text) for text in texts])
         speed = sum(map(len, texts)) / (time.process_time() - started)
@@ -67,7 +64,7 @@ def main() -> None:
             ratio, other = counts.sum() / theirs.sum(axis=1)
             low, high = np.percentile(counts / theirs[0], [5, 95])
             line += f"{ratio:>8.3f}{low:>7.2f} {high:.2f}{other:>8.3f}"
-            if abs(ratio - 1) > NEAR and name not in FREE:
+            if abs(ratio - 1) > NEAR:
                 failed.append(f"{name}: ratio {ratio:.3f}, not within {NEAR} of 1")
         print(line)
         if speed < SLOWEST:

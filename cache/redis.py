@@ -5,8 +5,7 @@ leaves after 30 days, so that a shared server never fills with what nobody asks 
 """
 
 import contextlib
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Final
@@ -16,7 +15,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from cache.rows import LOT, CacheTrouble, Checked, Held, Verdict
+from cache.rows import LOT, CacheTrouble, Held
 from errors import CacheError
 
 ANSWER_SECONDS: Final = 1.0
@@ -37,8 +36,7 @@ return 1
 def connect(url: str) -> redis.Redis:
     """Return a client for `url` (redis, rediss, valkey, valkeys or unix://); nothing is asked before it is used.
 
-    Raises:
-        CacheError: The address cannot be understood; the message holds no password.
+    Raises `CacheError`, whose message holds no password, for an address that cannot be understood.
     """
     scheme, colon, rest = url.partition(":")
     scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
@@ -94,6 +92,12 @@ class RedisBackend:
                 found.update((row, bytes(blob)) for row, blob in zip(lot, blobs, strict=True) if blob is not None)
         return found
 
+    def names(self, prefix: str) -> list[str]:
+        """Return the rows whose names begin with `prefix`; the server looks through all that it has."""
+        with self._guarded():
+            found = self._client.scan_iter(match=f"{_PREFIX}{prefix}*", count=LOT)
+            return [name.decode("utf-8", "surrogatepass").removeprefix(_PREFIX) for name in dict.fromkeys(found)]
+
     def put(self, blobs: Mapping[str, bytes], *, expire: float | None) -> None:
         """Write all rows in one transaction."""
         milliseconds = _milliseconds(expire)
@@ -129,24 +133,9 @@ class RedisBackend:
                     return Held(entries, size, partial=True)
         return Held(entries, size)
 
-    def check(self, verdict: Callable[[str, bytes], Verdict]) -> Checked:
-        """Read every row; remove what is not whole."""
-        counts: Counter[Verdict] = Counter()
-        with self._guarded():
-            for names in self._names():
-                for name in names:
-                    try:
-                        blob = self._client.get(name)
-                    except redis.ResponseError:  # a list or a set: not ours
-                        blob = b""
-                    if blob is None:
-                        continue
-                    row = name.decode("utf-8", "surrogatepass").removeprefix(_PREFIX)
-                    judged = verdict(row, bytes(blob))
-                    counts[judged] += 1
-                    if judged != "whole":
-                        self._client.unlink(name)
-        return Checked(counts["whole"], counts["damaged"], counts["expired"])
+    def tidy(self) -> int:
+        """Return 0: a server leaves nothing behind."""
+        return 0
 
     def close(self) -> None:
         """Close the connections of the client, which all stores share."""
@@ -164,12 +153,11 @@ class RedisBackend:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Say in our words what the server refuses."""
         try:
             yield
         except (redis.ConnectionError, redis.TimeoutError) as e:
             raise CacheError(
-                f"The cache server {self.place} cannot be used: {e or type(e).__name__}.",
+                f"The cache server {self.place} cannot be used: {str(e).rstrip('.') or type(e).__name__}.",
                 hint="Check that it runs and that WINNOW_CACHE_URL names it.",
             ) from e
         except redis.RedisError as e:

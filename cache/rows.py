@@ -64,8 +64,7 @@ def seal(key: str, payload: bytes, *, kind: Kind, expires_at: float = math.inf) 
 def unseal(key: str, blob: bytes, *, kind: Kind, now: float) -> bytes | None:
     """Return the payload of an envelope, or None when it has expired or is of the other kind.
 
-    Raises:
-        RefusedRow: The envelope is damaged, or belongs to another key.
+    Raises `RefusedRow`: the envelope is damaged, or belongs to another key.
     """
     found, expires_at, payload = _opened(key, blob)
     return payload if found == kind and now < expires_at else None

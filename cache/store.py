@@ -1,9 +1,10 @@
-"""One store of the cache: text keys to JSON or bytes, with expiry, and several processes at once.
+"""The stores of the cache: text keys to JSON or bytes, with expiry, and several processes at once.
 
 A cache must never cost an answer: no method raises over the disk or the network. A lookup that fails is a miss, a write
 that fails is not kept; a backend that cannot be used at all is left alone for some seconds, then tried again. All of
-that is logged and counted in `stats()`. Not for: what is kept where and how long (`cache/stores.py`), nor how rows lie
-on disk (`cache/folder.py`) or on a server (`cache/redis.py`).
+that is logged and counted in `stats()`. Five stores have a sub-folder each, so that a burst of one kind never evicts
+another. Not for: keys and expiry, which each step chooses where it writes, nor how rows lie on disk (`cache/folder.py`)
+or on a server (`cache/redis.py`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import hashlib
 import json
 import logging
 import math
+import shutil
 import threading
 import time
 import uuid
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,8 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from cache.database import LOCK_WAIT
-from cache.folder import FolderBackend
+from cache.folder import LOCK_WAIT, FolderBackend
 from cache.rows import (
     LOT,
     CacheTrouble,
@@ -37,7 +38,7 @@ from cache.rows import (
     seal,
     unseal,
 )
-from errors import CacheError
+from errors import CacheError, MissingExtra
 
 if TYPE_CHECKING:
     from cache.redis import RedisBackend
@@ -73,7 +74,6 @@ class StoreStats:
     """Bytes of values that lookups brought."""
     bytes_written: int = 0
     problems: int = 0
-    """Lookups and writes that were refused."""
     last_problem: str = ""
     away: str = ""
     """Why the store cannot be used at the moment; empty when it can."""
@@ -81,51 +81,6 @@ class StoreStats:
     """Whether there is more than was counted."""
     note: str = ""
     """What happened that people should know, such as a damaged database that was begun anew."""
-
-
-class Memory:
-    """Bytes that one process holds for itself, because they may not, or cannot, be written; the oldest leave first.
-
-    Safe for threads. Not for speed: what the cache can keep is read from there.
-    """
-
-    def __init__(self, limit: int) -> None:
-        """Hold at most `limit` bytes."""
-        self._limit = limit
-        self._size = 0
-        self._values: OrderedDict[str, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: str) -> bytes | None:
-        """Return the value of `key`."""
-        with self._lock:
-            return self._values.get(key)
-
-    def put(self, key: str, value: bytes) -> None:
-        """Hold `value`, unless it alone is over the limit."""
-        with self._lock:
-            self._forget(key)
-            if len(value) > self._limit:
-                return
-            self._values[key] = value
-            self._size += len(value)
-            while self._size > self._limit:
-                self._forget(next(iter(self._values)))
-
-    def drop(self, key: str) -> None:
-        """Forget `key`."""
-        with self._lock:
-            self._forget(key)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._values.clear()
-            self._size = 0
-
-    def _forget(self, key: str) -> None:
-        value = self._values.pop(key, None)
-        self._size -= len(value or b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +92,15 @@ class Claim:
 
 
 class Store:
-    """Keys to values. Safe for threads and processes; made by `cache.stores.open_stores`."""
+    """Keys to values. Safe for threads and processes; made by `open_stores`."""
 
     def __init__(
         self, place: Path | Backend, *, clock: Callable[[], float], size_limit: int = 0, kind: str = ""
     ) -> None:
-        """Open or make the store at `place`; where that fails the store keeps nothing until it can.
+        """Open or make the store at `place`, its own folder or a backend; while that fails the store keeps nothing.
 
-        Args:
-            place: A folder for this store alone, or a backend.
-            size_limit: Bytes on disk; over it, the entries stored longest ago leave. A server has a cap of its own.
-            clock: Seconds since the epoch; decides expiry.
-            kind: What is kept; part of every row's name, so that no entry is taken for one of another store.
+        Over `size_limit` bytes on disk the entries stored longest ago leave. `clock` gives seconds since the epoch and
+        decides expiry; `kind` is part of every row's name, so that no entry is taken for one of another store.
         """
         self._backend: Backend = FolderBackend(place, size_limit=size_limit) if isinstance(place, Path) else place
         self._clock = clock
@@ -156,7 +108,8 @@ class Store:
         self._lock = threading.Lock()
         self._seen: Counter[str] = Counter()
         self._last_problem = ""
-        self._held = Memory(HELD_BYTES)
+        self._held: dict[str, bytes] = {}
+        """What may not, or cannot, be written."""
         self._away = ""
         self._away_until = 0.0
         self._logged: dict[str, float] = {}
@@ -193,12 +146,17 @@ class Store:
         """Keep `value` for `expire` seconds (None: until evicted); return whether it is there now."""
         kept = self._set([(key, value)], b"B", expire)
         if kept:
-            self._held.drop(key)
+            self._held.pop(key, None)
         return kept
 
     def hold(self, key: str, value: bytes) -> None:
         """Keep `value` in this process only: what may not, or cannot, be written. The oldest leave over 32 MB."""
-        self._held.put(key, value)
+        with self._lock:
+            self._held.pop(key, None)
+            if len(value) <= HELD_BYTES:
+                self._held[key] = value
+            while sum(map(len, self._held.values())) > HELD_BYTES:
+                del self._held[next(iter(self._held))]
 
     def get_many_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the bytes of those of `keys` that are there; 10,000 small values take about 0.2 s."""
@@ -210,17 +168,30 @@ class Store:
         while lot := list(islice(pairs, _BATCH)):
             self._set(lot, b"B", expire)
 
+    def keys(self, prefix: str) -> list[str]:
+        """Return the short keys that begin with `prefix`, of entries that have expired as well."""
+        nothing: list[str] = []
+        rows = self._attempt("names", lambda: self._backend.names(self._row(prefix)), nothing)
+        return [row.removeprefix(f"{self._prefix}:") for row in rows]
+
     def claim(self, key: str, *, seconds: float) -> Claim | None:
         """Return the sole right to work on `key` for `seconds`, None while another process or task holds it.
 
         Where the cache cannot be used everyone gets a right: work is then done twice rather than not at all.
         """
-        row = self._row(f"claim:{key}")
-        mine = seal(row, uuid.uuid4().bytes, kind=b"B", expires_at=self._clock() + seconds)
-        done, found = self._swap(row, None, mine, seconds)
-        if not done and found is not None and judge(row, found, now=self._clock()) != "whole":
-            done, _ = self._swap(row, found, mine, seconds)
-        return Claim(row, mine) if done else None
+        mine = self._fresh_claim(self._row(f"claim:{key}"), seconds)
+        done, found = self._swap(mine.row, None, mine.blob, seconds)
+        if not done and found is not None and judge(mine.row, found, now=self._clock()) != "whole":
+            done, _ = self._swap(mine.row, found, mine.blob, seconds)
+        return mine if done else None
+
+    def renew(self, claim: Claim, *, seconds: float) -> Claim:
+        """Return a right that holds for `seconds` from now; one that has passed to another owner stays there."""
+        mine = self._fresh_claim(claim.row, seconds)
+        return mine if self._swap(claim.row, claim.blob, mine.blob, seconds)[0] else claim
+
+    def _fresh_claim(self, row: str, seconds: float) -> Claim:
+        return Claim(row, seal(row, uuid.uuid4().bytes, kind=b"B", expires_at=self._clock() + seconds))
 
     def release(self, claim: Claim) -> None:
         """Give a right back; one that has passed to another owner stays with that owner."""
@@ -234,12 +205,29 @@ class Store:
     def verify(self) -> Checked:
         """Read every entry and remove those that are damaged, expired or of another schema."""
 
-        def verdict(row: str, blob: bytes) -> Verdict:
-            found = judge(row, blob, now=self._clock())
-            current = row.startswith((f"{self._prefix}:", f"{self._prefix}#"))
-            return found if current or found == "damaged" else "expired"
+        def check() -> Checked:
+            before = self._backend.note
+            counts: Counter[Verdict] = Counter()
+            try:
+                orphans = self._backend.tidy()
+                rows = self._backend.names(self._prefix.removesuffix(SCHEMA))
+                for start in range(0, len(rows), LOT):
+                    for row, blob in self._backend.get(rows[start : start + LOT]).items():
+                        counts[verdict := self._judged(row, blob)] += 1
+                        if verdict != "whole":
+                            self._backend.swap(row, blob, None, expire=0.0)
+            except CacheTrouble:
+                if self._backend.note == before:
+                    raise
+                return Checked(damaged=1, note=self._backend.note)
+            return Checked(counts["whole"], counts["damaged"], counts["expired"], orphans)
 
-        return self._attempt("verify", lambda: self._backend.check(verdict), Checked(note="not checked"))
+        return self._attempt("verify", check, Checked(note="not checked"))
+
+    def _judged(self, row: str, blob: bytes) -> Verdict:
+        found = judge(row, blob, now=self._clock())
+        current = row.startswith((f"{self._prefix}:", f"{self._prefix}#"))
+        return found if current or found == "damaged" else "expired"
 
     def stats(self) -> StoreStats:
         """Return what the store holds and how it has fared."""
@@ -347,3 +335,73 @@ class Store:
             return f"{self._prefix}:{key}"
         digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
         return f"{self._prefix}#{digest}"
+
+
+_SHARES: Final = {"pages": 0.45, "searches": 0.05, "embeddings": 0.25, "scores": 0.05, "trees": 0.15, "sessions": 0.05}
+"""Each store's part of the size limit. Pages are the largest single values; embeddings the most numerous."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The open stores, by what they keep."""
+
+    pages: Store
+    searches: Store
+    embeddings: Store
+    scores: Store
+    trees: Store
+    sessions: Store
+    own: Store
+    """For what is made of a person's own files: on this machine, wherever the rest is; `pages` where that is too."""
+    place: str
+    """Where the cache lies: its folder, or the address of a server without the password."""
+    folders: Path
+    """Where the index of a person's folders lies: on this machine."""
+
+    @property
+    def by_kind(self) -> dict[str, Store]:
+        """Each store by its name."""
+        return {kind: getattr(self, kind) for kind in _SHARES}
+
+    def stats(self) -> dict[str, StoreStats]:
+        """Return the figures of each store by its name."""
+        return {kind: store.stats() for kind, store in self.by_kind.items()}
+
+    def clear(self) -> int:
+        """Forget everything in every store, and the index of folders; return how many entries left."""
+        shutil.rmtree(self.folders, ignore_errors=True)
+        return sum(store.clear() for store in self._all)
+
+    def verify(self) -> dict[str, Checked]:
+        """Read every entry of each store, remove what is not whole, and return what was found by store."""
+        return {kind: store.verify() for kind, store in self.by_kind.items()}
+
+    def close(self) -> None:
+        """Close every store."""
+        for store in self._all:
+            store.close()
+
+    @property
+    def _all(self) -> list[Store]:
+        return [*self.by_kind.values(), *([self.own] if self.own is not self.pages else [])]
+
+
+def open_stores(folder: Path, *, size_limit: int, clock: Callable[[], float] = time.time, url: str = "") -> Stores:
+    """Open or make the cache; where it cannot be used the stores keep nothing, say so in `stats()`, and try again.
+
+    `folder` is made if absent, with access for its owner only; `size_limit` is bytes on disk for all stores together. A
+    Valkey or Redis server at `url` keeps the entries instead. `clock` gives seconds since the epoch and decides expiry.
+    Raises `MissingExtra` without the package `redis`, `CacheError` for a `url` that cannot be understood.
+    """
+    if not url:
+        sizes = {kind: max(1, int(size_limit * share)) for kind, share in _SHARES.items()}
+        made = {kind: Store(folder / kind, size_limit=size, clock=clock, kind=kind) for kind, size in sizes.items()}
+        return Stores(**made, own=made["pages"], place=str(folder), folders=folder / "folders")
+    try:
+        from cache.redis import RedisBackend, connect, shown  # noqa: PLC0415  an extra that few install
+    except ModuleNotFoundError as e:
+        raise MissingExtra("redis", extra="redis", needed_for="A cache server (cache_url)") from e
+    client, place = connect(url), shown(url)
+    made = {kind: Store(RedisBackend(client, kind, place=place), clock=clock, kind=kind) for kind in _SHARES}
+    own = Store(folder / "own", size_limit=size_limit, clock=clock, kind="own")
+    return Stores(**made, own=own, place=place, folders=folder / "folders")

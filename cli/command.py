@@ -1,4 +1,4 @@
-"""The command line `winnow`: every tool as a sub-command, and serve, models, eval, cache, install, doctor.
+"""The command line `winnow`: every tool as a sub-command, and serve, models, eval, cache, sessions, install, doctor.
 
 A command calls its tool through an MCP client in this process, so arguments, errors and answers are the server's.
 Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: anything a tool does.
@@ -65,14 +65,22 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
 
             code = run_models(args, settings)
         case "cache":
-            from cli.cache import look_after_cache  # noqa: PLC0415  as said above
+            from cli.kept import look_after_cache  # noqa: PLC0415  as said above
 
             code = look_after_cache(settings, args.action, as_json=args.json)
+        case "sessions":
+            from cli.kept import look_after_sessions  # noqa: PLC0415  as said above
+
+            code = look_after_sessions(settings, args.action, args.handle, form=args.format, as_json=args.json)
         case "eval":
-            from cli.evaluate import evaluate  # noqa: PLC0415  as said above
+            from cli.measure import evaluate  # noqa: PLC0415  as said above
 
             folder = args.data and Path(args.data).expanduser()
             code = anyio.run(evaluate, settings, folder, args.steps, args.limit, args.json, args.quiet)
+        case "desk":
+            from cli.desk import serve_desk  # noqa: PLC0415  as said above
+
+            code = serve_desk(settings, port=args.port, show=not args.no_browser)
         case "doctor":
             from cli.doctor import doctor  # noqa: PLC0415  as said above
 
@@ -94,8 +102,14 @@ def _serve(args: argparse.Namespace, settings: Settings) -> int:
 
 def _call(args: argparse.Namespace, settings: Settings) -> int:
     if args.command == "raptor" and args.question == "tree":
-        return _draw_tree(args, settings)
-    return anyio.run(_call_tool, settings, TOOLS[args.command][0], _arguments(args), args.json, args.quiet)
+        from cli.trees import draw_tree  # noqa: PLC0415  as said above
+
+        sources = [_absolute(source) for source in args.sources]
+        return anyio.run(draw_tree, settings, sources, args.chunking or "sentences", args.html, args.json)
+    tool, arguments = TOOLS.get(args.command, TOOLS["extract"])[0], _arguments(args)
+    if args.command == "check":
+        arguments = {"question": "", "draft": _draft(args.report), "sources": arguments["sources"]}
+    return anyio.run(_call_tool, settings, tool, arguments, args.json, args.quiet)
 
 
 async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool) -> int:
@@ -117,15 +131,10 @@ async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], a
         print_json({"text": text, **data})
     else:
         print(text)
+    if "checked" in data:
+        return OK if data["answered"] else NO_ANSWER
     found = [data[key] for key in ("passages", "hits", "pages") if key in data]
     return NO_ANSWER if found and not found[0] else OK
-
-
-def _draw_tree(args: argparse.Namespace, settings: Settings) -> int:
-    from cli.trees import draw_tree  # noqa: PLC0415  as above
-
-    sources = [_absolute(source) for source in args.sources]
-    return anyio.run(draw_tree, settings, sources, args.chunking or "sentences", args.html, args.json)
 
 
 def _given(args: argparse.Namespace) -> dict[str, str]:
@@ -141,7 +150,7 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
     folders += args.folder or []
     # A person who names a file on the command line allows it to be read; the server's clients get no such right.
     sources = getattr(args, "sources", [])
-    local = [Path(name).expanduser() for name in sources if "://" not in name]
+    local = [Path(name).expanduser() for name in sources if "://" not in name and not name.startswith("site:")]
     if sources and len(local) == len(sources) and not any(map(os.path.exists, local)):
         raise UsageError(f"There is no file {sources[0]!r}.", hint="Name a file, a folder, or a URL with https://.")
     folders += [
@@ -162,6 +171,17 @@ def _arguments(args: argparse.Namespace) -> dict[str, object]:
         for name, value in vars(args).items()
         if name not in own and value is not None
     }
+
+
+def _draft(name: str) -> str:
+    """Return a report's text as Markdown; `-` reads it from the standard input."""
+    from pipeline.check.draft import markdown_of  # noqa: PLC0415  as said above
+
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The report {name!r} cannot be read: {error}.", hint="Name a text in UTF-8.") from error
+    return markdown_of(text) if name.lower().endswith((".html", ".htm")) else text
 
 
 def _absolute(source: str) -> str:
@@ -187,6 +207,10 @@ def _parser() -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, parents=[common])
 
     _add_tools(command)
+    check = command("check", "check a report's quotes, statements and references against its sources")
+    check.epilog = "Exit code 3: something does not hold."
+    check.add_argument("report", help="Markdown, HTML or text; - for standard input")
+    check.add_argument("sources", nargs="*", help="URLs, files, a session; else what it cites")
     serve = command("serve", "serve MCP over stdio, or over HTTP with --http")
     serve.add_argument("--http", action="store_true", help="Streamable HTTP instead of stdio")
     serve.add_argument("--host", default="127.0.0.1")
@@ -203,17 +227,22 @@ def _parser() -> argparse.ArgumentParser:
     measured.add_argument("--limit", type=int, default=20, metavar="N", help="most questions or chunks a step (20)")
     cache = command("cache", "size and use of the cache; clear it, check every entry, or tell where it lies")
     cache.add_argument("action", nargs="?", choices=["stats", "clear", "verify", "path"], default="stats")
-    _add_install(command("install", "put Winnow into a client's configuration"))
+    sessions = command("sessions", "sessions of research: list, show, export or remove them")
+    sessions.add_argument("action", nargs="?", choices=["list", "show", "export", "remove"], default="list")
+    sessions.add_argument("handle", nargs="?", default="", metavar="HANDLE", help="winnow://session/…")
+    forms = ["markdown", "html", "json", "bibtex", "ris", "csl"]
+    sessions.add_argument("--format", choices=forms, default="markdown", help="export: as what (markdown)")
+    client = command("install", "put Winnow into a client's configuration")
+    client.add_argument("client", choices=list(CLIENTS))
+    client.add_argument("--scope", choices=["user", "project"], default="user", help="for you, or for this folder")
+    client.add_argument("--dry-run", action="store_true", help="only show what would change")
+    client.add_argument("--yes", action="store_true", help="write without asking")
+    client.add_argument("--undo", action="store_true", help="take Winnow out again")
+    desk = command("desk", "open a page in the browser to ask and to look at evidence, pages, trees and sessions")
+    desk.add_argument("--port", type=int, default=0, help="of 127.0.0.1; a free one by default")
+    desk.add_argument("--no-browser", action="store_true", help="only print the address")
     command("doctor", "check models, cache, folders and search providers")
     return parser
-
-
-def _add_install(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", choices=list(CLIENTS))
-    parser.add_argument("--scope", choices=["user", "project"], default="user", help="for you, or for this folder")
-    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
-    parser.add_argument("--yes", action="store_true", help="write without asking")
-    parser.add_argument("--undo", action="store_true", help="take Winnow out again")
 
 
 def _add_tools(command: CommandMaker) -> None:

@@ -7,23 +7,26 @@ import importlib
 import importlib.util
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
 import httpx2
 
 from cli.install import CLIENTS, entry_in, file_of, read_config
 from cli.models import report_roles
-from cli.output import FAILED, OK, show
+from cli.output import FAILED, OK, Check, show
 from errors import UsageError
+from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
+from pipeline.read.converted import can_recognise
+from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.services import SERVICES, WIKIPEDIA
 from server.reading import cache_trouble, status_text
 from server.settings import Settings
 from server.version import VERSION
-from server.wiring import open_services
+from server.wiring import KEYLESS_NOTICE, open_services, searched
 
 EXTRAS: Final = {
     "llama": ("llama_cpp", "GGUF models"),
@@ -31,6 +34,7 @@ EXTRAS: Final = {
     "redis": ("redis", "a shared cache"),
     "browser": ("playwright", "pages that only scripts fill"),
     "otel": ("opentelemetry.sdk", "traces"),
+    "ocr": ("rapidocr", "scanned pages and images"),
     "ddgs": ("ddgs", "search without a key"),
     "umap": ("umap", "the reduction before RAPTOR's clusters"),
 }
@@ -46,33 +50,52 @@ WHEELS: Final = {
 }
 """Compiled modules that everything needs, and the packages that bring them."""
 ADDRESSES: Final = {
-    **{name: service.address for name, service in SERVICES.items()},
+    **{name: service.address for name, service in (SERVICES | SCHOLARLY).items()},
     "wikipedia": WIKIPEDIA.format(language="en"),
 }
 
 
-class Check(NamedTuple):
-    """One line of the report; not healthy is what was asked for by a setting and does not work."""
-
-    name: str
-    line: str
-    healthy: bool = True
-
-
 async def doctor(settings: Settings, as_json: bool) -> int:
     """Try every part once and print what works; return 1 if a part that is set up does not."""
+    report, healthy = await examine(settings)
+    show(report, as_json=as_json)
+    return OK if healthy else FAILED
+
+
+async def examine(settings: Settings) -> tuple[dict[str, object], bool]:
+    """Try every part once; return a line for each, and whether all that is set up works."""
     # What the log would say of the cache, the report says, once.
     logging.getLogger("cache").setLevel(logging.CRITICAL)
     report: dict[str, object] = {"winnow": VERSION, "python": sys.version.split()[0]}
-    roles = [Check(role.role, role.line, role.healthy) for role in await report_roles(settings, tried=True)]
+    roles = await report_roles(settings, tried=True)
     async with open_services(settings) as services:
         report |= dict(line.split(": ", 1) for line in status_text(services).splitlines())
         healthy = not cache_trouble(services.stores.stats())
-        if not services.chain.names:
-            report["search"] = "no provider: set WINNOW_FOLDERS to document folders, or WINNOW_SEARXNG to an instance"
-    checks = [*roles, check_wheels(WHEELS), _extras(), _browser(settings), *await _providers(settings), _clients()]
-    show(report | {check.name: check.line for check in checks}, as_json=as_json)
-    return OK if healthy and all(check.healthy for check in checks) else FAILED
+        report |= _how_searched(settings, services.chain.names)
+    checks = [
+        *roles,
+        check_wheels(WHEELS),
+        _extras(),
+        _scans(),
+        _browser(settings),
+        _cookies(settings),
+        *await _providers(settings),
+        _clients(),
+    ]
+    report |= {check.name: check.line for check in checks}
+    return report, healthy and all(check.healthy for check in checks)
+
+
+def _how_searched(settings: Settings, names: Sequence[str]) -> dict[str, str]:
+    """Say what a person may want to change of who is searched."""
+    who = searched(settings)
+    if not names:
+        return {"search": "off: unset WINNOW_SEARCH, or set WINNOW_FOLDERS to document folders"}
+    if who.keyless:
+        return {"search": KEYLESS_NOTICE}
+    if not settings.search and not who.web:
+        return {"search": "your folders alone; WINNOW_SEARCH=keyless,folder searches the web besides, without a key"}
+    return {}
 
 
 def check_wheels(wanted: Mapping[str, str]) -> Check:
@@ -100,6 +123,14 @@ def _installed(module: str) -> bool:
         return False
 
 
+def _scans() -> Check:
+    """Return whether pages and images that hold no text are recognised."""
+    if not can_recognise():
+        return Check("scans", "not read; pip install 'winnow-mcp[ocr]' has scanned pages and images recognised")
+    loaded = check_wheels({"cv2": "opencv-python-headless", "pypdfium2": "pypdfium2", "rapidocr": "rapidocr"})
+    return Check("scans", "read: PDF pages without text, and images" if loaded.healthy else loaded.line, loaded.healthy)
+
+
 def _browser(settings: Settings) -> Check:
     try:
         found = find_browser(settings.browser)
@@ -109,10 +140,16 @@ def _browser(settings: Settings) -> Check:
     return Check("browser", str(found) if found else off)
 
 
+def _cookies(settings: Settings) -> Check:
+    if settings.cookies is None:
+        return Check("cookies", "none; WINNOW_COOKIES=FILE sends those of a browser's exported cookies.txt")
+    return Check("cookies", f"in use, of {Cookies(settings.cookies).hosts} hosts, from {settings.cookies}")
+
+
 async def _providers(settings: Settings) -> list[Check]:
     """Ask each provider on the web that will be searched whether it answers at all; no key and no query is sent."""
-    names = settings.search or [name for name in SERVICES if getattr(settings, f"{name}_key")]
-    wanted = {name: ADDRESSES[name] for name in names if name in ADDRESSES}
+    who = searched(settings)
+    wanted = {name: ADDRESSES[name] for name in (*who.web, *who.scholarly) if name in ADDRESSES}
     wanted |= {"searxng": settings.searxng} if settings.searxng else {}
     checks: dict[str, Check] = {}
 
@@ -122,7 +159,8 @@ async def _providers(settings: Settings) -> list[Check]:
     async with anyio.create_task_group() as group:
         for name, address in wanted.items():
             group.start_soon(look, name, address)
-    return [checks[name] for name in wanted]
+    # Of those that nobody chose, one may be away: the next is asked.
+    return [Check(name, checks[name].line, checks[name].healthy or who.keyless) for name in wanted]
 
 
 async def _answers(name: str, address: str) -> Check:
@@ -147,10 +185,10 @@ def _state(name: str) -> str:
     try:
         entry = entry_in(read_config(path), CLIENTS[name].key)
     except UsageError:
-        return f"{path} cannot be read as JSON"
+        return f"{path} cannot be read"
     if entry is None:
         return ""
-    command = entry.get("command")
+    command = entry.get("command", entry.get("cmd"))
     command = command[0] if isinstance(command, list) and command else command
     if isinstance(command, str) and Path(command).is_absolute() and not Path(command).exists():
         return f"its command {command} is gone; run winnow install {name} again"

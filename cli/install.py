@@ -11,12 +11,13 @@ import re
 import shutil
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from functools import reduce
 from pathlib import Path
 from typing import Final
 
+import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 from platformdirs import user_config_path
 
 from cli.output import OK, USAGE
@@ -36,6 +37,16 @@ _USUAL: Final = {"type": "stdio", "command": "$command", "args": "$arguments", "
 _OPENCODE: Final = {"type": "local", "command": "$line", "environment": "$environment", "enabled": True}
 _ZED: Final = {"source": "custom", "command": "$command", "args": "$arguments", "env": "$environment"}
 _CODEX: Final = {"command": "$command", "args": "$arguments", "env": "$environment"}
+_GOOSE: Final = {
+    "enabled": True,
+    "type": "stdio",
+    "name": NAME,
+    "description": "The web and your own documents as small, cited evidence.",
+    "cmd": "$command",
+    "args": "$arguments",
+    "envs": "$environment",
+    "timeout": 300,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,13 @@ class Client:
     """What a server's entry holds; a text that begins with $ stands for what `_entry` fills in."""
 
 
+_FORMS: Final = {".toml": "TOML", ".yaml": "YAML"}
+_PARSED: Final[Mapping[str, Callable[[str], object]]] = {
+    "JSON": json.loads,
+    "TOML": tomllib.loads,
+    "YAML": yaml.safe_load,
+}
+_EMPTY: Final = {"JSON": "{}", "TOML": "", "YAML": "{}"}
 CLIENTS: Final = {
     "claude-desktop": Client("Claude/claude_desktop_config.json", after="Quit it wholly and start it again."),
     "claude-code": Client("~/.claude.json", ".mcp.json", after="It is there in the next session; /mcp shows it."),
@@ -66,21 +84,26 @@ CLIENTS: Final = {
     "opencode": Client("~/.config/opencode/opencode.json", "opencode.json", key="mcp", entry=_OPENCODE),
     "zed": Client("~/.config/zed/settings.json", ".zed/settings.json", key="context_servers", entry=_ZED),
     "cline": Client("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+    "goose": Client(
+        "Block/goose/config/config.yaml" if sys.platform == "win32" else "~/.config/goose/config.yaml",
+        key="extensions",
+        entry=_GOOSE,
+    ),
     "continue": Client("~/.continue/mcpServers/winnow.json", ".continue/mcpServers/winnow.json"),
 }
 
 
 def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
-    """Change one client's configuration; return the exit code.
-
-    Raises:
-        UsageError: The file cannot be read or written.
-    """
+    """Change one client's configuration; return the exit code. Raises `UsageError` for a file that cannot be used."""
     # 1. Which file, and what is in it.
     client = CLIENTS[args.client]
     path = file_of(args.client, args.scope)
     kept = path.with_name(path.name + BEFORE)
-    before = read_config(path)
+    try:
+        before = read_config(path)
+    except UsageError as error:
+        entry = _without_secrets(json.dumps({NAME: _entry(given, client)}, ensure_ascii=False), given)
+        raise UsageError(error.what, hint=f"Put this in by hand, under {client.key}: {entry}") from error
     # 2. What it would be.
     if args.undo:
         after = _without_entry(before, client.key, read_config(kept))
@@ -92,7 +115,7 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     # 3. Show it, and ask.
     old, new = _text(path), _shown(path, after, client.key)
     shown = "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""))
-    print(reduce(lambda text, secret: text.replace(secret, "…"), _secrets(given), shown))
+    print(_without_secrets(shown, given))
     if args.dry_run:
         return OK
     if not (args.yes or _agreed(path)):
@@ -110,6 +133,13 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     return OK
 
 
+def _without_secrets(text: str, given: Mapping[str, str]) -> str:
+    secret = {one.name for one in fields(Settings) if not one.repr}
+    for name in secret & given.keys():
+        text = text.replace(given[name], "…") if given[name] else text
+    return text
+
+
 def file_of(name: str, scope: str) -> Path:
     """Return the configuration file of a client, for the person (`user`) or the folder (`project`) of this process."""
     client = CLIENTS[name]
@@ -123,20 +153,17 @@ def file_of(name: str, scope: str) -> Path:
 def read_config(path: Path) -> Json:
     """Return the configuration, empty where there is no file.
 
-    Raises:
-        UsageError: The file is no JSON object or TOML, such as JSON with comments: rewriting it would lose them.
+    Raises `UsageError` for what is no such file, such as JSON with comments: rewriting it would lose them.
     """
-    form = "TOML" if ".toml" in path.suffixes else "JSON"
+    form = _form(path)
     try:
         text = _text(path)
-        config = tomllib.loads(text) if form == "TOML" else json.loads(text or "{}")
-    except (ValueError, OSError) as error:
-        raise UsageError(
-            f"{path} cannot be read as {form} ({error}), so it was left alone.",
-            hint="Mend it, or run the command with --dry-run and put the entry in by hand.",
-        ) from error
+        config = _PARSED[form](text or _EMPTY[form])
+        config = {} if config is None else config  # as YAML without an entry is read
+    except (ValueError, yaml.YAMLError, OSError) as error:
+        raise UsageError(f"{path} cannot be read as {form} ({error}), so it was left alone.") from error
     if not isinstance(config, dict):
-        raise UsageError(f"{path} holds no JSON object.", hint="Mend it, or put the entry in by hand.")
+        raise UsageError(f"{path} holds no {form} object.")
     return config
 
 
@@ -163,12 +190,6 @@ def _entry(given: Mapping[str, str], client: Client) -> Json:
         "$environment": environment,
     }
     return {name: filled.get(value, value) if isinstance(value, str) else value for name, value in client.entry.items()}
-
-
-def _secrets(given: Mapping[str, str]) -> list[str]:
-    """Return the values that are never shown: those of secret settings."""
-    secret = {one.name for one in fields(Settings) if not one.repr}
-    return [value for name, value in given.items() if name in secret and value]
 
 
 def _launcher() -> tuple[str, list[str]]:
@@ -215,14 +236,26 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig") if path.exists() else ""
 
 
+def _form(path: Path) -> str:
+    return next((form for suffix, form in _FORMS.items() if suffix in path.suffixes), "JSON")
+
+
 def _shown(path: Path, config: Json, key: str) -> str:
-    """Return the file's text for a configuration; of TOML only our own tables change, comments and all else stay."""
-    if path.suffix != ".toml":
+    """Return the file's text for a configuration; of TOML and YAML only our own lines change, comments stay."""
+    form, entry = _form(path), entry_in(config, key)
+    if form == "JSON":
         return json.dumps(config, indent=2, ensure_ascii=False) + "\n" if config else ""
-    tables = re.split(r"^(?=[ \t]*\[)", _text(path), flags=re.MULTILINE)
+    text = _toml(_text(path), key, entry) if form == "TOML" else _yaml(_text(path), key, entry, left=key in config)
+    with suppress(yaml.YAMLError):
+        if (_PARSED[form](text) or {}) == config:
+            return text
+    raise UsageError(f"{path} is written in a way that cannot be changed line by line.", hint="Change it by hand.")
+
+
+def _toml(text: str, key: str, entry: Mapping[str, object] | None) -> str:
+    tables = re.split(r"^(?=[ \t]*\[)", text, flags=re.MULTILINE)
     ours = re.compile(rf"[ \t]*\[\s*{key}\s*\.\s*\"?{NAME}\"?\s*[.\]]")
     rest = "".join(table for table in tables if not ours.match(table)).rstrip("\n")
-    entry = entry_in(config, key)
     parts = [part for part in (rest, _table(f"{key}.{NAME}", entry) if entry else "") if part]
     return "\n\n".join(parts) + "\n" if parts else ""
 
@@ -233,6 +266,21 @@ def _table(name: str, values: Mapping[str, object]) -> str:
     own = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items() if key not in inner]
     tables = [_table(f"{name}.{key}", value) for key, value in inner.items()]
     return "\n\n".join(["\n".join([f"[{name}]", *own]), *tables])
+
+
+def _yaml(text: str, key: str, entry: Mapping[str, object] | None, *, left: bool) -> str:
+    """Return YAML with our entry as the first below `key`, which goes with it unless it is `left`."""
+    # Our entry is a line and all that are indented deeper.
+    rest = re.sub(rf"^([ ]+){NAME}:.*\n(?:\1[ ]+.*\n)*", "", text, flags=re.MULTILINE)
+    if entry is None:
+        return rest if left else re.sub(rf"^{key}:.*\n", "", rest, flags=re.MULTILINE)
+    rest = rest if re.search(rf"^{key}:", rest, re.MULTILINE) else f"{rest}{key}:\n"
+    found = re.search(rf"^{key}:.*\n(?:\s*#.*\n|\s*\n)*([ ]+)\S", rest, re.MULTILINE)
+    depth = found[1] if found else "  "
+    # What JSON writes is YAML too.
+    lines = [f"{depth}  {name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in entry.items()]
+    ours = f"{depth}{NAME}:\n{''.join(lines)}"
+    return re.sub(rf"^{key}:.*\n", lambda head: head[0] + ours, rest, count=1, flags=re.MULTILINE)
 
 
 def _write(path: Path, text: str, kept: Path) -> None:

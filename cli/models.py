@@ -5,28 +5,25 @@ Nothing is fetched but by `pull`. Not for: answering questions.
 
 import argparse
 import importlib.util
-import os
-import sys
 import time
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import anyio
 import httpx2
 
-from cli.output import OK, print_json, show
+from cli.output import OK, Check, print_json, show
 from errors import UsageError, WinnowError
 from models.catalogue import MODELS, PROFILES, Offered, Profile, fitting_profile, this_machine, wanted
 from models.choose import Chosen
 from models.flag import FlagModel
 from models.llama.model import GgufModel
-from models.protocols import CrossEncoder, Embedder, Generator, Reranker, Window, abilities_of
+from models.pipe import memory_of
+from models.protocols import CrossEncoder, Embedder, Generator, Reranker, Said, Window, abilities_of
 from models.pull import Hub, describe, kept_files, pull, remove
 from models.remote.openai import OpenAIEmbedder
 from models.remote.server import RemoteModel
-from pipeline.messages import Said
 from pipeline.text.tokens import count_tokens
 from server.settings import Settings
 from server.wiring import open_models
@@ -38,14 +35,6 @@ BENCH_TEXTS: Final = tuple(
 BENCH_PROMPT: Final = "Write a story about a ferry."
 
 Model = Embedder | CrossEncoder | Reranker | Generator
-
-
-class RoleReport(NamedTuple):
-    """One role as a person reads it: backend, model, device, memory, whether it works, the reason, what is better."""
-
-    role: str
-    line: str
-    healthy: bool
 
 
 def run_models(args: argparse.Namespace, settings: Settings) -> int:
@@ -67,7 +56,7 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
     if args.names:
         return _show_models(hub, wanted(tuple(args.names)), args.json)
     reports = anyio.run(partial(report_roles, settings, tried=False))
-    show({report.role: report.line for report in reports}, as_json=args.json)
+    show({report.name: report.line for report in reports}, as_json=args.json)
     return OK
 
 
@@ -137,14 +126,14 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
     return OK
 
 
-async def report_roles(settings: Settings, *, tried: bool) -> list[RoleReport]:
+async def report_roles(settings: Settings, *, tried: bool) -> list[Check]:
     """Return a report for each role; with `tried`, each model answers something small first."""
     profile = fitting_profile(this_machine())
     async with httpx2.AsyncClient(timeout=settings.seconds) as http, open_models(settings, http) as models:
         return [await _report(role, chosen, profile, tried=tried) for role, chosen in models._asdict().items()]
 
 
-async def _report(role: str, chosen: Chosen[Any], profile: Profile, *, tried: bool) -> RoleReport:
+async def _report(role: str, chosen: Chosen[Any], profile: Profile, *, tried: bool) -> Check:
     model: Model | None = chosen.model
     parts = ["none", chosen.reason]
     healthy = True
@@ -161,7 +150,7 @@ async def _report(role: str, chosen: Chosen[Any], profile: Profile, *, tried: bo
         parts = [backend, model.name, device, memory, works, _reason(model, chosen.reason)]
     line = "; ".join(part for part in parts if part) + "."
     better = _better(role, chosen.reason, profile)
-    return RoleReport(role, f"{line} Better: {better}" if better else line, healthy)
+    return Check(role, f"{line} Better: {better}" if better else line, healthy)
 
 
 async def _use(role: str, model: Model, texts: Sequence[str], prompt: str, max_tokens: int) -> int:
@@ -212,26 +201,14 @@ def _standing(model: Model) -> tuple[str, str, str]:
     if isinstance(model, GgufModel):
         placed = model.placement
         device = f"device {placed['device']}" if "device" in placed else "device chosen at first use"
-        megabytes = _resident(model.pid) if model.pid is not None else 0.0
+        megabytes = memory_of(model.pid)[1] / 1e6 if model.pid is not None else 0.0
         memory = f"{megabytes:.0f} MB in its process" if megabytes else "no memory before its first use"
         return "llama.cpp", device, memory
-    megabytes = _resident(os.getpid())
+    megabytes = memory_of("self")[1] / 1e6
     memory = f"{megabytes:.0f} MB with everything in this process" if megabytes else ""
     if isinstance(model, FlagModel):
         return "FlagEmbedding", "graphics card where torch finds CUDA, else processor", memory
     return "onnxruntime", "processor", memory
-
-
-def _resident(pid: int) -> float:
-    """Return the resident memory of a process in MB; 0 where the system does not tell it."""
-    if not sys.platform.startswith("linux"):
-        return 0.0
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return 0.0
-    _, _, rest = status.partition("VmRSS:")
-    return int(rest.split()[0]) * 1_024 / 1e6 if rest else 0.0
 
 
 def _reason(model: Model, reason: str) -> str:

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 OK, FAILED, USAGE, NO_ANSWER = range(4)
 PATIENCE: Final = 1800.0
 """Seconds for what a command does without a tool's deadline: a person waits longer than a caller."""
+
+
+class Check(NamedTuple):
+    """One line of a report; not healthy is what was asked for by a setting and does not work."""
+
+    name: str
+    line: str
+    healthy: bool = True
 
 
 def print_json(data: object) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from cli.output import OK, PATIENCE, print_json
-from errors import SourceNotFound, UsageError
+from errors import UsageError
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
 from pipeline.raptor.outline import outline
@@ -46,12 +46,7 @@ async def draw_tree(settings: Settings, sources: list[str], chunking: Chunking, 
 
 async def _tree(services: Services, sources: list[str], options: TreeOptions, report: Report) -> Tree:
     if len(sources) == 1 and sources[0].startswith(SCHEME):
-        tree = await in_thread(open_tree, sources[0], services)
-        if tree is None:
-            raise SourceNotFound(
-                f"The tree {sources[0]} is unknown or has expired.", source=sources[0], hint="Name its sources again."
-            )
-        return tree
+        return await in_thread(open_tree, sources[0], services)
     loaded = await load_sources(sources, services, seconds=PATIENCE, report=report)
     for failure in loaded.failures:
         print(f"winnow: not read: {failure.source}: {failure.reason}", file=sys.stderr)
@@ -60,8 +55,7 @@ async def _tree(services: Services, sources: list[str], options: TreeOptions, re
         generator=services.generator,
         embedder=services.embedder,
         store=services.stores.scores,
-        boundary_seconds=PATIENCE,
-        form_seconds=PATIENCE,
+        seconds=PATIENCE,
     )
     tree = await build_tree(
         loaded.documents,

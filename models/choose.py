@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import httpx2
 
@@ -18,11 +18,11 @@ from models.catalogue import MODELS, Offered, Role
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import OnnxEmbedder
-from models.protocols import Backend, CrossEncoder, Embedder, Generator, Reranker
+from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub, kept_files
 from models.reader import WEIGHTS, OnnxReader
-from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from models.remote.server import Endpoint
 from models.worker import MemoryBudget
 
 _GGUF: Final = "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"
@@ -43,8 +43,13 @@ RUNS: Final = {
 
 
 Model = TypeVar("Model", Embedder, Reranker, Generator, CrossEncoder)
-Backends: TypeAlias = Mapping[str, Callable[[str], Model]]
-"""By the name that a spec begins with, what makes a model of the rest of the spec."""
+_WITHOUT: Final[Mapping[Role, str]] = {
+    "embedder": "steps rank by words alone",
+    "reader": "words and embeddings alone say what bears on a question",
+    "reranker": "words and embeddings are fused instead",
+    "generator": "steps work by rules and extracts",
+}
+"""What the steps of a role do without a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,84 +69,27 @@ class Chosen(Generic[Model]):
     model: Model | None
     reason: str
 
-    async def prepare(self) -> None:
-        """Ask a remote server what it serves, so that name, window and dimension are known; raises nothing."""
-        if isinstance(self.model, Backend):
-            await self.model.prepare()
 
-    async def aclose(self) -> None:
-        """Let the model go: end its worker process, if it has one."""
-        if isinstance(self.model, Backend):
-            await self.model.aclose()
+def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
+    """Return the model of a role that `spec` names; `auto` is one that was pulled, else what is carried, else none.
 
-
-def choose_embedder(spec: str, resources: Resources) -> Chosen[Embedder]:
-    """Return the embedder that `spec` names; `auto` is one that was pulled, or the embedded MiniLM.
-
-    Raises:
-        UsageError: The spec is not one of the forms, or names a file that is not there.
-        MissingExtra: The package of the backend is not installed.
+    Raises `UsageError` for a spec of no known form, or with a file that is not there, and `MissingExtra` where the
+    package of the backend is not installed.
     """
-    backends: Backends[Embedder] = {
-        "onnx": lambda rest: OnnxEmbedder(_onnx_folder(rest)) if rest != "embedded" else OnnxEmbedder(),
-        "llama": lambda rest: LlamaEmbedder(_gguf(rest, resources.hub), budget=resources.budget),
-        "flag": lambda rest: FlagEmbedder(_flag(rest)),
-        "openai": lambda rest: OpenAIEmbedder(_endpoint(rest, resources)),
-    }
-    found = _choose("embedder", spec, resources, backends, without="steps rank by words alone")
-    if spec.strip() != "auto" or found.model is not None:
-        return found
-    return Chosen(OnnxEmbedder(), "auto: the embedded all-MiniLM-L6-v2 (English, 8 bits) needs no download")
-
-
-def choose_reranker(spec: str, resources: Resources) -> Chosen[Reranker]:
-    """Return the reranker that `spec` names; `auto` is one that was pulled, or none, for no small one is carried."""
-    backends: Backends[Reranker] = {
-        "llama": lambda rest: LlamaReranker(_gguf(rest, resources.hub), budget=resources.budget),
-        "flag": lambda rest: FlagReranker(_flag(rest)),
-        "openai": lambda rest: OpenAIReranker(_endpoint(rest, resources)),
-    }
-    return _choose("reranker", spec, resources, backends, without="words and embeddings are fused instead")
-
-
-def choose_reader(spec: str) -> Chosen[CrossEncoder]:
-    """Return the cross-encoder that `spec` names: `auto` is the one that is carried.
-
-    Raises:
-        UsageError: The spec is not one of the forms, or names a folder without a reader.
-    """
-    if spec.strip() == "auto":
-        return Chosen(OnnxReader(), "auto: the embedded cross-encoder (English, 8 bits) needs no download")
-    without = "words and embeddings alone say what bears on a question"
-    backends: Backends[CrossEncoder] = {"onnx": lambda rest: OnnxReader(_folder_with([WEIGHTS], rest))}
-    return _choose("reader", spec, None, backends, without=without)
-
-
-def choose_generator(spec: str, resources: Resources) -> Chosen[Generator]:
-    """Return the generator that `spec` names; `auto` is one that was pulled, or none: every step has a form without."""
-    backends: Backends[Generator] = {
-        "llama": lambda rest: LlamaGenerator(_gguf(rest, resources.hub), budget=resources.budget),
-        "openai": lambda rest: OpenAIGenerator(_endpoint(rest, resources)),
-    }
-    return _choose("generator", spec, resources, backends, without="steps work by rules and extracts")
-
-
-def _choose(
-    role: Role, spec: str, resources: Resources | None, backends: Backends[Model], *, without: str
-) -> Chosen[Model]:
-    """Return what `spec` names among the role's `backends`; `without` says what its steps do where it is none."""
     backend, colon, rest = (part.strip() for part in spec.partition(":"))
     if backend == "none" and not colon:
-        return Chosen(None, f"none was set: {without}")
-    if backend == "auto" and not colon and resources is not None:
-        pulled = _pulled(role, resources)
-        if pulled is None:
-            return Chosen(None, f"auto: no {role} is carried; {without}")
-        reason = f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
-        return Chosen(backends["llama"](pulled.path), reason)
-    if backend not in backends or not rest:
+        return Chosen(None, f"none was set: {_WITHOUT[role]}")
+    if backend == "auto" and not colon:
+        if (pulled := _pulled(role, resources)) is not None:
+            reason = f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
+            return Chosen(_BACKENDS[role]["llama"](pulled.path, resources), reason)
+        if role not in _CARRIED:
+            return Chosen(None, f"auto: no {role} is carried; {_WITHOUT[role]}")
+        make, name = _CARRIED[role]
+        return Chosen(make(), f"auto: the embedded {name} (English, 8 bits) needs no download")
+    if backend not in _BACKENDS[role] or not rest:
         raise UsageError(f"{spec!r} is no specification of the {role}.", hint=f"Use one of: {FORMS[role]}.")
-    return Chosen(backends[backend](rest), f"{spec} was set{RUNS.get(backend, '')}")
+    return Chosen(_BACKENDS[role][backend](rest, resources), f"{spec} was set{RUNS.get(backend, '')}")
 
 
 def _pulled(role: Role, resources: Resources) -> Offered | None:
@@ -208,3 +156,26 @@ def _endpoint(rest: str, resources: Resources) -> Endpoint:
 
 
 _ENDPOINT_HINT: Final = "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."
+_CARRIED: Final[Mapping[Role, tuple[Callable[[], Any], str]]] = {
+    "embedder": (OnnxEmbedder, "all-MiniLM-L6-v2"),
+    "reader": (OnnxReader, "cross-encoder"),
+}
+_BACKENDS: Final[Mapping[Role, Mapping[str, Callable[[str, Resources], Any]]]] = {
+    "embedder": {
+        "onnx": lambda rest, _: OnnxEmbedder() if rest == "embedded" else OnnxEmbedder(_onnx_folder(rest)),
+        "llama": lambda rest, given: LlamaEmbedder(_gguf(rest, given.hub), budget=given.budget),
+        "flag": lambda rest, _: FlagEmbedder(_flag(rest)),
+        "openai": lambda rest, given: OpenAIEmbedder(_endpoint(rest, given)),
+    },
+    "reader": {"onnx": lambda rest, _: OnnxReader(_folder_with([WEIGHTS], rest))},
+    "reranker": {
+        "llama": lambda rest, given: LlamaReranker(_gguf(rest, given.hub), budget=given.budget),
+        "flag": lambda rest, _: FlagReranker(_flag(rest)),
+        "openai": lambda rest, given: OpenAIReranker(_endpoint(rest, given)),
+    },
+    "generator": {
+        "llama": lambda rest, given: LlamaGenerator(_gguf(rest, given.hub), budget=given.budget),
+        "openai": lambda rest, given: OpenAIGenerator(_endpoint(rest, given)),
+    },
+}
+"""What makes a model of the rest of a spec, by the name that the spec begins with."""

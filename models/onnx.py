@@ -78,7 +78,14 @@ class OnnxEmbedder(OnnxBackend):
 
     @cached_property
     def _card(self) -> _Card:
-        return _read_card(self._folder)
+        try:
+            if (self._folder / "manifest.json").is_file():
+                return _own_card(json.loads(read_file(self._folder / "manifest.json")))
+            return _foreign_card(self._folder)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelError(
+                f"The files that describe the model in {self._folder} are broken: {error!r}.", hint=HINT
+            ) from error
 
     def _load(self) -> Loaded:
         card = self._card
@@ -115,15 +122,6 @@ def _pool(output: NDArray[np.float32], mask: NDArray[np.int64], pooling: str) ->
 def _weights_file(folder: Path) -> Path:
     inner = folder / "onnx" / "model.onnx"
     return inner if inner.is_file() else folder / "model.onnx"
-
-
-def _read_card(folder: Path) -> _Card:
-    try:
-        if (folder / "manifest.json").is_file():
-            return _own_card(json.loads(read_file(folder / "manifest.json")))
-        return _foreign_card(folder)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"The files that describe the model in {folder} are broken: {error!r}.", hint=HINT) from error
 
 
 def _own_card(manifest: dict[str, object]) -> _Card:

@@ -15,11 +15,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import IO, Final, Literal, Protocol
 
 from errors import ContextExceeded, ModelError
 
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]  # the one use looks for it
+
 HEADER: Final = struct.Struct("!II")
+MOST_CORES: Final = 4
+"""Cores that one kind of work of ours takes: batches of models side by side, conversions (for half as many), and calls,
+most of whose work holds the interpreter's lock."""
 EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
 
@@ -61,11 +69,6 @@ class Counters:
     calls_a_batch: int = 0
     """Most calls that one batch held."""
 
-    def add_batch(self, *, tokens: int, calls: int) -> None:
-        """Count a batch of `tokens` for `calls` calls."""
-        self.tokens += tokens
-        self.calls_a_batch = max(self.calls_a_batch, calls)
-
 
 class Engine(Protocol):
     """What a process computes: it takes calls in, and answers them in any order."""
@@ -80,11 +83,7 @@ class Engine(Protocol):
         ...
 
     def accept(self, call: int, frame: Frame) -> None:
-        """Take a request in.
-
-        Raises:
-            ModelError: It cannot be served; that is its answer.
-        """
+        """Take a request in; the `ModelError` that says why it cannot be served is its answer."""
         ...
 
     def drop(self, call: int) -> None:
@@ -100,11 +99,26 @@ Load = Callable[[set[int]], Engine]
 """Makes the engine at the first call; the set holds the numbers of cancelled calls, and grows while `step` runs."""
 
 
-def serve(load: Load, *, idle_seconds: float) -> None:
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
+    """Return the bytes of address space, and of memory, that a process has; zeros where the system does not tell."""
+    try:
+        mapped, resident, *_ = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
+    except OSError:
+        return 0, 0
+    return int(mapped) * os.sysconf("SC_PAGE_SIZE"), int(resident) * os.sysconf("SC_PAGE_SIZE")
+
+
+def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
     """Answer requests from stdin until it ends, or until none came for `idle_seconds`; the process's main loop.
 
     Claims the two pipes for the protocol: afterwards file descriptor 1 is the log and 0 is empty, so that nothing
-    native can write between two frames. A `ModelError` is the answer to its call; any other error ends the process, as
+    native can write between two frames. `memory_bytes` bounds the address space beyond what the process has now. A
+    `ModelError` is the answer to its call; any other error ends the process, as
     a crash would. Returns never.
     """
     requests = os.fdopen(os.dup(0), "rb")
@@ -112,7 +126,11 @@ def serve(load: Load, *, idle_seconds: float) -> None:
     os.dup2(2, 1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    _offer_to_oom_killer()
+    with suppress(OSError):  # where Linux lets us, its out-of-memory killer takes this process before the server
+        Path("/proc/self/oom_score_adj").write_text("800")
+    if memory_bytes is not None and resource is not None:
+        bound = memory_bytes + memory_of("self")[0]  # numpy's threads take some on each of many cores
+        resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
     inbox: queue.SimpleQueue[tuple[int, Frame]] = queue.SimpleQueue()
     cancelled: set[int] = set()
     threading.Thread(target=_listen, args=(requests, inbox, cancelled), daemon=True).start()
@@ -165,9 +183,3 @@ def _listen(requests: IO[bytes], inbox: "queue.SimpleQueue[tuple[int, Frame]]", 
         if fields.get("do") == "cancel":
             cancelled.add(call)
         inbox.put((call, Frame(fields, requests.read(blob))))
-
-
-def _offer_to_oom_killer() -> None:
-    """Have Linux's out-of-memory killer take this process before the server; its scale ends at 1000."""
-    with suppress(OSError):  # not Linux, or not allowed: the kernel decides as it does
-        Path("/proc/self/oom_score_adj").write_text("800")

@@ -69,11 +69,7 @@ class Embedder(Named, Protocol):
         ...
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`.
-
-        Raises:
-            ModelError: The backend failed; the message says how.
-        """
+        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`; raises `ModelError`."""
         ...
 
 
@@ -101,7 +97,6 @@ class WindowReading:
     keep: Vectors
     """Probability of each sentence to be part of the answer [sentences]; 0 for those that did not fit."""
     answers: float
-    """Probability that the window answers."""
 
 
 class CrossEncoder(Named, Protocol):
@@ -112,26 +107,16 @@ class CrossEncoder(Named, Protocol):
         ...
 
     async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
-        """Return one reading a window, in the order of `windows`.
-
-        Raises:
-            ModelError: The backend failed; the message says how.
-        """
+        """Return one reading a window, in the order of `windows`; raises `ModelError`."""
         ...
 
 
-class Message(Protocol):
+@dataclass(frozen=True, slots=True)
+class Said:
     """One chat message."""
 
-    @property
-    def role(self) -> Literal["system", "user", "assistant"]:
-        """Who speaks."""
-        ...
-
-    @property
-    def content(self) -> str:
-        """What is said."""
-        ...
+    role: Literal["system", "user", "assistant"]
+    content: str
 
 
 class Generator(Named, Protocol):
@@ -143,13 +128,11 @@ class Generator(Named, Protocol):
         ...
 
     async def generate(
-        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
     ) -> str:
         """Return the answer's text; with `schema`, JSON that is valid under it.
 
-        Raises:
-            ContextExceeded: The messages are longer than the model's context.
-            ModelError: The backend failed or cannot do what is asked.
+        Raises `ContextExceeded` where the messages are longer than the context, else `ModelError`.
         """
         ...
 
@@ -159,21 +142,17 @@ class GrammarWriter(Protocol):
 
     async def generate(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[Said],
         *,
         max_tokens: int,
         schema: dict[str, object] | None = None,
         grammar: str | None = None,
     ) -> str:
-        """Return the answer's text; with `grammar` (GBNF, start symbol `root`), a text of it.
-
-        Raises:
-            ModelError: The backend failed, or the grammar is bad.
-        """
+        """Return the answer's text; with `grammar` (GBNF, start symbol `root`), a text of it."""
         ...
 
 
-Prompt: TypeAlias = "str | Sequence[Message]"
+Prompt: TypeAlias = "str | Sequence[Said]"
 """A text that is continued as it stands, or messages that are answered in the model's chat template."""
 
 
@@ -184,11 +163,8 @@ class Chooser(Named, Protocol):
         """Return the probability of each option [n] as the answer's beginning, summing to 1 over the options.
 
         An option of several tokens has the product of their probabilities. Where one option is the beginning of
-        another, it counts with the end of the answer after it.
-
-        Raises:
-            ContextExceeded: The prompt is longer than the model's context.
-            ModelError: The backend failed, or an option is empty or given twice.
+        another, it counts with the end of the answer after it. Raises `ContextExceeded` for a prompt that is too long,
+        `ModelError` else, and for an option that is empty or given twice.
         """
         ...
 
@@ -202,7 +178,6 @@ class PathScores:
     evaluated_tokens: int
     """Tokens that went through the model, prefix included."""
     prefix_tokens: int
-    """Tokens of the prefix."""
     tree_tokens: int
     """Nodes of the paths' token tree; prefix_tokens + tree_tokens bounds what needs to be evaluated."""
     whole_tokens: int
@@ -215,15 +190,9 @@ class TreeScorer(Named, Protocol):
     async def score_tree(self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False) -> PathScores:
         """Return log P(path | prefix) of each path; beginnings that paths share are evaluated once (HtmlRAG §3.4.2).
 
-        Args:
-            prefix: What stands before every path.
-            paths: The continuations; one may be the beginning of another.
-            among_siblings: Soft-max each token over the tokens that some path has there, not over the vocabulary; a
-                token without rivals has probability 1 (HtmlRAG's node scores).
-
-        Raises:
-            ContextExceeded: The prefix and a path are longer than the model's context.
-            ModelError: The backend failed, or a path is empty.
+        With `among_siblings` each token is soft-maxed over the tokens that some path has there, not over the
+        vocabulary; one without rivals has probability 1 (HtmlRAG's node scores). One path may be the beginning of
+        another. Raises `ContextExceeded` for a prefix and path that are too long, `ModelError` for an empty path.
         """
         ...
 

@@ -51,9 +51,8 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
 def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
     """Fetch a file, go on where an earlier try stopped, and return its path once every byte is checked.
 
-    Raises:
-        ModelError: No room on the disk, the transfer failed (what came is kept and the next call goes on), or the
-            bytes are not those that the hub named (they are thrown away).
+    Raises `ModelError`: no room on the disk, the transfer failed (what came is kept and the next call goes on), or the
+    bytes are not those that the hub named (they are thrown away).
     """
     package = _package()
     folder = _folder(hub)
@@ -162,7 +161,6 @@ def _package() -> Any:
 
 @contextmanager
 def _our_errors(repository: str, file: str) -> Iterator[None]:
-    """Turn what huggingface_hub raises into errors of ours."""
     errors = importlib.import_module("huggingface_hub.errors")
     httpx = importlib.import_module("httpx2")
     try:

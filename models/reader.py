@@ -145,13 +145,10 @@ def join(question: Ids, above: Ids, sentences: Sequence[Ids]) -> Encoded:
 
 
 def keep_logits(hidden: Vectors, tokens: Vectors, head: Vectors, window: Encoded) -> Vectors:
-    """Return a logit a sentence that fits.
+    """Return a logit for each sentence of `window` that fits.
 
-    Args:
-        hidden: The last layer's vectors [tokens, width].
-        tokens: The same through the head's own layer [tokens, width].
-        head: Weights of a sentence's mean, its maximum and its nearness to the question, and a bias [3 width + 1].
-        window: What was read.
+    `hidden` are the last layer's vectors [tokens, width], `tokens` the same through the head's own layer; `head` has
+    the weights of a sentence's mean, its maximum and its nearness to the question, and a bias [3 width + 1].
     """
     width = hidden.shape[1]
     starts = np.asarray(window.starts[:-1])

@@ -6,7 +6,6 @@ cores. Not for: what a model's inputs and outputs mean (`onnx.py`, `reader.py`).
 
 import hashlib
 import importlib
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from errors import ModelError
+from models.pipe import MOST_CORES, usable_cores
 from models.protocols import Backend
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
@@ -32,8 +32,6 @@ BATCH_TOKENS: Final = 256
 """Padded tokens a batch. Measured with one thread on MiniLM, tokens per CPU-second at 128 / 256 / 512 / 1 024 / 4 096:
 texts of 24 tokens 10 100 / 9 800 / 9 400 / 8 800 / 5 100; of 4 to 200 tokens 7 900 / 9 000 / 8 400 / 8 200 / 6 300.
 Small batches stay in the processor's cache, and a cancelled call ends sooner."""
-MOST_WORKERS: Final = 4
-"""Batches computed at the same time, each on one thread; fewer where the process may use fewer cores."""
 HINT: Final = "Install Winnow again, or name another embedder in its settings ('none' works without one)."
 
 
@@ -49,11 +47,7 @@ class Loaded:
     path: Path
 
     def run(self, feed: Mapping[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        """Return all outputs for the inputs of `feed` that the model has.
-
-        Raises:
-            ModelError: onnxruntime failed.
-        """
+        """Return all outputs for the inputs of `feed` that the model has; raises `ModelError`."""
         try:
             found: list[NDArray[np.float32]] = self.session.run(
                 None, {name: feed[name] for name in feed if name in self.inputs}
@@ -86,11 +80,7 @@ class OnnxBackend(Backend, ABC):
         """Return the model of the folder; called in a thread."""
 
     async def _ready(self) -> Loaded:
-        """Return the model, loaded in a thread.
-
-        Raises:
-            ModelError: A file is missing, damaged, or none that onnxruntime or the tokeniser reads.
-        """
+        """Return the model, loaded in a thread; see `load_model`."""
         return await anyio.to_thread.run_sync(self._load_once)
 
     def _load_once(self) -> Loaded:
@@ -103,10 +93,7 @@ class OnnxBackend(Backend, ABC):
 async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) -> None:
     """Call `run` in threads with the numbers of texts that make a batch, until each text was in one.
 
-    A cancelled call stops after the running batches; so does one whose batch failed.
-
-    Raises:
-        ModelError: What `run` raised first.
+    A cancelled call stops after the running batches; so does one whose batch raised `ModelError`, which is passed on.
     """
     batches = _batches(lengths)
     failures: list[ModelError] = []
@@ -139,11 +126,7 @@ def padded(batch: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def read_file(path: Path, *, sha256: str | None = None) -> bytes:
-    """Return a model's file.
-
-    Raises:
-        ModelError: It cannot be read, or its sha256 is another.
-    """
+    """Return a model's file; raises `ModelError` where it cannot be read, or its `sha256` is another."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -164,16 +147,15 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _workers() -> int:
-    """Return how many batches may run side by side: the cores this process may use, at most MOST_WORKERS."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(usable, MOST_WORKERS))
+    """Return how many batches may run side by side: the cores this process may use, at most MOST_CORES."""
+    return min(usable_cores(), MOST_CORES)
 
 
 _limits: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("winnow_onnx_limit")
 
 
 def _limiter() -> anyio.CapacityLimiter:
-    """Return the event loop's one limiter of batches: all calls and models together use MOST_WORKERS threads."""
+    """Return the event loop's one limiter of batches: all calls and models together use so many threads."""
     limiter = _limits.get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(_workers())
@@ -185,10 +167,8 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_to
     """Return the model of an ONNX file and one of the library `tokenizers`.
 
     `sha256` has the hashes of our own files by name, and is empty for another's. The tokeniser cuts a text at
-    `max_tokens`, special tokens included, if given.
-
-    Raises:
-        ModelError: A file is missing, damaged, or none that onnxruntime or the tokeniser reads.
+    `max_tokens`, special tokens included, if given. Raises `ModelError`: a file is missing, damaged, or none that
+    onnxruntime or the tokeniser reads.
     """
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
@@ -215,11 +195,7 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_to
 
 
 def read_tokenizer(path: Path, *, sha256: str | None = None) -> Tokenizer:
-    """Return the tokeniser of a file, neither padding nor cutting.
-
-    Raises:
-        ModelError: The file cannot be read, is damaged, or holds none.
-    """
+    """Return the tokeniser of a file, neither padding nor cutting; raises `ModelError` for a damaged one or none."""
     data = read_file(path, sha256=sha256)
     try:
         tokenizer = Tokenizer.from_buffer(data)

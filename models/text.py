@@ -1,11 +1,14 @@
-"""What backends do to texts before a model sees them: cut, cleaned, and with the words that the model was trained on.
+"""What backends do to texts before a model sees them (cut, clean, prepend an instruction), and to a reply in JSON.
 
 Not for: cleaning pages, nor generators' prompts.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Final
+
+from errors import ModelError
 
 LATIN_SHARE: Final = 0.6
 """Least share of Latin letters in a text that an English model is asked about."""
@@ -81,3 +84,27 @@ def instructions_for(*names: str) -> Instructions:
             if re.search(pattern, name.lower()):
                 return words
     return Instructions()
+
+
+def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool) -> str:
+    """Return `text` without blanks around it, once it is JSON and valid under `schema`; else raise `ModelError`.
+
+    `cut` says that the answer ended because its tokens ran out, which is then named as the likely cause.
+    """
+    # A server without a generator never gets here, and starts 0.07 s sooner.
+    import jsonschema  # type: ignore[import-untyped]  # noqa: PLC0415  published without types; see above
+
+    cause = "the answer was cut at max_tokens" if cut else "the model did not keep to the schema"
+    try:
+        jsonschema.validate(json.loads(text), schema)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(
+            f"{model} answered no JSON ({cause}): {text.strip()[:200]!r}", hint="Try again, or allow more tokens."
+        ) from error
+    except jsonschema.ValidationError as error:
+        path = "/".join(str(part) for part in error.absolute_path) or "the answer"
+        raise ModelError(
+            f"{model} answered JSON that is not valid at {path}: {error.message[:200]}",
+            hint="Try again, or set a larger model.",
+        ) from error
+    return text.strip()

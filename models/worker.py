@@ -54,8 +54,8 @@ class Limits:
     idle_seconds: float = 900.0
     """Without a call: then it ends, which gives its memory back."""
     memory_bytes: int | None = None
-    """Most address space (RLIMIT_AS); None for no limit. Not for GPU builds, whose drivers map far more than they
-    use."""
+    """Most address space (RLIMIT_AS) beyond what it has at its start; None for no limit. Not for GPU builds, whose
+    drivers map far more than they use."""
     clock: Callable[[], float] = time.monotonic
     stopping: float = 0.4
     """For a cancelled call to stop by itself; then its process is killed."""
@@ -227,9 +227,8 @@ class Worker:
     async def call(self, fields: Fields, blob: bytes = b"") -> Frame:
         """Return the child's answer; start the child if it does not run.
 
-        Raises:
-            ModelError: The child refused the request, died of it (the next call starts it anew), died so often that
-                it rests, or the call comes from another event loop than the first.
+        Raises `ModelError`: the child refused the request, died of it (the next call starts it anew), died so often
+        that it rests, or the call comes from another event loop than the first.
         """
         self._check_loop()
         for _ in range(self._limits.starts):
@@ -296,7 +295,8 @@ class Worker:
                 await self._budget.make_room(self, self._needs)
                 self._child = await Child.start(self._entry, self._arguments, limits=self._limits)
                 self._reader = None
-            self._budget.used(self)
+            if self in self._budget.held:  # just called, so last to be ended for others
+                self._budget.held[self] = self._budget.held.pop(self)
             return self._child
 
     async def _answered(self, child: Child, call: _Call) -> None:
@@ -404,11 +404,6 @@ class MemoryBudget:
                 await anyio.sleep(0.05)
             self.held[worker] = needs
 
-    def used(self, worker: "Worker") -> None:
-        """Note that `worker` was just called: it goes last."""
-        if worker in self.held:
-            self.held[worker] = self.held.pop(worker)
-
     async def _fits(self, needs: int) -> bool:
         for other in list(self.held):
             if other.pid is None and not other.busy:
@@ -433,7 +428,6 @@ def _free_memory() -> int:
 
 
 def _ending(code: int | None) -> str:
-    """Return in words how a process with this status ended."""
     if code is None:
         return "closed its pipe"
     if code >= 0:

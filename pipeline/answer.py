@@ -12,12 +12,12 @@ from typing import Final
 
 from cache.store import Store
 from errors import ContextExceeded, ModelError
-from models.protocols import Generator
+from models.protocols import Generator, Said
 from pipeline.documents import Evidence
-from pipeline.messages import ANSWER_TOKENS, Asking, Said, ask, shrinking
+from pipeline.messages import ANSWER_TOKENS, Asking, ask, shrinking
 from pipeline.text.frame import one_line
 from pipeline.text.language import guess_language
-from pipeline.text.names import find_entities
+from pipeline.text.names import FIGURE, find_entities
 from pipeline.text.sentences import split_sentences
 from pipeline.text.words import index_terms
 from prompts import load
@@ -29,7 +29,6 @@ MARKED: Final = "[no support]"
 SHARED_WORDS: Final = 0.6
 """Part of a sentence's words that its passages must hold."""
 _LABELS: Final = re.compile(r"\s*\[\s*(\d{1,3}[a-z]{1,2}(?:\s*[,;]\s*\d{1,3}[a-z]{1,2})*)\s*\]")
-_FIGURE: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def _checked(sentence: str, passages: Mapping[str, str]) -> Statement:
 
 def _lack(text: str, cited: str) -> str:
     """Return what of `text` the cited passages do not hold; empty for nothing."""
-    figures = sorted(set(_FIGURE.findall(text)) - set(_FIGURE.findall(cited)))
+    figures = sorted(set(FIGURE.findall(text)) - set(FIGURE.findall(cited)))
     if figures:
         return f"its passages lack {', '.join(figures)}"
     language = guess_language(cited)

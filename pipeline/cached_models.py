@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import anyio
 import numpy as np
@@ -19,6 +19,7 @@ from models.protocols import (
     Backend,
     CrossEncoder,
     Embedder,
+    Named,
     Reranker,
     TextKind,
     Vectors,
@@ -26,11 +27,16 @@ from models.protocols import (
     WindowReading,
     unit_rows,
 )
+from pipeline.claims import alone
 from pipeline.messages import KEPT_SECONDS
 from pipeline.work import in_thread
 
+M = TypeVar("M", bound=Named)
 MOST_SENTENCES: Final = 100
 """Sentences of a window whose probabilities are kept; later ones, which are labels of a word or two, count as 0."""
+PATIENCE: Final = 5.0
+"""Seconds that a batch which another process works on is waited for: several times what 64 texts take, and no more than
+a call can lose to a process that was killed."""
 Compute: TypeAlias = Callable[[list[str]], Awaitable[NDArray[np.float32]]]
 """Asks the model: one row for each text."""
 
@@ -68,7 +74,7 @@ class _Memory:
             batches = {self._under_way[key] for key in missing if key in self._under_way}
             # 2. Compute what no other task is computing
             free = {key: text for key, text in missing.items() if key not in self._under_way}
-            fresh = await self._compute(free, compute) if free else {}
+            fresh = await self._compute(free, compute, width) if free else {}
             # 3. Wait for the texts of other tasks; those whose task failed are computed in the next round
             for batch in batches:
                 await batch.done.wait()
@@ -77,13 +83,30 @@ class _Memory:
         rows = [np.frombuffer(known[key], dtype=self._kind) for key in keys]
         return np.stack(rows).astype(np.float32) if rows else np.zeros((0, width()), dtype=np.float32)
 
-    async def _compute(self, texts: Mapping[str, str], compute: Compute) -> dict[str, bytes]:
+    async def _compute(self, texts: Mapping[str, str], compute: Compute, width: Callable[[], int]) -> dict[str, bytes]:
         batch = _Batch()
         self._under_way.update(dict.fromkeys(texts, batch))
+        # Another process that builds the same tree comes by the same batches; a claim costs more than one text.
+        together = len(texts) > 1
+        look = partial(self._store.get_many_bytes, texts if together else ())
+
+        def ready(found: dict[str, bytes]) -> bool:
+            return width() > 0 and len(self._whole(found, width())) == len(texts)
+
         try:
-            rows = (await compute(list(texts.values()))).astype(self._kind)
-            batch.values = {key: row.tobytes() for key, row in zip(texts, rows, strict=True)}
-            await in_thread(lambda: self._store.set_many_bytes(batch.values, expire=self._expire))
+            async with alone(
+                self._store,
+                f"batch:{_digest(*texts)}",
+                look,
+                enough=lambda found: not together or ready(found),
+                patience=PATIENCE,
+            ) as (found, _):
+                if together and ready(found):
+                    batch.values = found
+                else:
+                    rows = (await compute(list(texts.values()))).astype(self._kind)
+                    batch.values = {key: row.tobytes() for key, row in zip(texts, rows, strict=True)}
+                    await in_thread(lambda: self._store.set_many_bytes(batch.values, expire=self._expire))
         finally:
             for key in texts:
                 del self._under_way[key]
@@ -96,28 +119,35 @@ class _Memory:
         return {key: row for key, row in found.items() if len(row) == size}
 
 
-class CachedEmbedder:
+class _Cached(Generic[M]):
+    """A model with a store between."""
+
+    def __init__(self, model: M, store: Store, kind: type[np.floating], *, expire: float | None) -> None:
+        self._model = model
+        self._memory = _Memory(store, kind, expire=expire)
+
+    @property
+    def name(self) -> str:
+        """Name of the model behind."""
+        return self._model.name
+
+
+class CachedEmbedder(_Cached[Embedder]):
     """An `Embedder` in front of another, with a store between."""
 
     def __init__(self, embedder: Embedder, store: Store) -> None:
         """Wrap `embedder`; vectors go to `store` under its name."""
-        self._embedder = embedder
         # Half the size, and the top 20 of a search overlap with those of 32-bit floats by 0.9999.
-        self._memory = _Memory(store, np.float16, expire=None)
-
-    @property
-    def name(self) -> str:
-        """Name of the embedder behind."""
-        return self._embedder.name
+        super().__init__(embedder, store, np.float16, expire=None)
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return self._embedder.dimension
+        return self._model.dimension
 
     def reads(self, text: str) -> bool:
         """Whether the embedder behind knows the script of `text`."""
-        return self._embedder.reads(text)
+        return self._model.reads(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension]; only texts not seen before reach the model, each once.
@@ -125,25 +155,18 @@ class CachedEmbedder:
         Raises:
             ModelError: The model failed.
         """
-        await _prepare(self._embedder)
+        await _prepare(self._model)
         keys = [f"{self.name}:{kind}:{_digest(text)}" for text in texts]
-        compute = partial(self._embedder.embed, kind=kind)
+        compute = partial(self._model.embed, kind=kind)
         return unit_rows(await self._memory.rows(keys, texts, compute, width=lambda: self.dimension))
 
 
-class CachedReranker:
+class CachedReranker(_Cached[Reranker]):
     """A `Reranker` in front of another, with a store between."""
 
     def __init__(self, reranker: Reranker, store: Store) -> None:
-        """Wrap `reranker`; scores go to `store` under its name."""
-        self._reranker = reranker
-        # Few queries come again later.
-        self._memory = _Memory(store, np.float32, expire=KEPT_SECONDS)
-
-    @property
-    def name(self) -> str:
-        """Name of the reranker behind."""
-        return self._reranker.name
+        """Wrap `reranker`; scores go to `store` under its name, for a while: few queries come again later."""
+        super().__init__(reranker, store, np.float32, expire=KEPT_SECONDS)
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one float32 score a text [n]; only texts not scored before reach the model, each once.
@@ -151,31 +174,25 @@ class CachedReranker:
         Raises:
             ModelError: The model failed.
         """
-        await _prepare(self._reranker)
+        await _prepare(self._model)
 
         async def compute(missing: list[str]) -> NDArray[np.float32]:
-            return (await self._reranker.score(query, missing)).reshape(-1, 1)
+            return (await self._model.score(query, missing)).reshape(-1, 1)
 
         keys = [f"rerank:{self.name}:{_digest(query, text)}" for text in texts]
         return (await self._memory.rows(keys, texts, compute, width=lambda: 1))[:, 0]
 
 
-class CachedCrossEncoder:
+class CachedCrossEncoder(_Cached[CrossEncoder]):
     """A `CrossEncoder` in front of another, with a store between."""
 
     def __init__(self, encoder: CrossEncoder, store: Store) -> None:
         """Wrap `encoder`; readings go to `store` under its name."""
-        self._encoder = encoder
-        self._memory = _Memory(store, np.float16, expire=KEPT_SECONDS)
-
-    @property
-    def name(self) -> str:
-        """Name of the cross-encoder behind."""
-        return self._encoder.name
+        super().__init__(encoder, store, np.float16, expire=KEPT_SECONDS)
 
     def reads(self, text: str) -> bool:
         """Whether the cross-encoder behind knows the script of `text`."""
-        return self._encoder.reads(text)
+        return self._model.reads(text)
 
     async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
         """Return one reading a window; only windows not read before reach the model, each once.
@@ -188,9 +205,7 @@ class CachedCrossEncoder:
 
         async def compute(missing: list[str]) -> NDArray[np.float32]:
             kept = np.zeros((len(missing), 1 + MOST_SENTENCES), dtype=np.float32)
-            for row, one in zip(
-                kept, await self._encoder.read(question, [by_key[key] for key in missing]), strict=True
-            ):
+            for row, one in zip(kept, await self._model.read(question, [by_key[key] for key in missing]), strict=True):
                 row[0] = one.answers
                 row[1 : 1 + len(one.keep)] = one.keep[:MOST_SENTENCES]
             return kept

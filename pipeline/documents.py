@@ -6,14 +6,16 @@ Plain frozen data without behaviour beyond small derived properties. Not for: an
 renders; types that only one package uses stay in that package.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from pipeline.html.tree import Node
+    from pipeline.tables.asked import Told
 
 Freshness = Literal["any", "day", "week", "month", "year"]
 SafeSearch = Literal["", "off", "moderate", "strict"]
@@ -29,8 +31,21 @@ SearchStatus = Literal[
     "unsupported",
     "bad_response",
 ]
-BlockKind = Literal["heading", "paragraph", "item", "row", "code", "definition", "caption", "block"]
+WITH_COOKIES: Final = "read with cookies of yours (WINNOW_COOKIES)"
+"""Note of a page that its server may have shown to nobody else."""
+BlockKind = Literal["heading", "paragraph", "item", "row", "code", "definition", "caption", "block", "about"]
 Verdict = Literal["answered", "unsure", "none"]
+Trust = Literal["visible", "attribute", "script", "recognised", "snippet"]
+"""Where words come from: what a page shows; what its markup says beside that (alternative texts, author, date); what
+its scripts would draw or show; text behind the image of a scanned page; what a search engine quotes. Ours to say: a
+page has no words for it."""
+
+
+def least_trust(trusts: Iterable[Trust]) -> Trust:
+    """Return where words come from of which some may not be visible: the first such origin."""
+    return next((trust for trust in trusts if trust != "visible"), "visible")
+
+
 ScoreMaker = Literal[
     "bm25", "embedding", "blend", "rerank", "read", "path", "tag", "engine", "snippet", "content", "guided"
 ]
@@ -58,6 +73,10 @@ class SearchQuery:
     """How strictly adult pages are left out; empty for the provider's own default."""
     page: int = 1
     """1-based page of results."""
+    scholarly: bool = False
+    """Whether it asks for published research, which catalogues of it are asked for besides."""
+    dois: tuple[str, ...] = ()
+    """Works that are asked for by these names, in place of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +87,8 @@ class ParsedRequest:
     """1..n queries; the raw request is always the first."""
     entities: tuple[str, ...] = ()
     """Names and unknown words, kept whole and verbatim."""
+    parts: tuple[str, ...] = ()
+    """What must each be answered, each to be understood alone; empty where the request is one question."""
     made_by: Literal["rules", "model"] = "rules"
     """Which parser produced it."""
     fallback: str = ""
@@ -90,6 +111,11 @@ class SearchResult:
     """1-based place in the provider's own order."""
     language: str = ""
     """ISO 639-1 code, empty when the provider does not say."""
+    author: str = ""
+    """Names, parted by semicolons, of what a catalogue lists."""
+    doi: str = ""
+    retracted: bool = False
+    """Whether a catalogue says that it was retracted, withdrawn or removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +131,8 @@ class SearchOutcome:
     """Seconds until it is worth asking again, if known."""
     unread: str = ""
     """What the provider has not looked at yet, and will when it is asked again; empty for nothing."""
+    rest: str = ""
+    """The source under which that can be had, where asking again is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +165,17 @@ class Page:
     """What of the source is not in `html`, in a few words; empty where all is. Every answer from the page says it."""
     rest: str = ""
     """The source's name with the pages that a further reading begins with; empty where that is not possible."""
+    doi: str = ""
+    """Of published research, where a catalogue led here; `author` then has the names, parted by semicolons."""
+    trust: Trust = "visible"
+    """Where all of its words come from, at best."""
+    hidden: int = 0
+    """Words, of a PDF pieces of text, that no reader sees and that were left out."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is one person's: a file, or read with cookies."""
+        return self.final_url.startswith("file:") or WITH_COOKIES in self.notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +198,18 @@ class Block:
     end: int = -1
     main: bool = True
     """False where the block looks like furniture (navigation, footer, link lists)."""
+    closed: bool = False
+    """True where it is not `main` only because a reader opens it with a click; without a question it is content."""
     cells: tuple[str, ...] = ()
     """Texts of a row's cells, for rows only."""
+    trust: Trust = "visible"
+    speaks: bool = False
+    """Whether it speaks to a model that reads it (`pipeline/text/orders.py`); content units only."""
     lead: str = ""
     """What makes the block readable alone: a row's caption and header row, an item's lead-in sentence."""
+    place: str = ""
+    """Where in a file it stands, as the fragment of a link: `page=3`, `slide=2`, `Costs!A4:C4`, `t=00:12:31,00:12:40`;
+    empty for web pages."""
 
     @property
     def header(self) -> str:
@@ -229,6 +276,12 @@ class Reading:
     """It is `unsure` because what could hold the answer was not read."""
     unread: tuple[str, ...] = ()
     """Addresses of documents that there was no time to read; their units are not among `tagged`."""
+    question: str = ""
+    """What was asked, for a reading among `parts`."""
+    parts: "tuple[Reading, ...]" = ()
+    """The readings of the parts of a question with several, over the same units; this one is of all of them."""
+    computed: "tuple[Told, ...]" = ()
+    """What tables tell of the question, or of its parts, computed over all their rows."""
 
     @property
     def answered(self) -> bool:
@@ -264,6 +317,17 @@ class Evidence:
     """Citations of other pages that hold the same words."""
     author: str = ""
     """Who wrote the page, as it says itself."""
+    start: int = -1
+    """Code point offsets into `Document.text` from the first sentence to the last; -1 for what is no such stretch."""
+    end: int = -1
+    doi: str = ""
+    trust: Trust = "visible"
+    hidden: int = 0
+    """`Page.hidden` of its page."""
+    speaks: bool = False
+    """Whether its words, its headings or its page's title speak to a model."""
+    place: str = ""
+    """`Block.place`, from its first sentence to its last."""
 
 
 @dataclass(frozen=True, slots=True)

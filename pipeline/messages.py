@@ -7,13 +7,13 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 
 from cache.store import Store
 from errors import ModelError
-from models.protocols import ANSWERS_AT_ONCE, Generator
+from models.protocols import ANSWERS_AT_ONCE, Generator, Said
 from pipeline.work import in_thread
 
 KEPT_SECONDS: Final = 30 * 86_400.0
@@ -24,14 +24,6 @@ SHRINK: Final = 0.6
 """Part of an input that is shown next where a model says that it is over its context."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A chat message; a `models.protocols.Message`."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,37 +1,103 @@
 """The whole zero-index pipeline in one call: question in, enriched prompt with cited evidence out (zero-index §2).
 
-Reads as its numbered steps, each a call. Not for: the answer itself, which the calling model writes from the evidence.
+Reads as its numbered steps, each a call. A hop goes on from what was found: the passage nearest to an open part names
+something, and that is asked about. "Who directed the film that was shot at the lake?" finds the page of the lake, which
+names the film; the film's page has the answer and shares hardly a word with the question. Links on the passage are
+candidates beside what the search brings, and pages come through the same guard. Not for: the first search
+(`pipeline/gather.py`), or the answer itself, which the calling model writes from the evidence.
 """
 
 import hashlib
 import html
+import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
+import numpy as np
 
-from errors import without_password
+from errors import SearchFailed, without_password
 from pipeline.answer import Answer, Writing, write_answer
-from pipeline.documents import Document, Page, Reading, SearchResult
+from pipeline.documents import Document, Page, Reading, SearchOutcome, SearchQuery, SearchResult, Sentence, Trust
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import FRAME_SHARE, doubt, notice_within
-from pipeline.extract.extract import extract, left_unread, unless_cut
-from pipeline.gather import Gathered, Wanted, gather_pages
+from pipeline.evidence.show import FRAME_SHARE, doubt, notice_within, parts_room, told_parts
+from pipeline.extract.extract import (
+    extract,
+    joined,
+    left_unread,
+    read_documents,
+    together,
+    units_of,
+    unless_cut,
+    widened,
+)
+from pipeline.gather import Gathered, Wanted, gather_pages, narrowed
 from pipeline.messages import ANSWER_TOKENS
+from pipeline.prune.render import links_in
 from pipeline.rank.mixed import RankedPage
+from pipeline.rank.relevance import Blend
+from pipeline.search.chain import UNDATED
 from pipeline.services import Services
-from pipeline.sources import room_for
+from pipeline.sources import failure_of, open_all, room_for
+from pipeline.tables.show import told_values
 from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
+from pipeline.text.language import guess_language
+from pipeline.text.lexicon import any_of, words
+from pipeline.text.names import find_entities
+from pipeline.text.parts import describes, question_word
 from pipeline.text.tokens import count_tokens
-from pipeline.work import Report, in_thread
+from pipeline.text.words import index_terms, raw_words
+from pipeline.work import STEP_SHARE, Report, in_thread, time_left
 from prompts import load
 
 FOOT_SHARE: Final = 0.05
 """Part of the budget kept for what failed and how to go on."""
 FOOT_MOST: Final = 150
 """The same in tokens, for large budgets."""
+READ_SHARE: Final = 0.7
+"""Part of the time left that reading whole pages may take; by then each is read by its best passage alone."""
+_SNIPPET: Final = "only the search snippet; the page itself was not read"
+_IN_PART: Final = "only its best passage was read, for want of time"
+HOP_PAGES: Final = 3
+"""Pages that a hop reads."""
+HOP_WORK: Final = 0.3
+"""Windows that a cross-encoder reads in a hop, over those of a question over several pages."""
+HOP_NAMES: Final = 2
+"""Names of a passage that are asked about at once; the first that has a page is followed."""
+_BEHIND: Final = re.compile(r"\s+[(|·–—-]")
+"""What parts a title from the name of its site, or from a word that tells two of a name apart."""
+_AND: Final = re.compile(rf"\s+(?:{any_of(words('questions.and'))})\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A further search, and what led to it."""
+
+    part: int
+    """Of the question, from 0."""
+    name: str
+    """What the passage names."""
+    query: str
+    url: str
+    """Page of the passage, and the unit in it."""
+    unit: int
+    links: tuple[tuple[str, str], ...] = ()
+    """Words and address of the links there; none from a person's own page, which sends nobody anywhere."""
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What is known after the hops."""
+
+    gathered: Gathered
+    documents: tuple[Document, ...]
+    reading: Reading
+    hops: tuple[Hop, ...] = ()
+    """Those that brought something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +114,10 @@ class Researched:
     """The answer's own mark for untrusted text."""
     written: Answer | None = None
     """The local generator's answer, where it was wanted."""
+    hops: tuple[Hop, ...] = ()
+    """Further searches that brought something, in order."""
+    documents: tuple[Document, ...] = ()
+    """What was read, as the reading numbers it."""
 
 
 async def research(
@@ -61,26 +131,52 @@ async def research(
     began = anyio.current_time()
     # 1.–4. PARSER, search, fetch, mixed ranking
     gathered = await gather_pages(wanted, services, report=report)
-    # 5. Documents, best page first; a page that did not come is represented by its snippet
-    documents = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
-    # 6. EXTRACTOR: the core's reading of all of them, or None
-    reading = await extract(wanted.question, documents, reader=services.reader, asking=services.asking)
+    # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
+    documents, reading = await _read(wanted.question, gathered, services)
     gathered = replace(gathered, failures=(*gathered.failures, *left_unread(reading)))
     reading = unless_cut(reading, gathered.missing())
-    await report(9, 10, reading.reason)
-    # 7. Assemble the enriched prompt within the budget
+    await report(8, 10, reading.reason)
+    # 7. Hops: what the passage nearest to an open part names is asked about
+    known = await follow(wanted, gathered, documents, reading, services)
+    await report(9, 10, known.reading.reason)
+    # 8. Assemble the enriched prompt within the budget
     most = max_tokens or UNASKED
     room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
-    text, assembled, mark = await in_thread(
-        _enriched, gathered, documents, reading, services, room, open_end=not max_tokens
-    )
-    # 8. Where it is wanted, the local generator's answer, each sentence checked
+    text, assembled, mark = await in_thread(_enriched, known, services, room, open_end=not max_tokens)
+    # 9. Where it is wanted, the local generator's answer, each sentence checked
     left = services.seconds - (anyio.current_time() - began)
     written = await _written(wanted.question, assembled, services, seconds=left) if write else None
     if written is not None:
         text = _above(written, text, mark, most)
     await report(10, 10, f"{len(assembled.evidence)} passages")
-    return Researched(text, count_tokens(text), gathered, reading, assembled, mark, written)
+    return Researched(
+        text,
+        count_tokens(text),
+        known.gathered,
+        known.reading,
+        assembled,
+        mark,
+        written,
+        known.hops,
+        tuple(known.documents),
+    )
+
+
+async def _read(question: str, gathered: Gathered, services: Services) -> tuple[list[Document], Reading]:
+    """Return the pages with their reading; where there is no time for that, their best passages with theirs."""
+    parts = gathered.parsed.parts
+    # By then each is read by its best passage alone.
+    with anyio.move_on_after(READ_SHARE * time_left()):
+        # A page that did not come is represented by its snippet.
+        whole = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
+        reading = await extract(question, whole, reader=services.reader, asking=services.asking, parts=parts)
+        return whole, reading
+    short = [
+        await services.documents.read(_short_page(one.result, one.passage, _IN_PART, "visible"))
+        for one in gathered.ranked
+    ]
+    reading = await read_documents(question, short, reader=Blend(None), parts=parts, seconds=services.seconds)
+    return short, replace(reading, unread=tuple(one.page.final_url for one in short))
 
 
 async def _written(question: str, assembled: Assembled, services: Services, *, seconds: float) -> Answer:
@@ -108,31 +204,28 @@ async def _document(ranked: RankedPage, gathered: Gathered, services: Services) 
     result = ranked.result
     if result.url in gathered.documents:
         return gathered.documents[result.url]
-    return await services.documents.read(_snippet_page(result))
+    return await services.documents.read(_short_page(result, result.snippet, _SNIPPET, "snippet"))
 
 
-def _snippet_page(result: SearchResult) -> Page:
+def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Page:
+    """Return a page that holds a few words of the one behind a result."""
     return Page(
         url=result.url,
         final_url=result.url,
         title=result.title,
-        html=f"<p>{html.escape(result.snippet)}</p>",
+        html=f"<p>{html.escape(text)}</p>",
         media_type="text/html",
+        author=result.author,
         published=result.published,
-        content_hash=hashlib.blake2b(f"{result.url}\n{result.snippet}".encode(), digest_size=16).hexdigest(),
-        notes=("only the search snippet; the page itself was not read",),
+        doi=result.doi,
+        content_hash=hashlib.blake2b(f"{result.url}\n{text}".encode(), digest_size=16).hexdigest(),
+        notes=(note,),
+        trust=trust,
     )
 
 
-def _enriched(
-    gathered: Gathered,
-    documents: Sequence[Document],
-    reading: Reading,
-    services: Services,
-    max_tokens: int,
-    *,
-    open_end: bool,
-) -> tuple[str, Assembled, str]:
+def _enriched(known: Followed, services: Services, max_tokens: int, *, open_end: bool) -> tuple[str, Assembled, str]:
+    gathered, documents, reading = known.gathered, known.documents, known.reading
     mark = new_mark()
     prompt = load("enriched")
     values = {"date": services.today().isoformat(), "notice": notice(mark)}
@@ -143,9 +236,15 @@ def _enriched(
     sheet = Sheet(max_tokens, reserve=foot)
     sheet.add(head)
     sheet.add(doubt(reading))
-    assembled = assemble(documents, reading, max_tokens=sheet.room, mark=mark, open_end=open_end)
+    sheet.add(told_values(reading.computed, documents, mark, max_tokens))
+    followed = count_tokens("\n".join(_followed(hop, "10a", mark) for hop in known.hops))
+    room = sheet.room - parts_room(reading) - followed
+    assembled = assemble(documents, reading, max_tokens=room, mark=mark, open_end=open_end)
+    sheet.add(told_parts(reading, assembled.parts))
     why = reading.reason if documents else "There were no pages to read."
     sheet.add_cut(assembled.shown.text or f"No answer found. {why}")
+    for hop in known.hops:
+        sheet.add(_followed(hop, assembled.label_of(hop.url, hop.unit), mark))
     sheet.release()
     for line in _foot(gathered, reading):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
@@ -155,12 +254,16 @@ def _enriched(
     return sheet.text, assembled, mark
 
 
+def _followed(hop: Hop, label: str, mark: str) -> str:
+    """Return the line that says what was searched further, and the passage that led to it."""
+    return f"Asked further, from {f'[{label}]' if label else address(hop.url)}: {quoted(hop.query, mark)}"
+
+
 def _foot(gathered: Gathered, reading: Reading) -> list[str]:
     """Return what was not read, and what was searched: failures always, all of it where nothing answers."""
     lines = [f"Not read: {address(f.source)}: {without_password(one_line(f.reason))}" for f in gathered.failures[:5]]
     answers = ", ".join(dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes))
-    if gathered.parsed.fallback:
-        lines.append(one_line(gathered.parsed.fallback))
+    lines += filter(None, (one_line(gathered.parsed.fallback), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
         seen = ", ".join(address(ranked.result.url) for ranked in gathered.ranked[:5])
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
@@ -168,3 +271,135 @@ def _foot(gathered: Gathered, reading: Reading) -> list[str]:
     if reading.verdict == "none" or any(o.status != "ok" for o in gathered.outcomes):
         lines.append(f"Searched: {queries} ({answers}).")
     return lines
+
+
+# Hops
+
+
+async def follow(
+    wanted: Wanted, gathered: Gathered, documents: Sequence[Document], reading: Reading, services: Services
+) -> Followed:
+    """Return what is known after at most `wanted.hops` hops; they end where all is answered or one brought nothing."""
+    known = Followed(gathered, tuple(documents), reading)
+    asked: set[str] = set()
+    for _ in range(wanted.hops):
+        hop = next((hop for hop in _leads(wanted.question, known) if hop.query not in asked), None)
+        if hop is None or time_left() < STEP_SHARE * services.seconds:
+            break
+        asked.add(hop.query)
+        further = await _hop(hop, wanted, known, services)
+        if further is None:
+            break
+        known = further
+    return known
+
+
+def _leads(question: str, known: Followed) -> list[Hop]:
+    """Return what the nearest passage of each open part leads to.
+
+    A part is open as long as it is not answered, and once where its passage names what the question describes or what
+    a page at hand is about.
+    """
+    found: list[Hop] = []
+    at_hand = {about_of(page.page.title) for page in known.gathered.documents.values()}
+    for place, part in enumerate(known.reading.parts or (known.reading,)):
+        asking = part.question or question
+        hops = _named(place, asking, part, known.documents, at_hand) if len(part.values) else []
+        if part.answered and any(hop.part == place for hop in known.hops):
+            continue
+        found += [hop for hop in hops if not part.answered or describes(asking) or hop.name.casefold() in at_hand]
+    return found
+
+
+def about_of(title: str) -> str:
+    """Return what a page is about by its title, without the name of its site or a word in brackets."""
+    return _BEHIND.split(title.casefold(), maxsplit=1)[0].strip()
+
+
+def _named(
+    place: int, question: str, part: Reading, documents: Sequence[Document], at_hand: AbstractSet[str]
+) -> list[Hop]:
+    """Return the names in the best unit of a part that the question lacks, with what of it the unit does not say."""
+    rows = np.argsort(-part.values, kind="stable").tolist()
+    row = next((row for row in rows if _is_text(part.places[row], documents)), rows[0])
+    owner, unit = part.places[row]
+    page = documents[owner].page
+    language = guess_language(question) or "en"
+    said = set(index_terms(" ".join((unit.text, *unit.heading_path, page.title)), language=language))
+    wanted = [word for word in raw_words(question) if set(index_terms(word, language=language)) - said]
+    rest = " ".join(word for word in wanted if not question_word(word, language))
+    if not rest:
+        return []
+    found = find_entities(unit.text, language=page.language or guess_language(unit.text))
+    known = f"{question} {page.title}".casefold()
+    names = [one for whole in found for one in (whole, *_AND.split(whole)) if one.casefold() not in known]
+    # What the question itself names may have a page at hand that shares nothing else with it.
+    own_names = [name for name in find_entities(question, language=language) if name.casefold() in at_hand]
+    names += [name for name in own_names if name.casefold() != about_of(page.title)]
+    links = () if page.own else tuple((one_line(text), url) for text, url in links_in(documents[owner], unit.block))
+    linked = {text.casefold() for text, _ in links}
+    names.sort(key=lambda name: (name.casefold() not in at_hand, name.casefold() not in linked))
+    return [
+        Hop(place, name, f"{name} {rest}", page.final_url, unit.number, links, page.own)
+        for name in list(dict.fromkeys(names))[:HOP_NAMES]
+    ]
+
+
+def _is_text(place: tuple[int, Sentence], documents: Sequence[Document]) -> bool:
+    return documents[place[0]].blocks[place[1].block].kind != "heading"
+
+
+async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) -> Followed | None:
+    """Search, read and judge for one hop; None where that brings nothing."""
+    gathered = known.gathered
+    language = gathered.parsed.queries[0].language
+    query = narrowed(SearchQuery(hop.query, language), wanted)
+    outcomes: tuple[SearchOutcome, ...] = ()
+    # 1. Pages about the name: at hand, else searched for and linked from the passage
+    name = hop.name.casefold()
+    about = [url for url, page in gathered.documents.items() if about_of(page.page.title) == name][:HOP_PAGES]
+    if not about:
+        # What stands in a person's own page is not told to a search engine.
+        if hop.own and set(services.chain.names) != UNDATED:
+            return None
+        try:
+            found = await services.chain.search([query], limit=2 * HOP_PAGES)
+        except SearchFailed:
+            return None
+        outcomes = found.outcomes
+        titles = {url: text for text, url in hop.links} | {result.url: result.title for result in found.results}
+        about = [url for url, title in titles.items() if name in title.casefold()][:HOP_PAGES]
+    # 2. Read them
+    new = [url for url in about if url not in gathered.documents]
+    opened, errors = await open_all(new, services, seconds=STEP_SHARE * time_left())
+    pages = {**gathered.documents, **opened}
+    read = list({pages[url].page.final_url: pages[url] for url in about if url in pages}.values())
+    if not read:
+        return None
+    # 3. Judge them; what says nothing to it, or less than is known, is left out
+    parts = list(known.reading.parts or (known.reading,))
+    before = parts[hop.part]
+    question = f"{question_word(before.question or wanted.question)} {hop.query}".strip()
+    seconds = STEP_SHARE * time_left()
+    after = await read_documents(question, read, reader=services.reader, seconds=seconds, parts=(), share=HOP_WORK)
+    if after.verdict == "none" or not (before.answered or after.confidence > before.confidence):
+        return None
+    # 4. Take it into what is known
+    known_urls = {one.page.final_url for one in known.documents}
+    documents = (*known.documents, *(one for one in read if one.page.final_url not in known_urls))
+    units = units_of(after, read) | units_of(before, known.documents)
+    parts = [widened(part, known.documents, documents, units) for part in parts]
+    parts[hop.part] = joined(parts[hop.part], widened(after, read, documents, units))
+    reading = together(parts, [part.question for part in parts]) if known.reading.parts else parts[0]
+    return Followed(
+        replace(
+            gathered,
+            parsed=replace(gathered.parsed, queries=(*gathered.parsed.queries, query)),
+            documents=pages,
+            outcomes=(*gathered.outcomes, *outcomes),
+            failures=(*gathered.failures, *map(failure_of, errors)),
+        ),
+        documents,
+        reading,
+        (*known.hops, hop),
+    )

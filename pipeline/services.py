@@ -8,18 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
-from cache.stores import Stores
+from cache.store import Stores
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
-from pipeline.documents import Document, Page
+from pipeline.documents import Document, Page, SearchQuery
 from pipeline.extract.extract import Asking
-from pipeline.fetch.client import Fetcher
 from pipeline.html.document import read_document
-from pipeline.rank.relevance import Blend, Reader
-from pipeline.rank.reread import Reread
+from pipeline.rank.relevance import Blend, Reader, Reread
 from pipeline.raptor.tree import Clustering
-from pipeline.search.chain import Chain
+from pipeline.search.chain import Found
 from pipeline.segment.idms import IdmsOptions
 from pipeline.work import in_thread
 
@@ -47,12 +45,50 @@ class DocumentMemory:
         return document
 
 
+class Once:
+    """A sentence for the first answer of a process that has room for it."""
+
+    def __init__(self, text: str = "") -> None:
+        """Keep `text`, empty for nothing to say."""
+        self._text = text
+
+    def take(self) -> str:
+        """Return the sentence the first time, and nothing from then on."""
+        text, self._text = self._text, ""
+        return text
+
+
+class Fetches(Protocol):
+    """Reads one source; see `pipeline.fetch.client.Fetcher`."""
+
+    async def fetch(self, url: str, *, since: str = "") -> Page:
+        """Return it as a page; what was kept from the ISO time `since` on is new enough."""
+        ...
+
+
+class Searches(Protocol):
+    """Asks search providers; see `pipeline.search.chain.Chain`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the providers, in order."""
+        ...
+
+    async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
+        """Return at most `limit` distinct results over all `queries`."""
+        ...
+
+    async def look_up(self, dois: Sequence[str]) -> Found:
+        """Return what catalogues of research know of works by their DOIs."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The outside world of one server: network, cache, models, clock, folders."""
 
-    fetcher: Fetcher
-    chain: Chain
+    fetcher: Fetches
+    chain: Searches
     stores: Stores
     embedder: Embedder | None
     cross_encoder: CrossEncoder | None
@@ -75,6 +111,8 @@ class Services:
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: IdmsOptions = field(default_factory=IdmsOptions)
     """How `idms` chunks are cut."""
+    notice: Once = field(default_factory=Once)
+    """What the person should know of how this server searches."""
 
     @property
     def reader(self) -> Reader:

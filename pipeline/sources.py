@@ -5,7 +5,7 @@ Not for: searching (`pipeline/gather.py`) or fetching as such (`pipeline/fetch`)
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -15,21 +15,20 @@ import anyio
 from cache.store import Store
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError
 from pipeline.documents import Document, Failure
-from pipeline.fetch.files import is_hidden, may_open, path_of_url, split_span
+from pipeline.fetch.files import CONVERTED, DOCUMENTS, IMAGES, is_hidden, may_open, path_of_url, split_span
 from pipeline.fetch.handles import keep_page
-from pipeline.raptor.tree import Tree, find_tree
+from pipeline.raptor.tree import Tree, below, find_tree
 from pipeline.services import Services
+from pipeline.sites import Twins, is_site, look_over, nearest
 from pipeline.text.frame import address
 from pipeline.text.tokens import count_tokens
 from pipeline.trace import traced
-from pipeline.work import WORKERS, Report, in_thread, no_report
+from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report
 
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its time."""
 UNREAD_SHARE: Final = 0.1
 """Part of an answer that may say what was not read."""
-CONVERTED: Final = frozenset({".pdf", ".docx"})
-READABLE: Final = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".pdf", ".docx", ".json", ".rst"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +39,45 @@ class Loaded:
     failures: tuple[Failure, ...]
 
 
-async def load_sources(sources: Sequence[str], services: Services, *, seconds: float, report: Report) -> Loaded:
+async def load_sources(
+    sources: Sequence[str],
+    services: Services,
+    *,
+    seconds: float,
+    report: Report,
+    question: str = "",
+    needed: bool = True,
+) -> Loaded:
     """Read every source at once and return the documents that were ready in time.
 
     Args:
-        sources: URLs, file paths, folder paths, or handles such as `winnow://page/…`.
+        sources: URLs, file paths, folder paths, sites (`site:https://…`), or handles such as `winnow://page/…`.
         services: The outside world.
         seconds: How long to wait; sources that are late become failures.
+        question: What is asked, for which the pages of a site are chosen.
         report: Progress, one step a source.
+        needed: Whether it is an error that nothing could be read.
 
     Raises:
         UsageError: There is no source at all.
-        SourceError: Nothing could be read; the first failure's own error, which names the rest.
+        SourceError: Nothing could be read, and it is needed; the first failure's own error, which names the rest.
     """
     names = [name for source in sources if (name := source.strip())]
     if not names:
         raise UsageError(
-            "No source was given.", hint="Pass URLs, file or folder paths, or handles from earlier answers."
+            "No source was given.",
+            hint="Pass URLs, file or folder paths, sites as site:https://…, or handles from earlier answers.",
         )
+    began = anyio.current_time()
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
+    if any(map(is_site, expanded)):
+        expanded, left = await _expand_sites(expanded, question, services, seconds=STEP_SHARE * seconds, report=report)
+        failed += left
+        services = replace(services, fetcher=Twins(services.fetcher))
+    seconds -= anyio.current_time() - began
     documents, errors = await open_all(expanded, services, seconds=seconds, report=report)
     failures = [*read_in_part(documents.values()), *failed, *map(failure_of, errors)]
-    if not documents:
+    if needed and not documents:
         _raise_failures(errors, failures)
     return Loaded(tuple(documents.values()), tuple(failures))
 
@@ -146,7 +162,7 @@ async def open_source(name: str, services: Services) -> Document:
 
 
 def _is_local(name: str) -> bool:
-    return name.lower().startswith("file:") or "://" not in name
+    return name.lower().startswith("file:") or ("://" not in name and not is_site(name))
 
 
 def store_for(urls: Iterable[str], services: Services) -> Store:
@@ -155,13 +171,22 @@ def store_for(urls: Iterable[str], services: Services) -> Store:
     return services.stores.own if own and services.stores.trees.shared else services.stores.trees
 
 
-def open_tree(handle: str, services: Services) -> Tree | None:
-    """Return the tree that a handle names; None where there is none, or a file in it may not be read here."""
+def open_tree(handle: str, services: Services) -> Tree:
+    """Return the tree that a handle names, or what is below its node `#…`.
+
+    Raises:
+        SourceNotFound: There is none, or a file in it may not be read here.
+    """
     stores = services.stores
-    tree = find_tree(stores.trees, handle) or (find_tree(stores.own, handle) if stores.trees.shared else None)
-    if tree is None or not all(may_open(source.url, services.roots) for source in tree.sources):
-        return None
-    return tree
+    whole, _, node = handle.partition("#")
+    tree = find_tree(stores.trees, whole) or (find_tree(stores.own, whole) if stores.trees.shared else None)
+    allowed = tree is not None and all(may_open(source.url, services.roots) for source in tree.sources)
+    part = below(tree, node) if tree and node else tree
+    if part is None or not allowed:
+        raise SourceNotFound(
+            f"The tree {handle} is unknown or has expired.", source=handle, hint="Pass its sources again."
+        )
+    return part
 
 
 def _folder(name: str, roots: Sequence[Path]) -> Path | None:
@@ -180,6 +205,53 @@ def _folder(name: str, roots: Sequence[Path]) -> Path | None:
         return None
 
 
+def _documents_in(folder: Path) -> list[Path]:
+    found = (path for path in folder.rglob("*") if not is_hidden(path, folder))
+    documents = (path for path in found if path.suffix.lower() in DOCUMENTS and path.is_file())
+    return sorted(documents, key=lambda path: (path.suffix.lower() in IMAGES, path))
+
+
+def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path]]:
+    """Return a folder below the roots, and the documents in it.
+
+    Raises:
+        UsageError: `name` is no such folder.
+    """
+    folder = _folder(name, roots)
+    if folder is None or not any(folder.is_relative_to(root) for root in roots):
+        allowed = ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
+        raise UsageError(f"{name!r} is no folder that may be listed.", hint=f"Allowed folders: {allowed}.")
+    return folder, _documents_in(folder)
+
+
+async def _expand_sites(
+    names: Sequence[str], question: str, services: Services, *, seconds: float, report: Report
+) -> tuple[list[str], list[Failure]]:
+    """Return sources with the pages of each site that are nearest to a question in its place, and what is left.
+
+    Raises:
+        SourceError: A site that is the only source names no page.
+    """
+    expanded: list[str] = []
+    left: list[Failure] = []
+    for name in names:
+        if not is_site(name):
+            expanded.append(name)
+            continue
+        try:
+            survey = await look_over(name, [question], services, seconds=seconds)
+        except SourceError as error:
+            if len(names) == 1:
+                raise
+            left.append(failure_of(error))
+            continue
+        await report(0, None, survey.told)
+        chosen = await nearest(survey, [question], services, most=MAX_FILES)
+        expanded += [page.url for page in chosen.pages]
+        left += chosen.left
+    return list(dict.fromkeys(expanded)), left
+
+
 def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[str], list[Failure]]:
     expanded: list[str] = []
     failures: list[Failure] = []
@@ -191,8 +263,7 @@ def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[s
         if not any(folder.is_relative_to(root) for root in roots):
             failures.append(Failure(name, "The folder is not below an allowed root; allow it with WINNOW_FOLDERS."))
             continue
-        found = (p for p in folder.rglob("*") if not is_hidden(p, folder))
-        files = sorted(p for p in found if p.suffix.lower() in READABLE and p.is_file())
+        files = _documents_in(folder)
         expanded.extend(str(path) for path in files[:MAX_FILES])
         if len(files) > MAX_FILES:
             failures.append(

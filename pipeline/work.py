@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -25,17 +25,13 @@ Report = Callable[[float, float | None, str], Awaitable[None]]
 """Progress as a caller wants it: how much is done, of how much (if known), and a line for a person."""
 
 
-class Flag(Protocol):
-    """Whether to stop."""
-
-    def is_set(self) -> bool:
-        """Return whether to."""
-        ...
-
-
-_stop: ContextVar[Flag | None] = ContextVar("winnow_stop", default=None)
+_stop: ContextVar[Callable[[], bool] | None] = ContextVar("winnow_stop", default=None)
 _call: ContextVar["Call | None"] = ContextVar("winnow_call", default=None)
 
+STEP_SHARE = 0.4
+"""Most of the time left of a call that one step may take, so that what follows can still answer with what it has."""
+LONG_SHARE = 1 - STEP_SHARE
+"""What the one long step of a call may take: sources to arrive, whole pages to be read, a tree to be built."""
 WORKERS = 2
 """Threads for CPU work. Under the GIL more do not do more, and who waits for it waits for each: p95 of a page from the
 cache beside 16 callers of research 12 s with 4, 8 s with 2, on a machine with 28 other processes. Calls that have used
@@ -92,13 +88,13 @@ def check_cancelled() -> None:
         Stopped: The call that this thread works for was cancelled.
     """
     stop = _stop.get()
-    if stop is not None and stop.is_set():
+    if stop is not None and stop():
         raise Stopped
 
 
 @contextmanager
-def stopped_by(stop: Flag) -> Iterator[None]:
-    """Let `check_cancelled` look at `stop`, in a process that works for calls of another."""
+def stopped_by(stop: Callable[[], bool]) -> Iterator[None]:
+    """Let `check_cancelled` ask `stop` whether to, in a process that works for calls of another."""
     before = _stop.set(stop)
     try:
         yield
@@ -121,7 +117,7 @@ async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwar
         await call.go_on(call)
     light = call is None or call.light
     stop = threading.Event()
-    before = _stop.set(stop)
+    before = _stop.set(stop.is_set)
 
     def counted() -> R:
         began = time.thread_time()

@@ -8,7 +8,6 @@ the time limit around a call (`server/toolbox.py`), or requests a minute (`serve
 """
 
 import math
-import os
 from bisect import insort
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,6 +18,7 @@ import anyio
 import anyio.lowlevel
 
 from errors import Busy
+from models.pipe import MOST_CORES, usable_cores
 from pipeline.work import Call
 
 PLACES_A_CORE: Final = 2
@@ -26,8 +26,6 @@ PLACES_A_CORE: Final = 2
 LIGHT_PLACES: Final = 4
 """Light calls for each other one: they wait for the network or end soon. Six pages of two seconds asked for at once
 take 2.1 s with 16 places on two cores, 4.2 s with 4."""
-MOST_CORES: Final = 4
-"""Cores that calls of one process keep busy: most of their work holds the interpreter's lock."""
 LIGHT: Final = 0.25
 """Processor seconds of its threads, without those of models, up to which a call is light. A page from the cache takes
 .03, a search whose pages are at hand .2, research over such pages .4 to .5."""
@@ -62,7 +60,6 @@ class _Turn:
     cost: float
     begun: bool = False
     since: float = 0.0
-    """When it began."""
 
 
 class Lane:
@@ -83,16 +80,10 @@ class Lane:
 
     @asynccontextmanager
     async def place(self, caller: str, cost: float, *, patience: float, tell: Tell) -> AsyncIterator[None]:
-        """Hold a place, waited for if need be.
+        """Hold a place for the `cost` of a call in seconds, waited for `patience` seconds at most.
 
-        Args:
-            caller: Whose turn it is.
-            cost: Seconds that the call is expected to hold its place.
-            patience: Most seconds to wait.
-            tell: Told how many calls stand before this one.
-
-        Raises:
-            Busy: The place would come too late, or did not come.
+        The `caller` decides whose turn it is, and is told (`tell`) how many calls stand before this one. Raises `Busy`
+        where the place would come too late, or did not come.
         """
         start = max(self._start, self._ends.get(caller, 0.0))
         turn = _Turn(caller, start, cost)
@@ -103,7 +94,13 @@ class Lane:
             await self._wait(turn, patience, tell)
             yield
         finally:
-            self._drop(turn)
+            if turn.begun:
+                self._running.remove(turn)
+            else:
+                self._queue.remove(turn)
+                self._ends[caller] -= cost
+            self._fill()
+            self._notify()
 
     async def quiet(self) -> None:
         """Wait until no call of the lane runs that began less than `WAY` ago."""
@@ -143,7 +140,6 @@ class Lane:
         return Busy(f"{len(self._running)} calls run and {len(self._queue) - 1} wait.", seconds=seconds)
 
     def _fill(self) -> None:
-        """Let the next calls begin while there are places."""
         while self._queue and len(self._running) < self._places:
             turn = self._queue.pop(0)
             turn.begun, turn.since = True, anyio.current_time()
@@ -152,15 +148,6 @@ class Lane:
             waiting = {one.caller for one in self._queue}
             self._ends = {who: end for who, end in self._ends.items() if end > self._start or who in waiting}
             self._notify()
-
-    def _drop(self, turn: _Turn) -> None:
-        if turn.begun:
-            self._running.remove(turn)
-        else:
-            self._queue.remove(turn)
-            self._ends[turn.caller] -= turn.cost
-        self._fill()
-        self._notify()
 
     def _notify(self) -> None:
         self._changed.set()
@@ -172,7 +159,7 @@ class Admission:
 
     def __init__(self, places: int | None = None) -> None:
         """Open the lanes; `places` of each, by default as many as the processor bears."""
-        places = places or _places()
+        places = places or PLACES_A_CORE * min(usable_cores(), MOST_CORES)
         self._whole = Lane(places)
         self._light = Lane(LIGHT_PLACES * places)
         self._seconds: dict[str, float] = {}
@@ -181,17 +168,10 @@ class Admission:
 
     @asynccontextmanager
     async def call(self, tool: str, caller: str, *, light: bool, seconds: float, tell: Tell) -> AsyncIterator[None]:
-        """Run a call of `tool` in a place of its own.
+        """Run a call of `tool` in a place of its own; raise `Busy` where it cannot begin in time.
 
-        Args:
-            tool: Its name.
-            caller: Who calls, for the queue.
-            light: Whether such calls seldom use much.
-            seconds: Time until it has to answer, waiting included.
-            tell: Told how many calls stand before this one.
-
-        Raises:
-            Busy: It cannot begin in time.
+        The queue is fair by `caller`; `light` calls seldom use much. It has to answer within `seconds`, waiting
+        included, of which `tell` says how many calls stand before this one.
         """
         if self._closed:
             raise Busy("this server is being stopped; another one may answer.", seconds=1)
@@ -239,8 +219,3 @@ class Admission:
     def close(self) -> None:
         """Refuse whoever comes; who runs or waits is answered."""
         self._closed = True
-
-
-def _places() -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return PLACES_A_CORE * max(1, min(cores, MOST_CORES))

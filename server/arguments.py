@@ -56,11 +56,7 @@ class CheckArguments:
         self._list_tools = list_tools
 
     async def __call__(self, ctx: ServerRequestContext[object], call_next: CallNext) -> HandlerResult:
-        """Refuse or mend the arguments of a call, and pass on everything else.
-
-        Raises:
-            MCPError: -32602 for a tool that does not exist.
-        """
+        """Refuse or mend the arguments of a call; raise `MCPError` (-32602) for a tool that does not exist."""
         if ctx.method != "tools/call" or ctx.params is None:
             return await call_next(ctx)
         name = ctx.params.get("name")
@@ -75,7 +71,8 @@ class CheckArguments:
         given = {_argument(name, known, given): value for name, value in given.items()}
         for argument in given:
             if argument not in known:
-                return _refusal(f"{name} has no argument {argument!r}{_nearest(argument, known)}.")
+                text = f"{name} has no argument {argument!r}{_nearest(argument, known)}."
+                return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
         mended = _mended(given, known, schema.get("required"))
         return await call_next(replace(ctx, params={**ctx.params, "arguments": mended}))
 
@@ -128,7 +125,3 @@ def _nearest(argument: str, known: Mapping[str, object]) -> str:
     meant = get_close_matches(argument.lower(), list(known), n=1)
     did = f"; did you mean {meant[0]!r}? Its" if meant else "; its"
     return f"{did} arguments are {', '.join(sorted(known))}"
-
-
-def _refusal(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

@@ -42,13 +42,11 @@ DRAIN_SECONDS: Final = 3.0
 """Beyond the deadline of calls that run when the server is told to end."""
 FLUSH_SECONDS: Final = 0.1
 """For the last answer to leave: uvloop writes when a turn of its loop ends."""
-HEAD_SECONDS: Final = 10.0
-"""For the head of a request."""
-BODY_SECONDS: Final = 10.0
-"""For the whole body of a request; it has at most a megabyte."""
+REQUEST_SECONDS: Final = 10.0
+"""For the head of a request, and for its whole body, which has at most a megabyte."""
 SESSIONS: Final = 1_000
 """Sessions of the 2025 era that may be open: 38 kB each (300 opened at once)."""
-SESSION_IDLE: Final = 600.0
+SESSION_IDLE: Final = timedelta(minutes=10).total_seconds()
 """Seconds after which a session without a request or an open stream ends."""
 _METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 _log: Final = logging.getLogger("winnow.http")
@@ -150,7 +148,7 @@ class Gate:
 async def _body(receive: Receive) -> bytes | None:
     """Return the body of a request, or as much as is more than the SDK takes; None where it does not come in time."""
     parts = bytearray()
-    with anyio.move_on_after(BODY_SECONDS):
+    with anyio.move_on_after(REQUEST_SECONDS):
         while len(parts) <= MEGABYTE:
             message = await receive()
             if message["type"] != "http.request":
@@ -195,7 +193,7 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base has it
         """Wait for a request's head."""
         super().connection_made(transport)
-        self._late = self.loop.call_later(HEAD_SECONDS, transport.close)
+        self._late = self.loop.call_later(REQUEST_SECONDS, transport.close)
 
     def data_received(self, data: bytes) -> None:
         """Take what came; from the first byte of a head on its time runs."""
@@ -203,7 +201,7 @@ class PatientProtocol(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
         elif self._late is None:
-            self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+            self._late = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -275,11 +273,10 @@ async def _address_of_keys(issuer: str) -> str:
 def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[str]) -> ASGIApp:
     """Return the ASGI application: `/mcp`, `/health`, and the metadata of RFC 9728 where OAuth is set."""
     auth, verifier = _oauth(settings)
-    gates: list[Gate] = []
 
     async def drain() -> None:
         with anyio.move_on_after(settings.seconds + DRAIN_SECONDS):
-            await gates[0].drain()
+            await gate.drain()
         await anyio.sleep(FLUSH_SECONDS)
 
     server = build_server(settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier)
@@ -298,7 +295,6 @@ def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[s
         max_sessions=SESSIONS,
     )
     gate = Gate(app, tokens=settings.http_tokens, per_minute=settings.http_rate, close=server.admission.close)
-    gates.append(gate)
     return gate
 
 

@@ -43,11 +43,7 @@ class Opening:
         self._error: WinnowError | None = None
 
     async def services(self) -> Services:
-        """Return the services, opened now where they are not.
-
-        Raises:
-            WinnowError: They cannot be opened; each time the same.
-        """
+        """Return the services, opened now where they are not; raises what kept them from it, each time the same."""
         self._wanted.set()
         await self.settled.wait()
         if self._services is None:

@@ -1,20 +1,25 @@
-"""What the resources hold: a whole cleaned page, the outline of a tree, the status of this server.
+"""What the resources hold: a whole cleaned page, the outline of a tree, a session, the status of this server.
 
 Importing it imports the pipeline. Not for: addresses and registration (`server/resources.py`), which a server needs
 before its services are open.
 """
 
+import json
 from typing import Final
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 
 from cache.store import StoreStats
+from errors import SourceNotFound
+from pipeline.evidence.export import FORMS, export
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import find_page
+from pipeline.raptor.draw import layout
 from pipeline.raptor.outline import outline
 from pipeline.services import Services
+from pipeline.session import find_session
 from pipeline.sources import open_tree
-from pipeline.text.frame import visible
+from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.work import in_thread
 from tools.context import MOST_TOKENS
@@ -28,20 +33,42 @@ async def read_page(handle: str, services: Services) -> str:
     found = await in_thread(find_page, services.stores.pages, handle)
     if found is None or not may_open(found.final_url, services.roots):
         raise ResourceNotFoundError(f"{handle} is unknown or has expired; fetch the page again.")
-    document = await services.documents.read(found)
-    html = visible(document.html)
+    html = (await services.documents.read(found)).html
     if count_tokens(html) <= MOST_TOKENS:
-        return html
-    more = f"\n<!-- cut; read the rest part by part with fetch_and_prune_html, sources=['{handle}'] -->"
-    return cut_to_tokens(html, MOST_TOKENS - count_tokens(more)) + more
+        return _quoted(html)
+    more = f"Cut; read the rest part by part with fetch_and_prune_html, sources=['{handle}']."
+    return f"{_quoted(cut_to_tokens(html, MOST_TOKENS - count_tokens(more)))}\n{more}"
 
 
 async def read_tree(handle: str, services: Services) -> str:
     """Return the outline of the tree behind `handle`."""
+    try:
+        found = await in_thread(open_tree, handle, services)
+    except SourceNotFound as error:
+        raise ResourceNotFoundError(str(error)) from error
+    return _quoted(await in_thread(outline, found, max_tokens=OUTLINE_TOKENS))
+
+
+async def read_layout(handle: str, services: Services) -> str:
+    """Return the tree behind `handle` as JSON to be drawn: sources, and every node with its place."""
     found = await in_thread(open_tree, handle, services)
     if found is None:
         raise ResourceNotFoundError(f"{handle} is unknown or has expired; call raptor_query with the sources again.")
-    return await in_thread(outline, found, max_tokens=OUTLINE_TOKENS)
+    return json.dumps(await in_thread(layout, found), ensure_ascii=False)
+
+
+async def read_session(handle: str, form: str, services: Services, *, owner: str) -> str:
+    """Return a session of `owner`, written out in one of the forms of exports; the one for readers is framed."""
+    found = await in_thread(find_session, services.stores, handle, owner=owner, roots=services.roots)
+    if found is None or form not in FORMS:
+        raise ResourceNotFoundError(f"{handle} is unknown or has expired, or has no form {form!r}.")
+    text = await in_thread(export, found, form)
+    return _quoted(text) if form == "markdown" else text
+
+
+def _quoted(text: str) -> str:
+    mark = new_mark()
+    return f"{notice(mark)}\n{framed(text, mark)}"
 
 
 def status_text(services: Services) -> str:
@@ -52,7 +79,7 @@ def status_text(services: Services) -> str:
             *(f"{role}: {reason}" for role, reason in services.model_reasons.items()),
             f"search providers: {', '.join(services.chain.names) or 'none'}",
             f"folders: {', '.join(map(str, services.roots)) or 'none (set WINNOW_FOLDERS)'}",
-            *(f"cache {kind}: {store_text(stats)}" for kind, stats in stores.items()),
+            *(f"cache {kind}: {store_text(stats)}" for kind, stats in stores.items() if not stats.away),
             f"cache: {cache_trouble(stores) or 'works'}",
         ]
     )

@@ -1,13 +1,14 @@
-"""What the server offers beside tools: resources (pages, trees, status), prompts, and completions of their arguments.
+"""What the server offers beside tools: resources (pages, trees, sessions, status), prompts, completions of arguments.
 
 Needed before the services are open, so what is in a resource is imported when one is read (`server/reading.py`).
 """
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 from pydantic import Field
 
@@ -19,7 +20,7 @@ LENGTHS: Final = ("300", "600", "1200", "2000")
 
 
 def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) -> None:
-    """Register `winnow://page/{id}`, `winnow://tree/{id}` and `winnow://status`.
+    """Register `winnow://page/{id}`, `winnow://tree/{id}`, `winnow://session/{id}`, their forms and `winnow://status`.
 
     `opening` returns what the lifespan made: the SDK gives no context to a resource without parameters.
     """
@@ -39,6 +40,31 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
         from server.reading import read_tree  # noqa: PLC0415  as above
 
         return await read_tree(f"winnow://tree/{tree_id}", services)
+
+    @server.resource("winnow://tree/{tree_id}/layout", name="tree_layout", mime_type="application/json")
+    async def tree_layout(tree_id: str) -> str:
+        """Every node of a tree with its place in a drawing, for the desk."""
+        services = await opening().services()
+        from server.reading import read_layout  # noqa: PLC0415  as above
+
+        return await read_layout(f"winnow://tree/{tree_id}", services)
+
+    @server.resource("winnow://session/{session_id}", name="session", mime_type="text/markdown")
+    async def session(session_id: str, ctx: Context[Any, Any]) -> str:
+        """A session of research: its questions, what was found, every quote with its link, the sources."""
+        return await written(session_id, "markdown", ctx)
+
+    @server.resource("winnow://session/{session_id}/{form}", name="session_export", mime_type="text/plain")
+    async def session_export(session_id: str, form: str, ctx: Context[Any, Any]) -> str:
+        """The same as html or json, or its sources as bibtex, ris or csl."""
+        return await written(session_id, form, ctx)
+
+    async def written(session_id: str, form: str, ctx: Context[Any, Any]) -> str:
+        services = await opening().services()
+        from server.reading import read_session  # noqa: PLC0415  as above
+        from tools.context import owner_of  # noqa: PLC0415  as above
+
+        return await read_session(f"winnow://session/{session_id}", form, services, owner=owner_of(ctx))
 
     @server.resource("winnow://status", name="status", mime_type="text/plain")
     async def status() -> str:
@@ -77,7 +103,7 @@ def offer_prompts(server: MCPServer[Opening]) -> None:
 def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> None:
     """Complete the prompts' `length`, and `sources` with documents of the allowed folders.
 
-    Handles of pages and trees are never completed: who may use one has been given it.
+    Handles are never completed: who may use one has been given it.
     """
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped

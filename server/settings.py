@@ -4,9 +4,11 @@ A setting `name` comes from `WINNOW_NAME`; the command line may overrule it. `do
 Not for: what each part does with a value.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -15,10 +17,16 @@ from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_ty
 from platformdirs import user_cache_dir
 
 from errors import UsageError, without_password
+from pipeline.fetch.forge import Forge, forge_at
 
 MEGABYTE: Final = 1_000_000
 """Bytes; sizes in settings are decimal, as disks and downloads state them."""
-PROVIDERS: Final = ("searxng", "brave", "tavily", "exa", "serper", "wikipedia", "ddgs", "folder")
+KEYLESS: Final = ("ddgs", "tavily", "wikipedia")
+"""Providers that find pages without a key, in the order in which they are asked: the widest first."""
+CATALOGUES: Final = ("openalex", "semanticscholar", "crossref", "europepmc", "arxiv")
+"""Keyless providers of published research, in the same way."""
+PROVIDERS: Final = ("searxng", "brave", "tavily", "exa", "serper", "wikipedia", "ddgs", *CATALOGUES, "folder")
+GROUPS: Final = ("keyless", "academic")
 IDMS: Final = tuple(rule + more for rule in ("partition", "running") for more in ("", "+density", "+density:model"))
 NAT64_LENGTHS: Final = frozenset((32, 40, 48, 56, 64, 96))
 """Of prefixes that translators have (RFC 6052 §2.2)."""
@@ -26,93 +34,71 @@ _NEEDED: Final = {"searxng": "searxng", "brave": "brave_key", "exa": "exa_key", 
 """Providers that cannot be asked without another setting."""
 
 Raw = Mapping[str, str]
-Read = Callable[[Raw, str], Any]
-"""From all settings as texts and the name of one to its value; raises UsageError."""
-
-
-def _text(raw: Raw, name: str) -> str:
-    return raw[name].strip()
+Read = Callable[[str], Any]
+"""From a text without blanks around it to the value; raises ValueError with what would be right."""
 
 
 def _words(separator: str | None) -> Read:
-    """Read a list of words."""
-    return lambda raw, name: tuple(part.strip() for part in raw[name].split(separator) if part.strip())
+    return lambda text: tuple(part.strip() for part in text.split(separator) if part.strip())
 
 
 def _one_of(*allowed: str) -> Read:
     """Read one of some words, however it is capitalised."""
+    known = {word.casefold(): word for word in allowed}
 
-    def read(raw: Raw, name: str) -> str:
-        for word in allowed:
-            if raw[name].strip().casefold() == word.casefold():
-                return word
-        raise UsageError(f"{name} is {raw[name]!r}.", hint=f"Use one of {', '.join(allowed)}.")
+    def read(text: str) -> str:
+        if text.casefold() not in known:
+            raise ValueError(f"Use one of {', '.join(allowed)}.")
+        return known[text.casefold()]
 
     return read
 
 
-def _switch(raw: Raw, name: str) -> bool:
-    word: str = _one_of("true", "false", "1", "0", "yes", "no", "on", "off")(raw, name)
-    return word in ("true", "1", "yes", "on")
+def _switch(text: str) -> bool:
+    return _one_of("true", "false", "1", "0", "yes", "no", "on", "off")(text) in ("true", "1", "yes", "on")
 
 
 def _number(low: float, high: float) -> Read:
     """Read a number between bounds, both included."""
 
-    def read(raw: Raw, name: str) -> float:
-        try:
-            value = float(raw[name])
-        except ValueError as error:
-            raise UsageError(f"{name} is {raw[name]!r}.", hint="Use a number.") from error
-        if not low <= value <= high:
-            raise UsageError(f"{name} is {raw[name]}.", hint=f"Use a number from {low:g} to {high:g}.")
-        return value
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if low <= (value := float(text)) <= high:
+                return value
+        raise ValueError(f"Use a number from {low:g} to {high:g}.")
 
     return read
 
 
 def _whole(low: int, high: int) -> Read:
-    return lambda raw, name: int(_number(low, high)(raw, name))
+    return lambda text: int(_number(low, high)(text))
 
 
-def _folders(raw: Raw, name: str) -> tuple[Path, ...]:
-    paths = [Path(part.strip()).expanduser() for part in raw[name].split(os.pathsep) if part.strip()]
+def _folders(text: str) -> tuple[Path, ...]:
+    paths = [Path(part.strip()).expanduser() for part in text.split(os.pathsep) if part.strip()]
     for path in paths:
-        if not path.is_dir():
+        if not path.exists():
             raise UsageError(f"The folder {str(path)!r} does not exist.", hint="Correct WINNOW_FOLDERS.")
     return tuple(dict.fromkeys(path.resolve() for path in paths))
 
 
-def _path(raw: Raw, name: str) -> Path | None:
-    return Path(raw[name]).expanduser() if raw[name] else None
+def _path(text: str) -> Path | None:
+    return Path(text).expanduser() if text else None
 
 
-def _cache_folder(raw: Raw, name: str) -> Path:
-    return _path(raw, name) or Path(user_cache_dir("winnow"))
-
-
-def _search(raw: Raw, name: str) -> tuple[str, ...]:
-    """Read the order of providers: each is known and has what it needs."""
-    names = tuple(dict.fromkeys(part.strip().lower() for part in raw[name].split(",") if part.strip()))
-    if names in ((), ("auto",)):
-        return ()
-    for provider in names:
-        if provider not in PROVIDERS:
-            raise UsageError(f"search names {provider!r}.", hint=f"Use auto, or some of {', '.join(PROVIDERS)}.")
-        needed = _NEEDED.get(provider)
-        if needed and not raw[needed].strip():
-            raise UsageError(f"search names {provider}.", hint=f"Set WINNOW_{needed.upper()}, or leave it out.")
-    return names
+def _search(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
+    if not set(names) <= {*PROVIDERS, *GROUPS, "auto", "none"} or (len(names) > 1 and {"auto", "none"} & {*names}):
+        raise ValueError(f"Use auto, none, or some of {', '.join((*PROVIDERS, *GROUPS))}.")
+    return () if names == ("auto",) else names
 
 
 def _matching(pattern: str, hint: str) -> Read:
-    """Read a text of some form, or none; one that may hold a secret, so no message repeats it."""
 
-    def read(raw: Raw, name: str) -> str:
-        value = raw[name].strip()
-        if value and not re.fullmatch(pattern, value):
-            raise UsageError(f"{name} is not of the form that it needs.", hint=hint)
-        return value
+    def read(text: str) -> str:
+        if text and not re.fullmatch(pattern, text):
+            raise ValueError(hint)
+        return text
 
     return read
 
@@ -123,27 +109,28 @@ _cache_server = _matching(
 )
 
 
-def _address(raw: Raw, name: str) -> str:
-    value = raw[name].strip().rstrip("/")
-    if value and not re.match(r"https?://[^/\s:]+(:\d{1,5})?(/|$)", value):
-        shown = without_password(value)
-        hint = "Use an address without a password, such as http://127.0.0.1:8888."
-        raise UsageError(f"{name} is {shown!r}.", hint=hint)
-    return value
+def _address(text: str) -> str:
+    hint = "Use an address without a password, such as http://127.0.0.1:8888."
+    return str(_matching(r"https?://[^/\s:]+(:\d{1,5})?(/.*)?", hint)(text.rstrip("/")))
 
 
-def _networks(raw: Raw, name: str) -> tuple[IPv4Network | IPv6Network, ...]:
+def _forges(text: str) -> tuple[Forge, ...]:
+    named = (part.strip().partition("=") for part in text.split(",") if part.strip())
+    return tuple(forge_at(kind.strip().lower(), _address(site.strip())) for kind, _, site in named)
+
+
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     try:
-        return tuple(ip_network(part.strip()) for part in raw[name].split(",") if part.strip())
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
-        raise UsageError(f"{name} is {raw[name]!r}: {error}.", hint="Use networks such as 10.0.0.0/8.") from error
+        raise ValueError(f"{error}. Use networks such as 10.0.0.0/8.") from error
 
 
-def _nat64(raw: Raw, name: str) -> tuple[IPv6Network, ...]:
-    networks = _networks(raw, name)
+def _nat64(text: str) -> tuple[IPv6Network, ...]:
+    networks = _networks(text)
     found = tuple(each for each in networks if isinstance(each, IPv6Network) and each.prefixlen in NAT64_LENGTHS)
     if len(found) != len(networks):
-        raise UsageError(f"{name} is {raw[name]!r}.", hint="Use an IPv6 prefix of length 32, 40, 48, 56, 64 or 96.")
+        raise ValueError("Use an IPv6 prefix of length 32, 40, 48, 56, 64 or 96.")
     return found
 
 
@@ -154,6 +141,7 @@ class Setting(NamedTuple):
     default: str
     help: str
     read: Read
+    secret: bool
 
 
 def _setting(default: str, help: str, read: Read | None = None, *, secret: bool = False) -> Any:
@@ -165,22 +153,42 @@ def _setting(default: str, help: str, read: Read | None = None, *, secret: bool 
 class Settings:
     """The settings, checked and typed, each with its default, its help and what reads it."""
 
-    folders: tuple[Path, ...] = _setting("", "Folders that may be searched and read, separated as in PATH.", _folders)
+    folders: tuple[Path, ...] = _setting(
+        "",
+        "Folders (or single files) that may be searched and read, separated as in PATH. What is hidden in them stays "
+        "closed unless it is named here itself, such as ~/notes:~/notes/.drafts.",
+        _folders,
+    )
     searxng: str = _setting(
         "", "Base URL of a SearXNG instance with JSON enabled, such as http://127.0.0.1:8888.", _address
     )
     search: tuple[str, ...] = _setting(
         "auto",
-        f"Providers in order, of {', '.join(PROVIDERS)}; auto: those with an address or a key, and the folders.",
+        f"Providers in order, of {', '.join(PROVIDERS)}; keyless or academic for those without a key; none; auto: "
+        "those with an address or a key, and the folders; keyless where there is neither.",
         _search,
+    )
+    contact: str = _setting(
+        "",
+        "Your mail address, told to Wikipedia and the catalogues of research, which serve better who can be reached.",
+        _matching(r"[^@\s]+@[\w.-]+", "Use an address such as ann@example.org."),
+        secret=True,
     )
     brave_key: str = _setting("", "Key of the Brave Search API.", _key, secret=True)
     tavily_key: str = _setting("", "Key of the Tavily API; tavily is asked without one if named.", _key, secret=True)
     exa_key: str = _setting("", "Key of the Exa API.", _key, secret=True)
     serper_key: str = _setting("", "Key of the Serper API (Google's results).", _key, secret=True)
-    cache: Path = _setting("", "Folder of the disk cache; the user's cache directory by default.", _cache_folder)
+    cache: Path = _setting(
+        "",
+        "Folder of the disk cache; the user's cache directory by default.",
+        lambda text: _path(text) or Path(user_cache_dir("winnow")),
+    )
     cache_mb: int = _setting(
         "1024", "Size of the cache in MB; what was stored longest ago goes first.", _whole(16, 10**6)
+    )
+    index: bool = _setting(
+        "true",
+        "Keep the words of your folders in the cache folder, on top of its size; false: in memory, till the end.",
     )
     cache_url: str = _setting(
         "",
@@ -225,9 +233,20 @@ class Settings:
     nat64: tuple[IPv6Network, ...] = _setting(
         "", "Prefix of the network's IPv4 translator, such as 64:ff9b::/96, on machines without IPv4.", _nat64
     )
+    forges: tuple[Forge, ...] = _setting(
+        "",
+        "Your own code forges, as gitlab=https://git.example.org, with github, gitlab or gitea (Forgejo) in front.",
+        _forges,
+    )
     proxy: str = _setting("", "http, https or socks5://[user:password@]host:port for public pages.", secret=True)
     proxy_resolves: bool = _setting("false", "Give the proxy names; it must then keep itself out of private networks.")
     browser: str = _setting("none", "Chromium that renders pages which only scripts fill: auto, none, or its path.")
+    cookies: Path | None = _setting(
+        "",
+        "A browser's exported cookies.txt, for pages that need a login: sent to the hosts that it names, by its rules. "
+        "Over stdio only; what is read is cached in a folder of its own on this machine.",
+        _path,
+    )
     page_mb: int = _setting("30", "Largest page after decompression, in MB.", _whole(1, 1000))
     seconds: float = _setting("25", "Time a tool call may take before it answers with what it has.", _number(1, 3600))
     http_tokens: tuple[str, ...] = _setting(
@@ -257,22 +276,35 @@ def _reader(kind: object) -> Read:
     """Return what reads a text into one of some words, a switch, or a text."""
     if get_origin(kind) is Literal:
         return _one_of(*get_args(kind))
-    return _switch if kind is bool else _text
+    return _switch if kind is bool else str
 
 
 _TYPES: Final = get_type_hints(Settings)
 TABLE: Final = tuple(
-    Setting(f.name, f.metadata["default"], f.metadata["help"], f.metadata["read"] or _reader(_TYPES[f.name]))
+    Setting(
+        f.name, f.metadata["default"], f.metadata["help"], f.metadata["read"] or _reader(_TYPES[f.name]), not f.repr
+    )
     for f in fields(Settings)
 )
 
 
 def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
-    """Return the settings from `given` (command line) over the environment over the defaults.
-
-    Raises:
-        UsageError: A value cannot be what it should be, or a folder does not exist.
-    """
+    """Return the settings from `given` (command line) over the environment over the defaults; raises `UsageError`."""
     env = os.environ if environment is None else environment
-    raw = {s.name: given.get(s.name) or env.get(f"WINNOW_{s.name.upper()}") or s.default for s in TABLE}
-    return Settings(**{s.name: s.read(raw, s.name) for s in TABLE})
+    values: dict[str, Any] = {}
+    for setting in TABLE:
+        name = setting.name
+        text = (given.get(name) or env.get(f"WINNOW_{name.upper()}") or setting.default).strip()
+        try:
+            values[name] = setting.read(text)
+        except ValueError as error:
+            shown = "not of the form that it needs" if setting.secret else repr(without_password(text))
+            raise UsageError(f"{name} is {shown}.", hint=str(error)) from error
+    for provider in values["search"]:
+        needed = _NEEDED.get(provider)
+        if needed and not values[needed]:
+            raise UsageError(f"search names {provider}.", hint=f"Set WINNOW_{needed.upper()}, or leave it out.")
+    if values["cookies"]:  # what is read with them is for nobody else's server
+        whose = hashlib.blake2b(str(values["cookies"].absolute()).encode(), digest_size=8).hexdigest()
+        values |= {"cache": values["cache"] / f"cookies-{whose}", "cache_url": ""}
+    return Settings(**values)

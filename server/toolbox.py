@@ -10,19 +10,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import anyio
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, authorization_context
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from mcp_types import Tool as ListedTool
 from pydantic import ValidationError
-from starlette.requests import Request
 
 from errors import Busy, WinnowError
 from server.admission import Admission
 from server.arguments import explained
-from tools.context import reporter
+from tools.context import owner_of, reporter
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html
 from tools.raptor_query import raptor_query
@@ -44,20 +42,33 @@ _TITLES: Final[dict[ToolFunction, str]] = {
     research: "Research a question",
 }
 _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
-_TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+_TEXT: Final = {"type": "string"}
 _ASIDE: Final = frozenset(
-    {"parsed_by", "scored_by", "need_search", "freshness", "left_out", "mode", "layers", "leaves", "summaries"}
+    {
+        "parsed_by",
+        "scored_by",
+        "need_search",
+        "freshness",
+        "left_out",
+        "mode",
+        "layers",
+        "leaves",
+        "summaries",
+        "parts",
+        "reason",
+        "computed",
+        "checked",
+        "hidden",
+        "origins",
+        "tokens",
+        "next",
+    }
 )
-"""Fields that tell how an answer came about; no program needs their types to use it."""
+"""Fields that tell how an answer came about, and `next`, which every answer has: no program needs their types."""
 
 
 async def run_tool(name: str, arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
-    """Call a tool.
-
-    Raises:
-        ToolError: The arguments are wrong, or the call failed in a way that the caller can act on.
-        UnexpectedToolError: Anything else failed.
-    """
+    """Call a tool; raises `ToolError` where the caller can act on it, `UnexpectedToolError` for anything else."""
     try:
         result: CallToolResult = await TOOLBOX[name].run(arguments, context, convert_result=True)
     except UnexpectedToolError:
@@ -113,9 +124,7 @@ def _for_models(function: ToolFunction) -> ToolFunction:
 
         try:
             with anyio.fail_after(seconds + GRACE):
-                async with admission.call(
-                    tool, _caller(ctx.request_context.request), light=tool not in HEAVY, seconds=seconds, tell=tell
-                ):
+                async with admission.call(tool, _caller(ctx), light=tool not in HEAVY, seconds=seconds, tell=tell):
                     return await function(*args, **kwargs)
         except Busy as error:
             # Programs read the seconds from the structured part, models from the sentence.
@@ -135,14 +144,10 @@ def _for_models(function: ToolFunction) -> ToolFunction:
     return call
 
 
-def _caller(request: Request | None) -> str:
+def _caller(ctx: Context[Any, Any]) -> str:
     """Return whose call this is: who a token stands for, else the address; on stdio there is one caller."""
-    if request is None:
-        return ""
-    user = request.scope.get("user")
-    if isinstance(user, AuthenticatedUser):
-        return repr(authorization_context(user))
-    return request.client.host if request.client else ""
+    request = ctx.request_context.request
+    return owner_of(ctx) or (request.client.host if request and request.client else "")
 
 
 def _input_schema(schema: Schema) -> Schema:
@@ -167,20 +172,14 @@ def _output_schema(schema: Schema) -> Schema:
     """
     fields = schema.get("properties")
     assert isinstance(fields, dict)  # noqa: S101  a result model always has fields; pydantic wrote this schema
-    listed = {name: _type_of(field) for name, field in fields.items()}
     return {
         "type": "object",
-        "properties": {name: kind for name, kind in listed.items() if kind != _TEXTS and name not in _ASIDE},
+        "properties": {
+            name: {"type": "array", "items": {}} if "items" in field else {"type": field.get("type", "object")}
+            for name, field in fields.items()
+            if field.get("items") != _TEXT and name not in _ASIDE
+        },
     }
-
-
-def _type_of(field: Schema) -> Schema:
-    kind = field.get("type", "object")
-    if kind != "array":
-        return {"type": kind}
-    items = field.get("items")
-    held = items.get("type", "object") if isinstance(items, dict) else "object"
-    return {"type": "array", "items": {"type": held}}
 
 
 TOOLBOX: Final = {function.__name__: _tool(function, title) for function, title in _TITLES.items()}

@@ -59,9 +59,11 @@ async def _serve(server: MCPServer[Any]) -> None:
 def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[str], open_to_all: bool) -> None:
     """Serve many clients at `http://host:port/mcp` until a signal.
 
-    Raises:
-        UsageError: The address is not loopback, and nothing says who may call.
+    Raises `UsageError` where the address is not loopback, and nothing says who may call; and where cookies are set,
+    which are one person's.
     """
+    if settings.cookies:
+        raise UsageError("Cookies are not for a server that others call.", hint="Unset WINNOW_COOKIES, or serve stdio.")
     import uvicorn  # noqa: PLC0415  only this transport needs it
 
     from server.http import PatientProtocol, build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without

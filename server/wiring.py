@@ -6,50 +6,55 @@ Not for: what the parts do.
 import hashlib
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import date
 from functools import partial
-from typing import Literal, NamedTuple, cast
+from typing import Final, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import httpx2
 
-from cache.stores import Stores, open_stores
-from models.choose import Chosen, Resources, choose_embedder, choose_generator, choose_reader, choose_reranker
-from models.protocols import CrossEncoder, Embedder, Generator, Reranker
+from cache.store import Stores, open_stores
+from errors import MissingExtra
+from models.choose import Chosen, Resources, choose
+from models.protocols import Backend, CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub
 from models.worker import MemoryBudget
 from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder, CachedReranker
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import open_fetcher
+from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.files import Files
+from pipeline.fetch.forge import FORGES
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
-from pipeline.read.converter import open_converter
+from pipeline.read.converter import Converter
 from pipeline.search.chain import Chain, Provider
 from pipeline.search.folder import FolderProvider
 from pipeline.search.providers.metasearch import Metasearch
+from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.searxng import Searxng
 from pipeline.search.providers.services import SERVICES, WebApi, Wikipedia
 from pipeline.segment.idms import IdmsOptions
 from pipeline.segment.partition import Rule
-from pipeline.services import Services
-from pipeline.work import in_thread
-from server.settings import MEGABYTE, Settings
-from tools.context import MODEL_SHARE
+from pipeline.services import Once, Services
+from pipeline.work import STEP_SHARE, in_thread
+from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
+
+KEYLESS_NOTICE: Final = (
+    "Searched without a key, since no provider is set. More is found with WINNOW_SEARXNG or a key such as "
+    "WINNOW_BRAVE_KEY; WINNOW_SEARCH=none turns web search off."
+)
 
 
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Open cache, network and models; close them in the opposite order.
 
-    Raises:
-        CacheError: The address of a cache server cannot be understood.
-        UsageError: A model specification cannot be understood.
-        MissingExtra: A model, or a cache server, needs a package that is not installed.
+    Raises `CacheError`, `UsageError` or `MissingExtra` for settings that cannot be understood or need a package.
     """
     async with AsyncExitStack() as stack:
         size = settings.cache_mb * MEGABYTE
@@ -62,7 +67,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=settings.seconds))
         limits = _fetch_limits(settings)
         chromium = find_browser(settings.browser)
-        converter = await stack.enter_async_context(open_converter(stores.own))
+        converter = await stack.enter_async_context(aclosing(Converter(stores.own)))
         files = Files(settings.folders, store=stores.own, converter=converter, max_bytes=limits.max_unpacked)
         fetcher = await stack.enter_async_context(
             open_fetcher(
@@ -75,7 +80,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         embedder, reader, reranker, generator = models = await stack.enter_async_context(open_models(settings, http))
         embedding = CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None
-        folder = await stack.enter_async_context(_open_folder(settings, stores, files, embedding))
+        folder = await stack.enter_async_context(_open_folder(settings, stores, files, embedder.model))
         chain = _chain(settings, stores, http, folder)
         yield Services(
             fetcher=fetcher,
@@ -94,6 +99,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             asking=_asking(settings, generator.model),
             idms=_idms(settings),
             clustering=settings.clustering,
+            notice=Once(KEYLESS_NOTICE if searched(settings).keyless else ""),
         )
 
 
@@ -104,6 +110,8 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
         respect_robots=settings.robots,
         allowed_networks=settings.networks,
         nat64=settings.nat64,
+        forges=(*settings.forges, *FORGES),
+        cookies=Cookies(settings.cookies) if settings.cookies else None,
         proxy=parse_proxy(settings.proxy, resolves=settings.proxy_resolves) if settings.proxy else None,
     )
 
@@ -122,15 +130,16 @@ async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIter
     """Choose the model of each role, and let them go at the end."""
     resources = Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
     models = Models(
-        choose_embedder(settings.embedder, resources),
-        choose_reader(settings.reader),
-        choose_reranker(settings.reranker, resources),
-        choose_generator(settings.generator, resources),
+        choose("embedder", settings.embedder, resources),
+        choose("reader", settings.reader, resources),
+        choose("reranker", settings.reranker, resources),
+        choose("generator", settings.generator, resources),
     )
     async with AsyncExitStack() as stack:
         for chosen in models:
-            stack.push_async_callback(chosen.aclose)
-            await chosen.prepare()
+            if isinstance(chosen.model, Backend):
+                stack.push_async_callback(chosen.model.aclose)
+                await chosen.model.prepare()
         yield models
 
 
@@ -146,7 +155,38 @@ def _asking(settings: Settings, model: Generator | None) -> Asking | None:
     if settings.extractor == "rules":
         return None
     way = way_for(settings.extractor, model)
-    return Asking(model, way, settings.seconds * MODEL_SHARE) if model is not None else None
+    return Asking(model, way, settings.seconds * STEP_SHARE) if model is not None else None
+
+
+class Searched(NamedTuple):
+    """Who is searched, by the settings."""
+
+    web: tuple[str, ...]
+    """Names in order."""
+    scholarly: tuple[str, ...]
+    """Catalogues beside them, for questions about published research."""
+    folders: bool
+    keyless: bool
+    """Whether that is so because nothing is set."""
+
+
+def searched(settings: Settings) -> Searched:
+    """Return who is searched.
+
+    `auto` asks those with an address or a key and the folders; the keyless ones only where nothing of that is set: who
+    names a folder and nothing else has not said that questions about it may go to anybody.
+    """
+    with_key = [name for name in SERVICES if getattr(settings, f"{name}_key")]
+    chosen = settings.search or (*(["searxng"] if settings.searxng else []), *with_key, "folder")
+    keyless = not settings.search and chosen == ("folder",) and not settings.folders
+    chosen = ("keyless",) if keyless else chosen
+    web: list[str] = []
+    for name in chosen:
+        web += KEYLESS if name == "keyless" else [name] if name in PROVIDERS and name != "folder" else []
+    names = tuple(dict.fromkeys(web))
+    scholarly = CATALOGUES if {"keyless", "academic"} & {*chosen} else ()
+    folders = bool(settings.folders) and "folder" in chosen
+    return Searched(names, scholarly, folders, keyless) if names else Searched(scholarly, (), folders, keyless)
 
 
 @asynccontextmanager
@@ -154,36 +194,42 @@ async def _open_folder(
     settings: Settings, stores: Stores, files: Files, embedder: Embedder | None
 ) -> AsyncIterator[FolderProvider | None]:
     """Return what searches the user's folders, None where they are not searched."""
-    if not settings.folders or (settings.search and "folder" not in settings.search):
+    if not searched(settings).folders:
         yield None
         return
-    folder = FolderProvider(settings.folders, stores.own, files=files, embedder=embedder)
+    place = stores.folders if settings.index else None
+    folder = FolderProvider(settings.folders, place, files=files, embedder=embedder)
     async with folder.behind():
         yield folder
 
 
 def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient, folder: FolderProvider | None) -> Chain:
-    """Return the web's providers in the order of the settings, and the user's folders beside them, or alone.
-
-    `search=auto` asks providers with an address or a key, then the folders; keyless ones are asked only when named.
-    """
-    keys = {
-        "brave": settings.brave_key,
-        "tavily": settings.tavily_key,
-        "exa": settings.exa_key,
-        "serper": settings.serper_key,
-    }
+    """Return the web's providers in the order of the settings, and the user's folders beside them, or alone."""
+    keys = {name: getattr(settings, f"{name}_key") for name in SERVICES}
     host = urlsplit(settings.searxng).netloc.rpartition("@")[2]
     # The instance is part of SearXNG's name: answers are cached by it, and another instance is another provider.
     makers: dict[str, Callable[[], Provider]] = {
         "searxng": lambda: Searxng(http, settings.searxng, name=f"searxng {host}"),
-        "wikipedia": lambda: Wikipedia(http),
+        "wikipedia": lambda: Wikipedia(http, settings.contact),
         "ddgs": Metasearch,
         **{name: partial(WebApi, service, http, keys[name]) for name, service in SERVICES.items()},
+        **{name: partial(WebApi, service, http, settings.contact) for name, service in SCHOLARLY.items()},
     }
-    own = ["searxng"] if settings.searxng else []
-    names = settings.search or (*own, *(name for name, key in keys.items() if key))
-    web = [makers[name]() for name in names if name != "folder"]
+    who = searched(settings)
+    named = {*who.web, *who.scholarly}
+    catalogues: dict[str, Provider] = {name: makers[name]() for name in CATALOGUES if name in named}
+    web: list[Provider] = []
+    for name in who.web:
+        # An extra is asked for only where it is there, unless a person names it.
+        with nullcontext() if name in settings.search else suppress(MissingExtra):
+            web.append(catalogues.get(name) or makers[name]())
     local: list[Provider] = [folder] if folder is not None else []
     accounts = {name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest() for name, key in keys.items() if key}
-    return Chain(web or local, stores.searches, time.time, beside=local if web else (), accounts=accounts)
+    return Chain(
+        web or local,
+        stores.searches,
+        time.time,
+        beside=local if web else (),
+        scholarly=tuple(catalogues.values()),
+        accounts=accounts,
+    )

@@ -122,5 +122,6 @@ def parts(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def shown(tool: Tool) -> dict[str, object]:
-    listed: dict[str, object] = tool.model_dump(by_alias=True, exclude_none=True, mode="json")
+    # `_meta` says to hosts what draws an answer; no model reads it.
+    listed: dict[str, object] = tool.model_dump(by_alias=True, exclude_none=True, mode="json", exclude={"meta"})
     return listed

@@ -1,6 +1,7 @@
 """The attack set (`tests/support/attacks.py`) through the server as a client meets it: none of it comes through."""
 
 import json
+import os
 import re
 from collections.abc import Sized
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.support.attacks import (
     SEEN_PDF,
     SPEAKING,
     UNSEEN_SCRIPTS,
+    outside,
 )
 from tests.support.cache_server import PROGRAM, cache_server
 
@@ -51,30 +53,31 @@ async def answers(client: Client, url: str, *tools: str, **more: object) -> dict
     return told
 
 
+def handles_in(*told: tuple[str, str]) -> set[str]:
+    return set(re.findall("winnow://(?:page|tree|session)/[0-9a-f]+", json.dumps(told)))
+
+
+async def read(client: Client, handle: str) -> str:
+    whole = (await client.read_resource(handle)).contents[0]
+    assert isinstance(whole, TextResourceContents)
+    return whole.text
+
+
 def page_of(body: str) -> str:
     head = "" if "<title" in body else "<title>Harbour</title>"
     return f"{head}<h1>Harbour</h1><p>{FACT}</p>{body}<p>{FILL}</p>"
 
 
-def outside(text: str) -> str:
-    """The lines of an answer that are ours: what stands outside its marks, without links to the words cited."""
-    mark = re.search("«([0-9]{12})»", text)
-    assert mark is not None
-    inside = re.compile(rf"«{mark[1]}»(?:\n.*?\n| [^\n]*? )«/{mark[1]}»", re.DOTALL)
-    return re.sub(r"\S*:~:text=\S*", "", inside.sub("", text).replace(f"«{mark[1]}»", ""))
-
-
 async def through(connect: Connect, sources: dict[str, str]) -> dict[str, str]:
     """Return the sources whose hidden words reach a tool or the resource of the page, with the door."""
     found = {}
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(allow_loopback="true", embedder="none", seconds="300") as client:
         for name, url in sources.items():
             told = await answers(client, url)
-            handle = re.search("winnow://page/[0-9a-f]{24}", told["fetch_and_prune_html"][1])
-            assert handle is not None, (name, told)
-            whole = (await client.read_resource(handle[0])).contents[0]
-            assert isinstance(whole, TextResourceContents)
-            for door, text in {**{tool: "".join(said) for tool, said in told.items()}, "resource": whole.text}.items():
+            handle = next((one for one in handles_in(told["fetch_and_prune_html"]) if "/page/" in one), "")
+            assert handle, (name, told)
+            whole = await read(client, handle)
+            for door, text in {**{tool: "".join(said) for tool, said in told.items()}, "resource": whole}.items():
                 assert "1871" in text, (name, door, text)
                 if "PWNED" in text or _TURNED.search(text):
                     found[name] = door
@@ -148,7 +151,7 @@ async def test_data_of_a_page_that_shows_nothing_is_labelled(connect: Connect, s
 
 
 async def test_everything_that_a_page_says_stands_inside_its_frame(connect: Connect, site: Site) -> None:
-    """Also what a search engine repeats of it, and in the structured part nothing of it."""
+    """Also what a search engine repeats of it, and what the handles open; in the structured part nothing of it."""
     found = {}
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
         for number, (name, form) in enumerate(SPEAKING.items()):
@@ -162,9 +165,11 @@ async def test_everything_that_a_page_says_stands_inside_its_frame(connect: Conn
             for tool in ("search_web", "research"):
                 result = await client.call_tool(tool, {"question": f"{ASKED} {number}"})
                 told[tool] = text_of(result), json.dumps(result.structured_content, ensure_ascii=False)
+            told |= {handle: (await read(client, handle), "") for handle in handles_in(*told.values())}
             for tool, (text, data) in told.items():
-                assert "1871" in text, (name, tool, text)
-                if "PWNED" in outside(text) or "PWNED" in re.sub("«([0-9]{12})» .*? «/\\1»", "", data):
+                assert "1871" in text or "/tree/" in tool, (name, tool, text)
+                quoted = re.sub("«([0-9]{12})» .*? «/\\1»", "", data)
+                if "PWNED" in outside(text) or "PWNED" in re.sub('#:~:text=[^"]*', "", quoted):
                     found[name, tool] = outside(text) + data
     assert found == {}
 
@@ -251,6 +256,27 @@ async def test_hidden_files_and_keys_are_read_by_no_tool(connect: Connect, tmp_p
         assert "1999" not in text_of(result)
 
 
+async def test_what_a_person_names_as_a_folder_is_open_though_it_is_hidden_below_another(
+    connect: Connect, tmp_path: Path
+) -> None:
+    drafts, notes, shut = tmp_path / ".drafts", tmp_path / ".env", tmp_path / ".git"
+    for folder in (drafts, shut):
+        folder.mkdir()
+        (folder / "light.md").write_text(f"# Light\n\n{FACT}\n")
+    notes.write_text("OIL=the lamp burns rapeseed oil\n")
+    roots = os.pathsep.join(map(str, (tmp_path, drafts, notes)))
+    async with connect(folders=roots, embedder="none", search="folder") as client:
+        for source, asked, says in (
+            (".drafts/light.md", ASKED, "1871"),
+            (".env", "What does the lamp burn?", "rapeseed"),
+        ):
+            read = await client.call_tool("extract_relevant", {"question": asked, "sources": [source]})
+            found = await client.call_tool("research", {"question": asked})
+            assert says in text_of(read)
+            assert says in text_of(found)
+        assert (await client.call_tool(TOOLS[0], {"sources": [".git/light.md"]})).is_error
+
+
 async def test_a_password_in_an_address_is_never_repeated(connect: Connect, site: Site) -> None:
     site.put("/", "")
     site.pages["/"] = (302, {"Location": "http://anna:s3cret@127.0.0.1:1/", "Content-Length": "0"}, b"")
@@ -309,11 +335,9 @@ async def test_nothing_of_a_persons_file_goes_to_a_shared_cache(connect: Connect
 async def _handles(client: Client, source: str) -> list[str]:
     fetched = await client.call_tool("fetch_and_prune_html", {"question": ASKED, "sources": [source]})
     asked = await client.call_tool("raptor_query", {"question": ASKED, "sources": [source]})
-    found = re.findall(
-        "winnow://(?:page|tree)/[0-9a-f]+", json.dumps([fetched.structured_content, asked.structured_content])
-    )
-    assert len(set(found)) == 2
-    return sorted(set(found))
+    found = handles_in((json.dumps(fetched.structured_content), json.dumps(asked.structured_content)))
+    assert len(found) == 2
+    return sorted(found)
 
 
 async def _opens(client: Client, handle: str) -> bool:

@@ -110,11 +110,11 @@ def test_a_page_that_is_kept_again_soon_is_not_written_again_but_never_expires_i
     handle = keep_page(store, PAGE)
     written = store.stats().bytes_written
     for _ in range(20):
-        clock.now += 3600
+        clock.now += 4 * 3600
         keep_page(store, PAGE)
-    assert store.stats().bytes_written == 2 * written
+    assert written < store.stats().bytes_written <= 2 * written
     for _ in range(20):
-        clock.now += 86_400
+        clock.now += 4 * 86_400
         assert keep_page(store, PAGE) == handle
         assert find_page(store, handle) == PAGE
     store.close()

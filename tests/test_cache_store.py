@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cache.rows import RefusedRow, seal, unseal
-from cache.store import Store
-from cache.stores import open_stores
+from cache.store import Claim, Store, open_stores
+from pipeline.claims import alone
 from tests.support import Clock
 
 
@@ -283,3 +285,40 @@ def test_what_is_only_held_leaves_when_there_is_too_much_of_it(store: Store) -> 
     store.hold("huge", b"x" * 40_000_000)
     assert store.get_bytes("huge") is None
     assert store.stats().entries == 0
+
+
+class Patient(Store):
+    """A store that counts how often a claim was asked for."""
+
+    tries = 0
+
+    def claim(self, key: str, *, seconds: float) -> Claim | None:
+        """Count, and answer."""
+        self.tries += 1
+        return super().claim(key, seconds=seconds)
+
+
+@pytest.mark.anyio
+async def test_work_that_takes_longer_than_a_claim_lasts_is_done_once(tmp_path: Path) -> None:
+    first, second = (Patient(tmp_path / "store", size_limit=10_000_000, clock=time.time) for _ in range(2))
+    at_work: list[Store] = []
+    finish = anyio.Event()
+
+    async def work(store: Store) -> None:
+        async with alone(store, "job", lambda: store.get_json("job"), enough=bool, patience=2.0) as (found, _):
+            if not found:
+                at_work.append(store)
+                await finish.wait()
+                store.set_json("job", True)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(work, first)
+        while not at_work:
+            await anyio.lowlevel.checkpoint()
+        tasks.start_soon(work, second)
+        while len(at_work) == 1 and second.tries < 30:  # for three seconds
+            await anyio.lowlevel.checkpoint()
+        finish.set()
+    assert at_work == [first]
+    for store in (first, second):
+        store.close()

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.tree import Tree, TreeOptions
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.converter import LIMITS, Converter, open_converter
+from pipeline.read.converter import LIMITS, Converter
 from tests.support.docx import make_docx, paragraph
 from tests.support.doubles import Letters
 from tests.support.pdf import make_pdf
@@ -72,7 +72,7 @@ async def until_worked(converter: Converter, seconds: float) -> int:
 async def test_a_process_gives_what_a_thread_gives_and_runs_only_while_documents_come() -> None:
     documents = [raw(long_pdf(3)), raw(make_docx(paragraph("The council met.")), "m.docx")]
     texts = [raw(b"# Salt\n\nof Piran", "salt.md"), raw(b"<title>Salt</title><p>of Piran " * 20, "salt.html")]
-    async with open_converter(None, processes=1) as converter:
+    async with aclosing(Converter(None, processes=1)) as converter:
         for one in texts:
             assert await converter.page(one) == to_page(one)
         assert not converter.pids
@@ -84,7 +84,7 @@ async def test_a_process_gives_what_a_thread_gives_and_runs_only_while_documents
 
 @pytest.mark.anyio
 async def test_a_process_without_work_ends_and_the_next_document_starts_another() -> None:
-    async with open_converter(None, processes=1, limits=replace(LIMITS, idle_seconds=0.1)) as converter:
+    async with aclosing(Converter(None, processes=1, limits=replace(LIMITS, idle_seconds=0.1))) as converter:
         one = raw(long_pdf(1))
         first = await converter.page(one)
         with anyio.fail_after(20):
@@ -95,7 +95,7 @@ async def test_a_process_without_work_ends_and_the_next_document_starts_another(
 
 @pytest.mark.anyio
 async def test_an_error_says_the_same_from_a_process() -> None:
-    async with open_converter(None, processes=1) as converter:
+    async with aclosing(Converter(None, processes=1)) as converter:
         for body in (b"%PDF-1.4 nothing more", make_pdf([[("", 10)]])):
             with pytest.raises(SourceUnreadable) as here:
                 to_page(raw(body))
@@ -107,7 +107,7 @@ async def test_an_error_says_the_same_from_a_process() -> None:
 @pytest.mark.anyio
 async def test_a_file_that_wants_too_much_memory_costs_its_own_call_only() -> None:
     greedy = make_pdf([[("Hello there world", 11)] * 200_000])
-    async with open_converter(None, processes=1, limits=replace(LIMITS, memory_bytes=24_000_000)) as converter:
+    async with aclosing(Converter(None, processes=1, limits=replace(LIMITS, memory_bytes=24_000_000))) as converter:
         for _ in range(3):
             with pytest.raises(SourceUnreadable, match=r"could not be converted: .*memory"):
                 await converter.page(raw(greedy))
@@ -117,7 +117,7 @@ async def test_a_file_that_wants_too_much_memory_costs_its_own_call_only() -> No
 @pytest.mark.anyio
 async def test_a_cancelled_word_file_is_stopped_with_its_process() -> None:
     body = make_docx(paragraph("Words of the council.") * 12_000)
-    async with open_converter(None, processes=1) as converter, anyio.create_task_group() as group:
+    async with aclosing(Converter(None, processes=1)) as converter, anyio.create_task_group() as group:
         group.start_soon(converter.page, raw(body, "m.docx"))
         pid = await until_worked(converter, 1.0)
         group.cancel_scope.cancel()
@@ -128,11 +128,11 @@ async def test_a_cancelled_word_file_is_stopped_with_its_process() -> None:
 @pytest.mark.anyio
 async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_it_stood(store: Store) -> None:
     one = raw(long_pdf(250))
-    async with open_converter(store, processes=1) as converter:
+    async with aclosing(Converter(store, processes=1)) as converter:
         whole = await converter.page(raw(long_pdf(249)))
         needed = processor_seconds(converter.pids[0])
         assert len(whole.html) > 100_000
-    async with open_converter(store, processes=1) as converter:
+    async with aclosing(Converter(store, processes=1)) as converter:
         async with anyio.create_task_group() as group:
             group.start_soon(converter.page, one)
             pid = await until_worked(converter, 0.75 * needed)
@@ -140,7 +140,7 @@ async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_i
         before = 0.0 if is_gone(pid) else processor_seconds(pid)
         await converter.page(raw(long_pdf(1)))
         assert processor_seconds(converter.pids[0]) - before < 0.25 * needed
-    async with open_converter(store, processes=1) as converter:
+    async with aclosing(Converter(store, processes=1)) as converter:
         assert await converter.page(one) == to_page(one)
         assert processor_seconds(converter.pids[0]) < 0.75 * needed
 
@@ -148,7 +148,7 @@ async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_i
 @pytest.mark.anyio
 async def test_a_small_document_does_not_wait_for_the_end_of_a_long_one() -> None:
     done: list[str] = []
-    async with open_converter(None, processes=1) as converter:
+    async with aclosing(Converter(None, processes=1)) as converter:
 
         async def convert(name: str, body: bytes) -> None:
             await converter.page(raw(body, name))
@@ -169,7 +169,7 @@ async def test_a_file_is_converted_once_whatever_it_is_called_and_whichever_proc
     path.write_bytes(make_pdf([[("The flood crested at 4.12 metres.", 11)]]))
 
     async def conversions(path: Path) -> int:
-        async with open_converter(None, processes=1) as converter:
+        async with aclosing(Converter(None, processes=1)) as converter:
             page = await Files([tmp_path], store=store, converter=converter).read(path)
             assert "4.12" in page.html
             assert (page.url, page.title) == (path.as_uri(), path.stem)
@@ -198,7 +198,7 @@ def busy(processes: int) -> Iterator[None]:
 
 
 async def read_all(folder: Path, names: Sequence[str], store: Store | None) -> tuple[list[Page], Tree]:
-    async with open_converter(store) as converter:
+    async with aclosing(Converter(store)) as converter:
         files = Files([folder], store=store, converter=converter)
         pages: dict[str, Page] = {}
 
@@ -231,7 +231,7 @@ async def test_a_busy_machine_reads_the_same_text_and_builds_the_same_tree(tmp_p
 
 @pytest.mark.anyio
 async def test_a_killed_process_is_told_and_replaced() -> None:
-    async with open_converter(None, processes=1) as converter:
+    async with aclosing(Converter(None, processes=1)) as converter:
         failed: list[SourceUnreadable] = []
 
         async def convert() -> None:

@@ -15,8 +15,7 @@ from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.relevance import Blend
-from pipeline.rank.reread import Reread
+from pipeline.rank.relevance import Blend, Reread
 from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, Connect, best_units, text_of
 
@@ -105,6 +104,27 @@ async def test_what_is_no_quoted_word_takes_a_small_part_of_the_budget(
             lines = "\n".join(line for line in around.splitlines() if line.strip(" #…"))
             # Tokens are rounded a line, with its words there and without them here.
             assert count_tokens(lines) <= FRAME_SHARE * budget + 1, (budget, lines)
+
+
+ABOUT = (
+    ("Who is the author of this page?", "Author: Ilse Marr"),
+    ("Who wrote the article about the harbour?", "Author: Ilse Marr"),
+    ("When was this page published?", "Published: 2024-05-06"),
+    ("When was the harbour light of Orvane built?", "built in 1871"),
+)
+
+
+@pytest.mark.parametrize("tool", (*READING, "raptor_query"))
+async def test_who_wrote_a_page_and_when_is_told_to_whoever_asks(connect: Connect, tmp_path: Path, tool: str) -> None:
+    head = '<meta name="author" content="Ilse Marr"><meta property="article:published_time" content="2024-05-06">'
+    title = "Harbour of Orvane and all that was built there in the days of the brothers Marr and after them"
+    file = tmp_path / "page.html"
+    file.write_text(f'<html lang="en"><title>{title}</title>{head}<main>{FILLER}{ENGLISH}</main></html>', "utf-8")
+    async with connect(folders=str(tmp_path)) as client:
+        for question, said in ABOUT:
+            text = text_of(await client.call_tool(tool, arguments(tool, question, str(file), max_tokens=200)))
+            marks = [line for line in text.splitlines() if line.startswith("«")]
+            assert said in text.partition(marks[0])[2].partition(marks[-1])[0], question
 
 
 QUESTIONS = (

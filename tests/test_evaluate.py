@@ -5,12 +5,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from cli.measure.steps import STEPS
+from bench.leaves import STEPS as FOR_TREES
+from cli.measure import STEPS, Steps
 from tests.support import ROOT
 from tests.support.llama_reference import smol_weights
 from tests.support.marks import needs_llama
@@ -43,10 +45,12 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def measured(cache: Path, *arguments: str, generator: str = "") -> subprocess.CompletedProcess[str]:
+def measured(
+    cache: Path, *arguments: str, generator: str = "", command: Sequence[str] = ("server", "eval")
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "WINNOW_CACHE": str(cache), "PYTHONPATH": str(ROOT), "WINNOW_GENERATOR": generator}
     return subprocess.run(
-        [sys.executable, "-m", "server", "eval", *arguments],
+        [sys.executable, "-m", *command, *arguments],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -102,6 +106,7 @@ def reply(body: dict[str, object]) -> Response:
         request = prompt.rpartition("instructions): ")[2]
         parsed = {
             "entities": [],
+            "parts": [],
             "freshness": "any",
             "queries": [{"text": request[:100], "language": "en"}],
         }
@@ -150,11 +155,14 @@ def test_a_model_that_fails_is_a_count_with_its_reason_and_never_a_figure_of_the
 
 
 @needs_llama
-def test_every_step_runs_with_real_weights_and_counts_their_tokens(tmp_path: Path, data: Path, shared: Path) -> None:
+@pytest.mark.parametrize(("command", "steps"), [(("server", "eval"), STEPS), (("bench.leaves",), FOR_TREES)])
+def test_every_step_runs_with_real_weights_and_counts_their_tokens(
+    tmp_path: Path, data: Path, shared: Path, command: Sequence[str], steps: Steps
+) -> None:
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
-    run = measured(tmp_path, str(data), "--limit", "1", "--json", generator=f"llama:{weights}")
+    run = measured(tmp_path, str(data), "--limit", "1", "--json", generator=f"llama:{weights}", command=command)
     told = json.loads(run.stdout)
-    assert {row["step"] for row in told["rows"]} == set(STEPS)
+    assert {row["step"] for row in told["rows"]} == set(steps)
     # 512 tokens of context and no chat: what does not fit is counted and told, and the rest goes on.
     for row in told["rows"]:
         assert bool(row["failed"]) == bool(row["note"]) or row["model"] is None, row
@@ -163,7 +171,10 @@ def test_every_step_runs_with_real_weights_and_counts_their_tokens(tmp_path: Pat
 
 @needs_llama
 def test_a_small_instruct_model_gets_a_table_for_people(tmp_path: Path, data: Path) -> None:
-    run = measured(tmp_path, str(data), "--steps", "segment", "--limit", "1", generator=f"llama:{smol_weights()}")
+    model = f"llama:{smol_weights()}"
+    run = measured(
+        tmp_path, str(data), "--steps", "segment", "--limit", "1", generator=model, command=("bench.leaves",)
+    )
     assert run.returncode == 0, run.stderr
     head, names, *lines = run.stdout.splitlines()
     assert "SmolLM2" in head

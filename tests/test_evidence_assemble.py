@@ -46,7 +46,7 @@ def test_what_several_pages_say_alike_is_shown_once_with_all_their_citations() -
     assert "market" in first.also[0]
     assert "Marr" in first.also[1]
     assert found.shown.text.casefold().count("brothers marr") == 1
-    assert "[1a] also: https://b.example/2, https://c.example/3" in found.shown.text
+    assert "Independent origins: 1. [1a] also: [2], [3]" in found.shown.text
 
 
 def test_one_address_given_twice_is_no_second_source() -> None:
@@ -149,3 +149,29 @@ def test_header_rows_that_are_read_as_one_stand_once_and_a_row_of_another_table_
     assert "Model | Optics Field | Optics Focus\nFen | 138 m | 1.7 m\nRill | 131 m | 2.1 m" in text
     assert text.count("Focus") == 1
     assert "North" in text
+
+
+def test_a_heading_that_is_a_whole_statement_is_shown_and_not_only_what_stands_below_it() -> None:
+    said = "For over a hundred years the Marr family has kept the light of Orvane and every boat that passed by it."
+    html = f"<main><h2>{said}</h2><p>Call us.</p><p>{AND}</p></main>"
+    document = read_document(Page("https://a.example/", "https://a.example/", "", html, "text/html"))
+    assert said in filled(document, max_tokens=200, scores=(1.0, 0.2, 0.6)).shown.text
+
+
+def test_an_edited_copy_is_named_beside_its_passage_and_is_no_origin_of_its_own() -> None:
+    edited = f"{SAME} {AND}".replace("the harbour light", "the light").replace("brothers", "two brothers")
+    found = filled(
+        page("https://a.example/1", SAME, AND),
+        page("https://mirror.example/2", "Sign in to read on.", *edited.split(". ")),
+        page("https://c.example/3", "Orvane had its harbour light from 1871 on, which two brothers had built for it."),
+    )
+    first = found.evidence[0]
+    assert [citation.partition("#")[0] for citation in first.also] == ["https://mirror.example/2"]
+    assert "Sign" not in first.also[0]
+    # A page with words of its own is another origin.
+    assert "Independent origins: 2. [1a] also: [2]" in found.shown.text
+
+
+def test_pages_with_words_of_their_own_are_told_of_in_not_a_word_more() -> None:
+    found = filled(page("https://a.example/1", SAME), page("https://b.example/2", "The light is from 1871, some say."))
+    assert "origins" not in found.shown.text

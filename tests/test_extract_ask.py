@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from errors import ModelError, UsageError
 from models.llama.model import LlamaGenerator
-from models.protocols import Ability, Message, PathScores, Prompt
+from models.protocols import Ability, PathScores, Prompt, Said
 from pipeline.documents import Sentence
 from pipeline.extract.ask import (
     Candidate,
@@ -26,7 +26,6 @@ from pipeline.extract.ask import (
     way_for,
 )
 from pipeline.extract.extract import Asking, extract
-from pipeline.messages import Said
 from pipeline.rank.relevance import Blend
 from tests.support import Connect, Site, best_units, text_of
 from tests.support.llama_reference import smol_weights
@@ -62,7 +61,7 @@ class Scripted:
 
     async def generate(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[Said],
         *,
         max_tokens: int,
         schema: dict[str, object] | None = None,

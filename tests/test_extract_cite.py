@@ -147,3 +147,11 @@ def test_citations_of_real_pages_resolve_to_their_own_words(shared: Path) -> Non
                 right += any(s.start <= place < s.end for s in sentences if s.text == sentence.text)
     assert total >= 200
     assert right >= 0.97 * total, f"{right} of {total}"
+
+
+def test_what_a_page_says_of_itself_beside_its_text_is_cited_by_the_page_alone() -> None:
+    head = '<meta name="author" content="Ilse Marr">'
+    doc = read_document(Page(BASE, BASE, "T", f"<head>{head}</head><p>The light was built in 1871.</p>", "text/html"))
+    assert doc.text.splitlines()[0] == "Author: Ilse Marr"
+    assert cite(doc, 0, doc.blocks[0].end) == BASE
+    assert unquote(cite(doc, 0, len(doc.text))).endswith("#:~:text=The light was built in 1871")

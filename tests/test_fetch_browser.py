@@ -20,11 +20,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cache.stores import open_stores
+from cache.store import open_stores
 from errors import NeedsBrowser, UsageError
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, RenderLimits, find_browser
+from pipeline.html.document import read_document
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
 from tests.support.web_site import WORDS, Asked, Reply, open_site
@@ -406,6 +407,26 @@ async def test_a_tool_answers_from_a_page_that_scripts_fill(chromium: Path, conn
             "fetch_and_prune_html", {"sources": [url], "question": "When does the ferry leave?"}
         )
     assert "at nine every morning" in text_of(result)
+
+
+@pytest.mark.anyio
+async def test_what_sheets_hide_that_only_the_browser_fetched_or_scripts_set_is_not_read(chromium: Path) -> None:
+    hidden = "".join(f"<p class={name}>The ferry leaves at {name} PWNED.</p>" for name in "abdef")
+    fill = f"""{FILL} '{hidden}<p class=c>The ferry leaves at nine.</p>';
+        document.getElementById('s').sheet.insertRule('.d {{ visibility: hidden }}');
+        const sheet = new CSSStyleSheet(); sheet.replaceSync('.e {{ opacity: 0 }}');
+        document.adoptedStyleSheets = [sheet];"""
+    links = "<link rel=stylesheet href=/s.css><link rel=stylesheet media=print href=/p.css>"
+    own = "<style id=s></style><style media=screen>.f { display: none }</style>"
+    pages = {
+        "/s.css": Reply(b".a { display: none } .b { color: white } .c::after { content: '</style>' }", kind="text/css"),
+        "/p.css": Reply(b".c { display: none }", kind="text/css"),
+        "/ferry": Reply(f"{SHELL}{links}{own}<script>{fill}</script>".encode()),
+    }
+    async with open_site(pages) as site, rendering(chromium, caps=replace(CAPS, seconds=60.0)) as fetcher:
+        text = read_document(await fetcher.fetch(site.url("/ferry"))).text
+    assert "The ferry leaves at nine." in text
+    assert "PWNED" not in text
 
 
 @pytest.mark.anyio

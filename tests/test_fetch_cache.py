@@ -12,8 +12,8 @@ import pytest
 
 from cache.store import Store
 from errors import SourceError, SourceNotFound, SourceTimeout, SourceUnreadable
-from pipeline.fetch.answer import lifetime
 from pipeline.fetch.client import open_fetcher
+from pipeline.fetch.exchange import lifetime
 from pipeline.fetch.handles import NO_COPY, keep_page, page_handle
 from tests.support import Clock
 from tests.support.web_site import LOOPBACK, PAGE, Asked, Reply, Route, failure_of, open_site
@@ -110,7 +110,7 @@ async def test_a_page_can_be_named_by_its_handle_until_it_expires(pages: Store, 
         page = await fetcher.fetch(site.url("/p"))
         again = await fetcher.fetch(page_handle(page))
         assert again == page
-        clock.now += 8 * 86_400
+        clock.now += 31 * 86_400
         assert type(await failure_of(fetcher, page_handle(page))) is SourceNotFound
     assert len(site.paths) == 1
 

@@ -94,7 +94,7 @@ def rows() -> dict[str, Row]:
             Reply(shift_jis.encode("cp932"), kind="text/html; charset=Shift_JIS"), "錨の重さは312"
         ),
         "PDF": Row(Reply(make_pdf([[(LINE.strip(), 12)]]), kind="application/pdf"), "312 kilograms"),
-        "binary": Row(Reply(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 400), "image/png", fails=True),
+        "binary": Row(Reply(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 400), "image", fails=True),
         "empty shell": Row(Reply(b"<div id=root></div><script src=/a.js></script>"), "JavaScript", fails=True),
         "shell with data": Row(Reply(LD.encode()), "312 kilograms"),
         "HTTP 500": Row(Reply(status=500), "500", fails=True),

@@ -2,11 +2,12 @@
 
 import asyncio
 import gzip
+import logging
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,7 @@ from h2.exceptions import ProtocolError
 
 from errors import SourceNotFound, SourceTimeout, SourceTooLarge, SourceUnavailable
 from pipeline.fetch.client import Fetcher, open_fetcher
+from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.limits import FetchLimits
 from tests.support.certificate import make_certificate, to_loopback
 from tests.support.web_site import PAGE, failure_of, serving
@@ -196,6 +198,19 @@ async def test_an_endless_stream_ends_at_the_deadline_and_the_next_page_comes_at
         await fetcher.fetch(site.url("/next"))
         assert time.monotonic() - started < 0.5
     assert type(error) is SourceTimeout
+
+
+async def test_cookies_are_sent_and_stand_in_no_log_at_any_level(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    jar = tmp_path / "cookies.txt"
+    jar.write_text("# Netscape HTTP Cookie File\ntwo.example\tFALSE\t/\tTRUE\t4000000000\tlogin\tsecret\n")
+    limits = replace(LIMITS, cookies=Cookies(jar))
+    with caplog.at_level(logging.DEBUG):
+        async with open_pair(tmp_path, {"/": Said()}, limits) as (site, fetcher):
+            page = await fetcher.fetch(site.url("/"))
+    assert page.own
+    assert "secret" not in caplog.text
 
 
 async def test_statuses_and_bombs_are_what_they_are_in_http_1(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [
     ("bad zstd", Reply(headers={"Content-Encoding": "zstd"}), SourceUnreadable, "compression is damaged"),
     ("empty", Reply(b""), SourceUnreadable, "empty"),
     ("blank", Reply(b"<html><body> </body></html>"), SourceUnreadable, "without visible text"),
-    ("picture", Reply(b"\x89PNG\r\n\x1a\n" + bytes(900)), SourceUnreadable, "image/png"),
+    ("picture", Reply(b"\x89PNG\r\n\x1a\n" + bytes(900)), SourceUnreadable, "image"),
     ("broken PDF", Reply(b"%PDF-1.7 broken", kind="application/pdf"), SourceUnreadable, "holds no text"),
     ("no HTTP headers", Reply(headers={"A B": "x"}), SourceUnavailable, "broke"),
     ("endless header", Reply(headers={"X": "x" * 200_000}), SourceUnavailable, "broke"),

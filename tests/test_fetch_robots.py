@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import AddressRefused
-from pipeline.fetch.answer import lifetime, retry_after, validators
+from pipeline.fetch.exchange import USER_AGENT, Rules, lifetime, parse_robots, retry_after, validators
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.sites import USER_AGENT, Rules, parse_robots
 from tests.support.web_site import LOOPBACK, Reply, failure_of, open_local, open_site
 
 ROBOTS = """

@@ -116,6 +116,12 @@ def test_a_page_that_shows_its_text_only_without_scripts_is_read() -> None:
     assert document.text.endswith(f"{STORY}\n{MORE}")
 
 
+def test_a_summary_in_a_pages_data_does_not_stand_for_the_whole_text_without_scripts() -> None:
+    summary = f'<script type="application/ld+json">{{"@type": "DiscussionForumPosting", "text": "{STORY}"}}</script>'
+    document = read(shell(f"{summary}<noscript><p>{STORY}</p><p>{MORE}</p></noscript>"))
+    assert document.text.endswith(f"{STORY}\n{MORE}")
+
+
 @pytest.mark.parametrize(
     "script",
     [

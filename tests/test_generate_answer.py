@@ -9,9 +9,9 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ContextExceeded
-from models.protocols import Message
-from models.remote.endpoint import Endpoint
+from models.protocols import Said
 from models.remote.openai import OpenAIGenerator
+from models.remote.server import Endpoint
 from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
 from pipeline.documents import Evidence, Score
 from pipeline.text.tokens import count_tokens
@@ -61,7 +61,7 @@ class Writer:
         self.asked: list[str] = []
 
     async def generate(
-        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
     ) -> str:
         """Return the answer, or refuse a prompt of too many passages."""
         self.asked.append(messages[-1].content)
@@ -149,5 +149,5 @@ async def test_real_weights_answer_within_the_budget_and_every_sentence_is_check
     text = text_of(result)
     assert count_tokens(text) == result.structured_content["tokens"] <= 700
     assert text.startswith(("Answer by SmolLM2", "No answer was written"))
-    for one in result.structured_content["answer"]:
+    for one in result.structured_content.get("answer", []):
         assert one["supported"] == (not one["reason"])

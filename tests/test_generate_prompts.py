@@ -7,8 +7,8 @@ from string import Template
 import pytest
 
 from cache.store import Store
-from models.protocols import Message
-from pipeline.messages import Asking, Said, ask
+from models.protocols import Said
+from pipeline.messages import Asking, ask
 from prompts import load
 from tests.support import ROOT
 
@@ -50,7 +50,7 @@ class Counting:
     calls = 0
 
     async def generate(
-        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
     ) -> str:
         """Return the number of the call."""
         self.calls += 1

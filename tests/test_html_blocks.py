@@ -181,7 +181,7 @@ def test_infobox_rows_read_label_and_value() -> None:
         "<table role=presentation><tr><td>a<td>b<tr><td>c<td>d</table>",
         "<table><tr><td>only<tr><td>one column</table>",
         "<table><tr><td><table><tr><td>in<td>ner</table><td>x</table>",
-        "<table><tr><td><h2>Head</h2>text<td>side<tr><td>x<td>y</table>",
+        f"<table><tr><td><h2>Head</h2>{'text of a column ' * 20}<td>side<tr><td>x<td>y</table>",
     ],
 )
 def test_layout_tables_are_read_as_ordinary_blocks(html: str) -> None:

@@ -88,6 +88,21 @@ def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
         "<style>.x{display:none}</style><p class='a x'>secret</p>",
         "<style>#y{visibility:hidden}</style><p id=y>secret</p>",
         "<style>.z{position:absolute;left:-5000px}</style><p class=z>secret</p>",
+        "<style>.x{content:'\\201C';width:9px\\9;display:none}</style><p class=x>secret</p>",
+        "<style>.x{content:\\};display:none}</style><p class=x>secret</p>",
+        r"<style>.\[a\]\:x{display:none}</style><p class='[a]:x'>secret</p>",
+        "<style>.X{display:none}</style><p class=x>secret</p>",
+        "<style>ul > li a:not(.y, [rel]):is(.x, .z)[data-k^='v']{display:none}</style>"
+        "<ul><li><b><a class=x data-k=vw>secret</a></b></ul>",
+        "<style>:root :where(.x){display:none}</style><p class=x>secret</p>",
+        "<style>.a{.b &{& > .x, .y{display:none}}}</style><div class=b><div class=a><p class=x>secret</p></div></div>",
+        "<style>[type=TEXT]{display:none}</style><p type=text>secret</p>",
+        "<style>.a [data-k]{display:none}</style><div class=a><p data-k=v>secret</p></div>",
+        "<style>.a + .b [data-k]{display:none}</style><i class=a></i><div class=b><p data-k=v>secret</p></div>",
+        "<style>p:nth-child(2){display:none}</style><div><p>word</p><p>secret</p></div>",
+        "<style>"
+        + "".join(f".q{n}{{display:none}}" for n in range(9_000))
+        + ".x{display:none}</style><p class=x>secret</p>",
         "<style>.sr-only{position:absolute;clip:rect(0,0,0,0)}</style><p class=sr-only>" + "secret " * 20 + "</p>",
         "<dialog>secret</dialog>",
         "<p>a\U000e0073\U000e0065</p><textarea hidden>secret</textarea>",
@@ -138,6 +153,8 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "<style>@media print{.x{display:none}}</style><p class=x>word</p>",
         "<style>.x{display:none}@media (min-width: 900px){.x{display:block}}</style><p class=x>word</p>",
         "<style>.menu .x{display:none}</style><p class=x>word</p>",
+        "<style>ul > a, .x:not(p), .x:is(.y), p[rel], .x + .x{display:none}</style><ul><li><p class=x>word</p></ul>",
+        "<style>.a > .b .x{display:none}</style><div class=a><div><div class=b><p class=x>word</p></div></div></div>",
         "<style>.x{display:none}.x{display:block}</style><p class=x>word</p>",
         "<span class=sr-only>word</span>",
         "<details><summary>More</summary>word</details>",
@@ -484,7 +501,8 @@ def test_what_images_show_is_told_once_and_ranks_low() -> None:
     )
     units = [(block.text, block.kind, block.main) for block in document(page).blocks]
     assert ("Sales rose to 40 million in 2019", "caption", False) in units
-    assert [text for text, _, _ in units] == ["Some text.", "Sales rose to 40 million in 2019", "Sales"]
+    shown = [text for text, kind, _ in units if kind != "about"]
+    assert shown == ["Some text.", "Sales rose to 40 million in 2019", "Sales"]
 
 
 @pytest.mark.parametrize(
@@ -535,3 +553,30 @@ def test_a_selector_that_would_be_matched_for_hours_is_passed_over(selector: str
     assert time.thread_time() - began < 5
     assert "secret" not in text
     assert "flat" in text
+
+
+SHEETS = {
+    "selectors in a list": "a," * 100_000 + "a{display:none}",
+    "lists that nest": "a," * 5_000 + "a" + "{b" * 500 + "{display:none}",
+    "rules that nest": "a{b:c;" * 200_000,
+    "selectors that double": "a" + "{&&" * 40 + "{display:none}",
+    "values that double": "p{top:var(--b0)}:root{"
+    + "".join(f"--b{n}:" + f"var(--b{n + 1})" * 99 + ";" for n in range(9))
+    + "}",
+    "brackets": "[" * 300_000 + "{display:none}",
+    "addresses": "a{b:url(" * 100_000,
+    "fonts": "a{" + "font:x " * 100_000 + "}",
+    "a long body": "p{" + "opacity:.5;" * 200_000 + "}",
+    "rules": "".join(f".a{n}{{display:none}}" for n in range(100_000)),
+    "rules for every paragraph": "".join(f".x{n} p, .x{n} > * > p{{display:none}}" for n in range(5_000)),
+    "rules by attribute": "".join(f'[id*="q{n}"]{{opacity:.5}}' for n in range(5_000)),
+    "rules for what stands beside": "".join(f"p:nth-child({n}n + 7){{opacity:.5}}" for n in range(2, 5_000)),
+}
+
+
+@pytest.mark.parametrize("shape", SHEETS)
+def test_hostile_style_sheets_cost_no_more_than_seconds(shape: str) -> None:
+    page = "".join(f"<p id=i{n}>word</p>" for n in range(9_000))
+    began = time.thread_time()
+    assert text_of(clean(f"<style>{SHEETS[shape]}</style>{page}")).count("word") == 9_000
+    assert time.thread_time() - began < 5

@@ -54,3 +54,76 @@ async def test_equal_rows_of_a_table_all_stand() -> None:
 
 async def test_a_short_page_is_shown_whole() -> None:
     assert "One account" in await shown(f"<body><div>{LEAFLET}</div><article><h1>Lamps</h1><p>Two burn.</p></article>")
+
+
+async def test_answers_that_open_with_a_click_are_content() -> None:
+    answer = "The boat leaves at six, in winter at five, and comes back when the last lamp of the island burns."
+    asked = "<h2><button aria-expanded=false aria-controls=a>When does it leave?</button></h2>"
+    menu = "".join(f"<p><a href='/{n}'>Every lamp of island number {n} on a map</a></p>" for n in range(9))
+    closed = f"{asked}<div id=a hidden>{answer}</div><div class=accordion hidden>{menu}</div>"
+    text = await shown(page(f"{PARAGRAPHS}{closed}{PARAGRAPHS.replace('lamp', 'lantern')}"))
+    assert answer in text
+    assert "on a map" not in text
+
+
+async def test_buttons_and_labels_beside_the_story_are_no_content() -> None:
+    labels = "<div><button>Add to the bag</button></div><div>5,421</div><div><button>Share it</button></div>"
+    text = await shown(page(f"{PARAGRAPHS}{labels}{PARAGRAPHS.replace('lamp', 'lantern')}"))
+    assert "lantern 11" in text
+    assert "bag" not in text
+    assert "5,421" not in text
+
+
+async def test_what_a_forum_writes_out_for_crawlers_is_read_before_its_summary() -> None:
+    said = f'{{"@type":"DiscussionForumPosting","text":"{STORY[0]} {STORY[1]}"}}'
+    data = f'<script type="application/ld+json">{said}</script>'
+    text = await shown(f"<html><body><div id=root></div>{data}<noscript>{PARAGRAPHS}</noscript></body></html>")
+    assert STORY[11] in text
+
+
+def test_who_wrote_a_post_and_when_stands_above_all_that_it_says() -> None:
+    posts = "".join(
+        f"<li><div><i>{name}</i><p>{day}</p></div><div><p>{STORY[place]}</p><p>{STORY[place + 1]}</p></div></li>"
+        for place, (name, day) in enumerate([("Ada", "3 May 2025"), ("Bo", "4 May 2025"), ("Cy", "5 May 2025")])
+    )
+    quote = f"<div><p>{STORY[9]}</p><p>— Dora, keeper</p></div>"
+    blocks = document(f"<main><h1>Lamps</h1><ul>{posts}</ul>{quote}</main>").blocks
+    above = [block.heading_path for block in blocks if block.text in {STORY[2], STORY[9]}]
+    assert above == [("Lamps", "Bo · 4 May 2025"), ("Lamps", "Cy · 5 May 2025"), ("Lamps", "— Dora, keeper")]
+
+
+def test_a_heading_within_a_quotation_names_nothing_behind_it() -> None:
+    html = f"<h4>Ada</h4><blockquote><h3>Our shop</h3><p>{STORY[0]}</p></blockquote><p>{STORY[1]}</p>"
+    assert [block.heading_path for block in document(html).blocks if block.text == STORY[1]] == [("Ada",)]
+
+
+async def test_a_piece_of_a_post_is_shown_with_its_writer() -> None:
+    posts = "".join(f"<li><div>Keeper{place}</div><p>{line}</p></li>" for place, line in enumerate(STORY))
+    options = PruneOptions(max_tokens=150)
+    site = document(f"<main><h1>Lamps</h1><ol>{posts}</ol></main>")
+    found = await prune([site], "Who rowed out to lamp 7?", options=options, reader=Blend(None))
+    assert "Keeper7" in found.pages[0].text
+
+
+async def test_the_price_of_a_card_is_shown_with_its_title() -> None:
+    cards = "".join(
+        f"<div class=card><div><a href=/{place}>{name} lantern</a></div><p>by Maud</p><p>${price}</p></div>"
+        for place, (name, price) in enumerate([("Harbour", 129), ("Pilot", 88), ("Fisher", 45), ("Beacon", 310)])
+    )
+    site = document(f"<main><h1>Lamps</h1><p>{STORY[0]}</p><div>{cards}</div></main>")
+    found = await prune([site], "What is sold at $88?", options=PruneOptions(max_tokens=30), reader=Blend(None))
+    assert "Pilot lantern" in found.pages[0].text
+    assert "$88" in found.pages[0].text
+
+
+async def test_a_piece_of_a_post_in_boxes_is_shown_with_its_writer() -> None:
+    posts = "".join(f"<div><div>Keeper{place}</div><div><p>{line}</p></div></div>" for place, line in enumerate(STORY))
+    site = document(f"<main><h1>Lamps</h1>{posts}</main>")
+    options = PruneOptions(max_tokens=150)
+    found = await prune([site], "Who rowed out to lamp 7?", options=options, reader=Blend(None))
+    assert "Keeper7" in found.pages[0].text
+
+
+def test_sections_of_a_page_are_no_records() -> None:
+    sections = "".join(f"<section><h2>Part {place}</h2><p>{line}</p></section>" for place, line in enumerate(STORY))
+    assert {block.lead for block in document(f"<main><h1>Lamps</h1>{sections}</main>").blocks} == {""}

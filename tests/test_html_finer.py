@@ -6,8 +6,7 @@ import pytest
 from pipeline.documents import Block
 from pipeline.html.blocks import resolve
 from pipeline.html.tree import text_of
-from pipeline.prune.generate import PathScorer
-from pipeline.prune.paper import PaperBlocks, finer_blocks, paper_blocks
+from pipeline.prune.paper import PaperBlocks, PathScorer, finer_blocks, paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.fuse import Floats
 from pipeline.rank.relevance import Blend

@@ -31,6 +31,6 @@ def test_answers_are_kept_above_the_floors_and_above_plain_chunks(shared: Path) 
 def test_with_no_budget_named_the_first_call_answers_in_few_tokens(shared: Path) -> None:
     assert shared.is_dir()
     asked = [question for question in questions()[::10] if question.set != "table"]
-    found = [unnamed(question, None, "html") for question in asked]
+    found = [unnamed(question, None) for question in asked]
     assert sum(hit for hit, _ in found) / len(found) >= UNNAMED[0]
     assert sum(tokens for _, tokens in found) / len(found) <= UNNAMED[1]

@@ -44,7 +44,7 @@ async def test_a_single_row_reads_with_its_headers_and_several_stand_under_them_
         "Longest rivers\n\nRiver | Length km | Mouth\n-|-|-\nDanube | 2850 | Black Sea\nUral | 2428 | Caspian Sea"
     )
     html = render(one, [Kept(row), Kept(row + 1)], Style("html"))
-    assert "<table><tr><th>River<th>Length km<th>Mouth<tr><td>Danube<td>2850" in html
+    assert "<tr><th>River</th><th>Length km</th><th>Mouth</th></tr><tr><td>Danube</td><td>2850</td>" in html
 
 
 async def test_items_keep_their_lead_in_and_code_its_lines() -> None:

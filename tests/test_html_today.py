@@ -3,6 +3,7 @@
 import pytest
 
 from pipeline.documents import Page
+from pipeline.html.blocks import content_blocks
 from pipeline.html.document import read_document
 from tests.support.today import PAGES
 
@@ -10,4 +11,5 @@ from tests.support.today import PAGES
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_of_today_reads_as_it_looks(name: str) -> None:
     html, text = PAGES[name]
-    assert read_document(Page("u", "u", "", html, "text/html")).text == text
+    # Without what the page says of itself beside its text
+    assert content_blocks(read_document(Page("u", "u", "", html, "text/html")).root)[0] == text

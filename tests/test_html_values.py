@@ -214,12 +214,23 @@ def test_nothing_is_inserted_in_a_listing() -> None:
         "<pre><code class='hljs language-ts'>let x</code></pre>",
         "<pre class='brush: ts; gutter: false'>let x</pre>",
         "<pre class=lang-ts><code>let x</code></pre>",
+        "<pre data-language=ts><code>let x</code></pre>",
+        "<div class='language-ts rouge'><div class=highlight><pre><code>let x</code></pre></div></div>",
+        "<div class='highlight highlight-source-ts'><pre>let x</pre><clipboard-copy value=let></clipboard-copy></div>",
+        "<code-block language=ts><pre><code>let x</code></pre></code-block>",
     ],
 )
 def test_the_language_that_a_listing_names_is_kept(page: str) -> None:
     assert written(page) == "```ts\nlet x\n```"
 
 
-@pytest.mark.parametrize("page", ["<pre><code class=language-plaintext>let x</code></pre>", "<pre>let x</pre>"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<pre><code class=language-plaintext>let x</code></pre>",
+        "<pre>let x</pre>",
+        "<div class=lang-en><pre>let x</pre></div>",
+    ],
+)
 def test_a_listing_without_a_language_is_given_none(page: str) -> None:
     assert written(page) == "```\nlet x\n```"

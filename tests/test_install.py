@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 from mcp import Client, StdioServerParameters
 
 from cli.doctor import check_wheels
@@ -31,9 +32,10 @@ FILES = {
     "opencode": ".config/opencode/opencode.json",
     "zed": ".config/zed/settings.json",
     "cline": ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+    "goose": ".config/goose/config.yaml",
     "continue": ".continue/mcpServers/winnow.json",
 }
-KEYS = {"vscode": "servers", "codex": "mcp_servers", "opencode": "mcp", "zed": "context_servers"}
+KEYS = {"vscode": "servers", "codex": "mcp_servers", "opencode": "mcp", "zed": "context_servers", "goose": "extensions"}
 if sys.platform != "linux":
     pytest.skip("the paths below are those of Linux", allow_module_level=True)
 
@@ -70,7 +72,8 @@ def install(home: Path, tmp_path: Path) -> Run:
 
 def read(path: Path) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8")
-    config: dict[str, Any] = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    reads = {".toml": tomllib.loads, ".yaml": yaml.safe_load}
+    config: dict[str, Any] = reads.get(path.suffix, json.loads)(text)
     return config
 
 
@@ -80,21 +83,33 @@ def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(install: 
     assert run.returncode == 0, run.stderr
     config = read(home / FILES[client])
     entry = config[KEYS.get(client, "mcpServers")]["winnow"]
-    command = entry["command"]
+    command = entry["cmd" if client == "goose" else "command"]
     assert Path(command[0] if client == "opencode" else command).is_absolute()
-    assert entry["environment" if client == "opencode" else "env"]["WINNOW_FOLDERS"] == str(LIBRARY)
+    environment = {"opencode": "environment", "goose": "envs"}.get(client, "env")
+    assert entry[environment]["WINNOW_FOLDERS"] == str(LIBRARY)
 
 
-def test_a_toml_file_keeps_its_comments_and_all_that_is_not_ours(install: Run, home: Path) -> None:
-    path = home / FILES["codex"]
+@pytest.mark.parametrize(
+    ("client", "former"),
+    [
+        ("codex", '# mine\nmodel = "x"\n\n[mcp_servers.other] # another\ncommand = "y"\n'),
+        ("goose", "GOOSE_MODEL: x # mine\nextensions:\n  # built in\n  developer:\n    enabled: true\nlast: [1]\n"),
+        ("goose", "extensions:\n    memory: {enabled: true}\n"),
+        ("goose", "# nothing but this\n"),
+        ("goose", ""),
+    ],
+)
+def test_a_toml_or_yaml_file_keeps_its_comments_and_all_that_is_not_ours(
+    install: Run, home: Path, client: str, former: str
+) -> None:
+    path = home / FILES[client]
     path.parent.mkdir(parents=True)
-    former = '# mine\nmodel = "x"\n\n[mcp_servers.other] # another\ncommand = "y"\n'
     path.write_text(former, encoding="utf-8")
-    assert install("codex", "--yes").returncode == 0
-    assert path.read_text(encoding="utf-8").startswith(former)
-    assert "nothing to change" in install("codex", "--yes").stdout
-    assert install("codex", "--undo", "--yes").returncode == 0
-    assert path.read_text(encoding="utf-8") == former
+    assert install(client, "--yes").returncode == 0
+    assert set(former.splitlines()) < set(path.read_text(encoding="utf-8").splitlines())
+    assert "nothing to change" in install(client, "--yes").stdout
+    assert install(client, "--undo", "--yes").returncode == 0
+    assert (path.read_text(encoding="utf-8") if path.exists() else "") == former
 
 
 def test_the_change_is_shown_without_keys(install: Run, home: Path) -> None:
@@ -165,6 +180,19 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_named(install: Run, home: 
     run = install("cursor", "--yes")
     assert run.returncode == 2
     assert "by hand" in run.stderr
+    assert (
+        "[1]" in text or f'under mcpServers: {{"winnow": {{"type": "stdio", "command": "{sys.executable}"' in run.stderr
+    )
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_yaml_that_only_a_person_can_change_is_left_alone(install: Run, home: Path) -> None:
+    path = home / FILES["goose"]
+    path.parent.mkdir(parents=True)
+    text = "extensions: {memory: {enabled: true}}\n"
+    path.write_text(text, encoding="utf-8")
+    run = install("goose", "--yes")
+    assert run.returncode == 2
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -194,6 +222,13 @@ def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[
     assert "does not answer" in told
 
 
+def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., str]) -> None:
+    pytest.importorskip("redis", reason="an extra")
+    told = doctor("--set", "cache_url=redis://127.0.0.1:9/0", code=1)
+    assert told.count("cannot be used") == 1
+    assert told.lower().count("not used") == 1
+
+
 def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(doctor: Callable[..., str]) -> None:
     assert "wheels: all 8 load" in doctor()
     broken = check_wheels({"json": "whole", "no_such_module": "broken-package"})
@@ -207,6 +242,7 @@ def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
     """Return a function that runs `winnow doctor` in that home and returns what it says."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("WINNOW_", "XDG_"))}
     environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT), "WINNOW_CACHE": str(tmp_path / "cache")}
+    environment["WINNOW_SEARCH"] = "none"  # who is not searched is not asked
 
     def run(*arguments: str, code: int = 0) -> str:
         command = [sys.executable, "-m", "server", "doctor", *arguments]

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import httpx2
 import pytest
 
 from errors import MissingExtra, UsageError
-from models.catalogue import MODELS
-from models.choose import FORMS, Resources, choose_embedder, choose_generator, choose_reranker
+from models.catalogue import MODELS, Role
+from models.choose import FORMS, Resources, choose
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import OnnxEmbedder
 from models.pull import Hub
@@ -19,71 +18,66 @@ from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.session import EMBEDDED
 from train.embedder.texts import varied_texts
 
-ROLES: list[tuple[str, Callable[..., object]]] = [
-    ("embedder", choose_embedder),
-    ("reranker", choose_reranker),
-    ("generator", choose_generator),
-]
+ROLES: tuple[Role, ...] = ("embedder", "reranker", "generator")
 RESOURCES = Resources(httpx2.AsyncClient(), hub=Hub(folder=Path("no-such-folder")))
 
 
 def test_auto_takes_the_embedded_model_and_says_why() -> None:
-    chosen = choose_embedder("auto", RESOURCES)
+    chosen = choose("embedder", "auto", RESOURCES)
     assert isinstance(chosen.model, OnnxEmbedder)
     assert not chosen.model.loaded
     assert "all-MiniLM-L6-v2" in chosen.reason
 
 
 def test_auto_takes_no_reranker_and_no_generator_and_says_why() -> None:
-    for chosen in (choose_reranker("auto", RESOURCES), choose_generator("auto", RESOURCES)):
+    for chosen in (choose("reranker", "auto", RESOURCES), choose("generator", "auto", RESOURCES)):
         assert chosen.model is None
         assert chosen.reason.startswith("auto: no ")
 
 
 def test_none_is_no_model() -> None:
-    assert choose_embedder("none", RESOURCES).model is None
-    assert choose_reranker(" none ", RESOURCES).model is None
-    assert choose_generator("none", RESOURCES).model is None
+    assert choose("embedder", "none", RESOURCES).model is None
+    assert choose("reranker", " none ", RESOURCES).model is None
+    assert choose("generator", "none", RESOURCES).model is None
 
 
 def test_the_embedded_model_and_a_folder_can_be_named(tmp_path: Path) -> None:
-    assert isinstance(choose_embedder("onnx:embedded", RESOURCES).model, OnnxEmbedder)
+    assert isinstance(choose("embedder", "onnx:embedded", RESOURCES).model, OnnxEmbedder)
     for name in ("model.onnx", "tokenizer.json"):
         shutil.copy(EMBEDDED / name, tmp_path / name)
     (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 384, "vocab_size": 30522}))
-    model = choose_embedder(f"onnx:{tmp_path}", RESOURCES).model
+    model = choose("embedder", f"onnx:{tmp_path}", RESOURCES).model
     assert model is not None
     assert model.dimension == 384
 
 
 def test_a_folder_without_a_model_is_refused_with_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"tokenizer\.json.*model\.onnx"):
-        choose_embedder(f"onnx:{tmp_path}", RESOURCES)
+        choose("embedder", f"onnx:{tmp_path}", RESOURCES)
 
 
 @pytest.mark.parametrize("spec", ["", "gguf", "best", "onnx:", "llama:", "none:x", "auto:x", "torch:x", "openai:"])
-@pytest.mark.parametrize("role", ROLES, ids=[name for name, _ in ROLES])
-def test_an_unknown_spec_is_told_the_forms(spec: str, role: tuple[str, Callable[..., object]]) -> None:
-    name, choose = role
+@pytest.mark.parametrize("role", ROLES)
+def test_an_unknown_spec_is_told_the_forms(spec: str, role: Role) -> None:
     with pytest.raises(UsageError) as caught:
-        choose(spec, RESOURCES)
-    assert FORMS[name] in caught.value.hint
+        choose(role, spec, RESOURCES)
+    assert FORMS[role] in caught.value.hint
 
 
 def test_a_backend_without_the_role_is_refused() -> None:
     with pytest.raises(UsageError):
-        choose_reranker("onnx:embedded", RESOURCES)
+        choose("reranker", "onnx:embedded", RESOURCES)
     with pytest.raises(UsageError):
-        choose_generator("flag:BAAI/bge-m3", RESOURCES)
+        choose("generator", "flag:BAAI/bge-m3", RESOURCES)
 
 
 def test_a_remote_model_is_named_by_address_and_model_without_its_key() -> None:
     spec = "openai:http://127.0.0.1:11434/v1#nomic-embed-text"
-    embedder = choose_embedder(spec, Resources(RESOURCES.http, "sk-very-secret"))
+    embedder = choose("embedder", spec, Resources(RESOURCES.http, "sk-very-secret"))
     assert isinstance(embedder.model, OpenAIEmbedder)
     assert embedder.model.name.startswith("nomic-embed-text:openai:http://127.0.0.1:11434/v1")
-    assert isinstance(choose_reranker(spec, RESOURCES).model, OpenAIReranker)
-    assert isinstance(choose_generator(spec, RESOURCES).model, OpenAIGenerator)
+    assert isinstance(choose("reranker", spec, RESOURCES).model, OpenAIReranker)
+    assert isinstance(choose("generator", spec, RESOURCES).model, OpenAIGenerator)
     assert "secret" not in repr(embedder) + embedder.reason + repr(vars(embedder.model))
 
 
@@ -92,37 +86,37 @@ def test_a_remote_model_is_named_by_address_and_model_without_its_key() -> None:
 )
 def test_a_remote_spec_without_address_or_model_is_refused(rest: str) -> None:
     with pytest.raises(UsageError):
-        choose_generator(f"openai:{rest}", RESOURCES)
+        choose("generator", f"openai:{rest}", RESOURCES)
 
 
 @pytest.mark.parametrize("key", ["sk-new\nline", "sk with blanks", "sk-ключ"])
 def test_a_key_that_cannot_be_a_header_is_refused_unseen(key: str) -> None:
     with pytest.raises(UsageError) as caught:
-        choose_generator("openai:http://127.0.0.1/v1#m", Resources(RESOURCES.http, key))
+        choose("generator", "openai:http://127.0.0.1/v1#m", Resources(RESOURCES.http, key))
     assert key not in str(caught.value)
 
 
 @pytest.mark.skipif(find_spec("FlagEmbedding") is not None, reason="FlagEmbedding is installed here")
 def test_a_missing_package_names_its_extra() -> None:
-    for choose in (choose_embedder, choose_reranker):
+    for role in ROLES[:2]:
         with pytest.raises(MissingExtra, match="FlagEmbedding") as caught:
-            choose("flag:BAAI/bge-m3", RESOURCES)
+            choose(role, "flag:BAAI/bge-m3", RESOURCES)
         assert "winnow-mcp[flag]" in caught.value.hint
 
 
 @pytest.mark.skipif(find_spec("llama_cpp") is not None, reason="llama-cpp-python is installed here")
 def test_llama_without_its_package_names_its_extra(tmp_path: Path) -> None:
     with pytest.raises(MissingExtra, match="llama-cpp-python"):
-        choose_generator(f"llama:{tmp_path / 'model.gguf'}", RESOURCES)
+        choose("generator", f"llama:{tmp_path / 'model.gguf'}", RESOURCES)
 
 
 def test_a_gguf_file_stands_behind_both_roles(tmp_path: Path) -> None:
     pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF")
-    assert isinstance(choose_embedder(f"llama:{path}", RESOURCES).model, LlamaEmbedder)
-    assert isinstance(choose_generator(f"llama:{path}", RESOURCES).model, LlamaGenerator)
-    assert isinstance(choose_reranker(f"llama:{path}", RESOURCES).model, LlamaReranker)
+    assert isinstance(choose("embedder", f"llama:{path}", RESOURCES).model, LlamaEmbedder)
+    assert isinstance(choose("generator", f"llama:{path}", RESOURCES).model, LlamaGenerator)
+    assert isinstance(choose("reranker", f"llama:{path}", RESOURCES).model, LlamaReranker)
 
 
 def _pulled(folder: Path, repository: str, file: str) -> Path:
@@ -137,8 +131,8 @@ def test_auto_takes_what_was_pulled_for_a_role_and_says_so(tmp_path: Path) -> No
     for name in ("bge-m3-q8", "bge-reranker-v2-m3-q4", "smollm3-3b-q4", "html-pruner-llama-1b-q8"):
         _pulled(tmp_path, MODELS[name].repository, MODELS[name].file)
     resources = Resources(RESOURCES.http, hub=Hub(folder=tmp_path))
-    embedder, reranker = choose_embedder("auto", resources), choose_reranker("auto", resources)
-    generator = choose_generator("auto", resources)
+    embedder, reranker = choose("embedder", "auto", resources), choose("reranker", "auto", resources)
+    generator = choose("generator", "auto", resources)
     assert isinstance(embedder.model, LlamaEmbedder)
     assert isinstance(reranker.model, LlamaReranker)
     assert isinstance(generator.model, LlamaGenerator)
@@ -148,18 +142,18 @@ def test_auto_takes_what_was_pulled_for_a_role_and_says_so(tmp_path: Path) -> No
 def test_a_pruner_that_writes_no_answers_is_never_the_writer_by_itself(tmp_path: Path) -> None:
     pruner = MODELS["html-pruner-llama-1b-q8"]
     _pulled(tmp_path, pruner.repository, pruner.file)
-    assert choose_generator("auto", Resources(RESOURCES.http, hub=Hub(folder=tmp_path))).model is None
+    assert choose("generator", "auto", Resources(RESOURCES.http, hub=Hub(folder=tmp_path))).model is None
     if find_spec("llama_cpp") is not None:
-        assert choose_generator(pruner.spec, Resources(RESOURCES.http, hub=Hub(folder=tmp_path))).model is not None
+        assert choose("generator", pruner.spec, Resources(RESOURCES.http, hub=Hub(folder=tmp_path))).model is not None
 
 
 def test_a_gguf_that_is_nowhere_is_refused_with_the_command_that_gets_it() -> None:
     pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
     with pytest.raises(UsageError, match="nothing is downloaded") as caught:
-        choose_generator("llama:winnow-no-such-owner/no-such-repo/model-q8_0.gguf", RESOURCES)
+        choose("generator", "llama:winnow-no-such-owner/no-such-repo/model-q8_0.gguf", RESOURCES)
     assert caught.value.hint.endswith("winnow models pull winnow-no-such-owner/no-such-repo/model-q8_0.gguf")
     with pytest.raises(UsageError, match="no such file"):
-        choose_generator("llama:/no/such/file.gguf", RESOURCES)
+        choose("generator", "llama:/no/such/file.gguf", RESOURCES)
 
 
 def test_the_texts_of_the_fidelity_figure_are_two_hundred_and_varied() -> None:

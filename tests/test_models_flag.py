@@ -10,8 +10,8 @@ import pytest
 from errors import ModelError
 from models.flag import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaReranker
-from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIReranker
+from models.remote.server import Endpoint
 from tests.support.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
 from tests.support.real_servers import serving
 

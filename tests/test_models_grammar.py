@@ -6,7 +6,7 @@ import re
 import pytest
 
 from models.llama.model import LlamaGenerator
-from pipeline.messages import Said
+from models.protocols import Said
 from pipeline.search.parse_model import SCHEMA
 from pipeline.segment.density import ENTITIES
 from tests.support.marks import LLAMA

@@ -17,9 +17,9 @@ from tokenizers import Tokenizer
 from errors import ModelError
 from models.llama.gguf import read_header
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.protocols import Said
 from models.session import EMBEDDED
 from models.worker import Worker
-from pipeline.messages import Said
 from tests.support.llama_reference import bert_states, write_reranker
 from tests.support.marks import LLAMA
 from train.embedder.texts import varied_texts

@@ -11,9 +11,9 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from errors import ModelError
-from models.remote.endpoint import Endpoint
+from models.protocols import Said
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from pipeline.messages import Said
+from models.remote.server import Endpoint
 from tests.support.model_server import Remote
 
 KEY = "sk-0123456789abcdef"

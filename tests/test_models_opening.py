@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from models.llama.model import LlamaGenerator
-from pipeline.messages import Said
+from models.protocols import Said
 from tests.support.llama_reference import tokens
 from tests.support.marks import LLAMA
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from models.llama.model import LlamaGenerator
-from pipeline.messages import Said
+from models.protocols import Said
 from pipeline.segment.judge import Judge
 from tests.support.llama_reference import plain_scores, smol_weights, tokens
 from tests.support.llama_shapes import Shape, write_model

@@ -10,10 +10,9 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
-from models.protocols import chooser
-from models.remote.endpoint import Endpoint
+from models.protocols import Said, chooser
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from pipeline.messages import Said
+from models.remote.server import Endpoint
 from tests.support.model_server import Remote
 
 

@@ -8,8 +8,7 @@ import pytest
 from errors import ModelError
 from models.llama.model import LlamaEmbedder, LlamaGenerator
 from models.llama.token_tree import grow, parts
-from models.protocols import chooser, tree_scorer
-from pipeline.messages import Said
+from models.protocols import Said, chooser, tree_scorer
 from tests.support.llama_reference import plain_scores, smol_weights
 from tests.support.marks import needs_llama
 

@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 from starlette.responses import JSONResponse, Response
 
-from cache.stores import Stores, open_stores
+from cache.store import Stores, open_stores
 from models.fingerprint import WHOLE, fingerprint
 from models.llama.model import LlamaEmbedder, LlamaGenerator
-from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIEmbedder, OpenAIReranker
+from models.remote.server import Endpoint
 from pipeline.cached_models import CachedEmbedder, CachedReranker
 from tests.support.model_server import Remote, model_server
 

@@ -15,9 +15,9 @@ import pytest
 from errors import ModelError
 from models.llama.model import LlamaReranker
 from models.onnx import OnnxEmbedder
-from models.remote.endpoint import Endpoint
+from models.protocols import Said
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from pipeline.messages import Said
+from models.remote.server import Endpoint
 from tests.support.llama_reference import write_reranker
 from tests.support.real_servers import package_file, serving
 

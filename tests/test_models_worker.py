@@ -16,9 +16,9 @@ import pytest
 from errors import ModelError
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.llama.placement import Device, Weights, fallen_back, place
+from models.protocols import Said
 from models.text import instructions_for
 from models.worker import Limits, MemoryBudget
-from pipeline.messages import Said
 from tests.support import Clock
 from tests.support.llama_reference import smol_weights, write_reranker
 from tests.support.marks import needs_llama

@@ -2,7 +2,9 @@
 
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import anyio
 import pytest
@@ -12,8 +14,14 @@ from mcp_types import CallToolResult
 from starlette.responses import JSONResponse, Response
 
 from errors import Busy
-from pipeline.work import in_thread
+from pipeline.documents import SearchQuery, SearchResult
+from pipeline.gather import Wanted
+from pipeline.research import research
+from pipeline.search.chain import Found
+from pipeline.work import Call, in_thread, no_report
 from server.admission import LIGHT, WAY, Admission
+from server.settings import read_settings
+from server.wiring import open_services
 from tests.support import LIBRARY, Connect, Site, text_of
 from tests.support.model_server import Remote
 
@@ -64,6 +72,7 @@ async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_wi
         await refused.wait()
         site.hold.set()
     busy = [one.structured_content or {} for one in ended if one.is_error]
+    assert [text_of(one) for one in ended if one.is_error and "Again in" not in text_of(one)] == []
     assert {one["error"] for one in busy} == {"busy"}
     assert len({one["retry_after"] for one in busy}) > 1
     assert all("Again in" in text_of(one) for one in ended if one.is_error)
@@ -259,18 +268,29 @@ async def test_a_web_that_failed_beside_the_folder_makes_nothing_found_unsure(co
     assert "searxng" in result.structured_content["reason"]
 
 
-@pytest.mark.parametrize("tool", ["research", "extract_relevant", "raptor_query", "search_web", "fetch_and_prune_html"])
+@pytest.mark.parametrize(
+    ("tool", "role"),
+    [
+        ("research", "embedder"),
+        ("extract_relevant", "embedder"),
+        ("raptor_query", "embedder"),
+        ("search_web", "embedder"),
+        ("fetch_and_prune_html", "embedder"),
+        ("extract_relevant", "reranker"),
+    ],
+)
 async def test_a_model_that_does_not_answer_in_time_costs_no_answer(
-    connect: Connect, remote: Remote, tool: str
+    connect: Connect, remote: Remote, tool: str, role: str
 ) -> None:
     def never(body: dict[str, object]) -> Response:
         remote.release.wait(60)
         return JSONResponse({}, 503)
 
     remote.will("/embeddings", never)
+    remote.will("/rerank", never)
     page = {"sources": [str(LIBRARY / "ferry-timetable.html")]}
     given = QUESTION | (page if tool not in {"research", "search_web"} else {})
-    async with connect(embedder=f"openai:{remote.url}#slow", seconds="12") as client:
+    async with connect(**{role: f"openai:{remote.url}#slow"}, seconds="12") as client:
         result = await client.call_tool(tool, given)
         remote.release.set()
     assert not result.is_error, text_of(result)
@@ -279,3 +299,25 @@ async def test_a_model_that_does_not_answer_in_time_costs_no_answer(
         assert result.structured_content is not None
         assert result.structured_content["tree"] == ""
         assert {"tool": tool, "arguments": {}} in result.structured_content["next"]
+
+
+async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_path: Path) -> None:
+    class Engine:
+        names = ("engine",)
+
+        async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
+            said = SearchResult("Light", "http://127.0.0.1:1/light", "The harbour light was built in 1871.", "engine")
+            return Found((said,), ())
+
+        async def look_up(self, dois: Sequence[str]) -> Found:
+            return Found((), ())
+
+    async def at_once(call: Call) -> None:
+        """Let every step begin."""
+
+    wanted = Wanted("When was the harbour light built?", 8)
+    async with open_services(read_settings({"cache": str(tmp_path)}, {})) as services:
+        with Call(time.monotonic(), light=False, go_on=at_once).running():
+            found = await research(wanted, replace(services, chain=Engine()), max_tokens=1000, report=no_report)
+    assert "built in 1871" in found.text
+    assert found.gathered.missing()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from models.protocols import TextKind, Vectors
 from pipeline.rank.relevance import EMBED_LONGEST, EMBED_TOKENS, Blend
-from pipeline.rank.units import PageUnits
+from pipeline.rank.terms import PageUnits
 from pipeline.text.tokens import count_tokens
 
 

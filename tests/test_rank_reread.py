@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cache.stores import open_stores
+from cache.store import open_stores
 from models.protocols import Window, WindowReading
 from models.reader import OnnxReader
 from pipeline.cached_models import CachedCrossEncoder
-from pipeline.rank.relevance import Blend
-from pipeline.rank.reread import WINDOWS_OF_PAGES, Reread
-from pipeline.rank.units import PageUnits
+from pipeline.rank.relevance import WINDOWS_OF_PAGES, Blend, Reread
+from pipeline.rank.terms import PageUnits
 
 FILLER = [
     f"Paragraph {i} tells of walks along the shore, of gulls, and of what the café serves in spring." for i in range(60)

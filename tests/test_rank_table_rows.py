@@ -9,7 +9,8 @@ from pipeline.documents import Document, Page
 from pipeline.extract.extract import extract
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend
-from pipeline.rank.table_rows import lift_rows, number_of, read_choice
+from pipeline.rank.table_rows import lift_rows, read_choice
+from pipeline.tables.cells import number_of
 from tests.support import best_units
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from errors import MissingExtra
-from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, join_clusters
-from pipeline.raptor.mixture import principal_components, soft_mixture
+from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, join_clusters, principal_components, soft_mixture
 from pipeline.raptor.tree import Clustering
 from pipeline.work import in_thread
 

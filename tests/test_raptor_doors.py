@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cache.stores import open_stores
+from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from pipeline.messages import KEPT_SECONDS
 from pipeline.rank.relevance import EMBED_TOKENS
@@ -17,12 +17,14 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
 from pipeline.raptor.evidence import to_evidence, write_shown
 from pipeline.raptor.outline import outline
-from pipeline.raptor.query import overview, query_tree
+from pipeline.raptor.overview import overview
+from pipeline.raptor.query import query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
 from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
-from tests.support.raptor_pages import Author, chapters, guided, page_of, prose
+from tests.support.raptor_pages import SUBJECTS, Author, chapters, guided, page_of, prose
+from tools.context import FIRST
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:
@@ -83,7 +85,7 @@ async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_pa
     author = Author("The ferry leaves the harbour of Pell at dawn. It was built by Johanna Krall in 1873.")
     document = chapters(30)
     tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
-    found = overview(tree, 900)
+    found = await query_tree(tree, "ferry cheese", mode="collapsed", max_tokens=900, embedder=None)
     shown = await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60)
     written = [passage for passage in shown if passage.written]
     assert written
@@ -102,7 +104,7 @@ async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_pa
 async def test_a_generator_that_is_gone_or_late_leaves_the_extracted_summaries(tmp_path: Path) -> None:
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
     tree = await build_tree([chapters(30)], embedder=None, options=TreeOptions(), store=None)
-    found = overview(tree, 900)
+    found = await query_tree(tree, "ferry cheese", mode="collapsed", max_tokens=900, embedder=None)
     gone = await write_shown(tree, found, Writer(Author("")), store=stores.trees, seconds=60)
     late = await write_shown(tree, found, Writer(Author("Too late.")), store=stores.trees, seconds=0)
     assert gone == late == found
@@ -187,23 +189,69 @@ async def test_neighbouring_leaves_are_one_passage_with_one_link() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("budget", [256, 512, 1000])
-async def test_a_question_about_the_whole_shows_summaries_first_and_words_of_the_page_below(
+@pytest.mark.parametrize("budget", [200, 512, 1000])
+async def test_a_question_about_one_document_is_answered_with_its_outline(
     connect: Connect, tmp_path: Path, budget: int
 ) -> None:
-    call = {"question": "What is this document about?", "sources": [a_file(tmp_path, "a.html", "Herons", lines=160)]}
+    body = "".join(
+        f"<h2>About the {name}</h2>" + prose([f"{line}, as record {name} {i} says." for i in range(12)])
+        for name, line in SUBJECTS.items()
+    )
+    (tmp_path / "a.html").write_text(f"<html><title>Four things</title><main><h1>Four things</h1>{body}</main></html>")
+    call = {"question": "What is this document about?", "sources": [str(tmp_path / "a.html")], "max_tokens": budget}
     async with connect(folders=str(tmp_path)) as client:
-        result = await client.call_tool("raptor_query", {**call, "max_tokens": budget})
-        fact = await client.call_tool("raptor_query", {**call, "question": "herons of station 7", "max_tokens": budget})
+        result = await client.call_tool("raptor_query", call)
+        fact = await client.call_tool("raptor_query", {**call, "question": "What does the grebe carry?"})
     assert result.structured_content is not None, text_of(result)
-    assert fact.structured_content is not None
-    kinds = [passage["is_summary"] for passage in result.structured_content["passages"]]
-    assert kinds == sorted(kinds, reverse=True)
-    assert True in kinds
-    assert budget < 512 or re.search(r"^\([a-z]\) (?!\[summary)", text_of(result), re.MULTILINE)
-    assert "[summary of" in text_of(result)
-    assert not any(passage["is_summary"] for passage in fact.structured_content["passages"])
-    assert count_tokens(text_of(result)) <= budget
+    text = text_of(result)
+    lines = [line for line in text.splitlines() if line.strip().startswith("About the")]
+    assert [line.split(":")[0].strip() for line in lines] == [f"About the {name}" for name in SUBJECTS]
+    assert budget < 512 or all(": The " in line for line in lines), "each section's first sentence"
+    assert count_tokens(text) <= budget
+    cited = sum("#:~:text=" in one["link"] for one in result.structured_content["passages"])
+    assert budget < 512 or cited >= FIRST - 1, "the first passage is the document itself"
+    assert "carries its chicks" in text_of(fact)
+    assert "    About the" not in text_of(fact)
+
+
+@pytest.mark.anyio
+async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(connect: Connect, tmp_path: Path) -> None:
+    for name, line in SUBJECTS.items():
+        for i in range(4):
+            body = prose([f"{line}, as {name} record {i} of {year} says." for year in range(1900, 1920)])
+            page = f"<html><title>The {name} {'abcd'[i]}</title><main><h1>The {name}</h1>{body}</main></html>"
+            (tmp_path / f"{'dcba'[i]}-{name}.html").write_text(page)
+    call = {"question": "Worum geht es in diesen Dokumenten?", "sources": [str(tmp_path)], "max_tokens": 800}
+    async with connect(folders=str(tmp_path), seconds="120") as client:
+        result = await client.call_tool("raptor_query", call)
+    assert result.structured_content is not None, text_of(result)
+    lines = [line for line in text_of(result).splitlines() if " documents, about " in line]
+    assert len(lines) == len(SUBJECTS)
+    for name in SUBJECTS:
+        own = next(line for line in lines if f"The {name} a" in line)
+        assert "4 documents" in own
+        assert all(f"The {name} {letter}" in own for letter in "abcd")
+    words = [line.partition("about ")[2].partition(":")[0].split(", ") for line in lines]
+    assert any("brine" in one for one in words), "whole words, not stems"
+    assert len({word for one in words for word in one}) == sum(map(len, words)), "a theme's words are its own"
+    assert [one["is_summary"] for one in result.structured_content["passages"]] == [True] * 4
+    assert all(len(one["sources"]) == 4 for one in result.structured_content["passages"])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("budget", [30, 100, 2000])
+async def test_an_overview_keeps_its_budget_and_stands_on_whole_sentences_where_there_are_no_headings(
+    budget: int,
+) -> None:
+    lines = [f"Sentence {i} of the speech tells about the harbour, the boats and the price of salt." for i in range(80)]
+    tree = await build_tree([page_of(prose(lines))], embedder=None, options=TreeOptions(), store=None)
+    told = overview(tree, {}, max_tokens=budget, mark="123")
+    assert told.shown.tokens == count_tokens(told.shown.text) <= budget
+    sentences = re.findall(r"Sentence \d+ of the speech tells [^.]*\.", told.shown.text)
+    assert set(sentences) <= set(lines)
+    assert len(sentences) >= {30: 0, 100: 3, 2000: 12}[budget]
+    places = [lines.index(sentence) for sentence in sentences]
+    assert places == sorted(places)
 
 
 @pytest.mark.anyio

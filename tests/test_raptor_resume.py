@@ -17,7 +17,7 @@ BUILD = """
 import sys, time
 from pathlib import Path
 import anyio
-from cache.stores import open_stores
+from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.raptor.build import build_tree
@@ -40,7 +40,7 @@ async def main():
     stores = open_stores(folder / "cache", size_limit=10**8)
     counting = Counting(OnnxEmbedder())
     tree = await build_tree(
-        [chapters(30, "a"), chapters(25, "b")], embedder=CachedEmbedder(counting, stores.embeddings),
+        [chapters(28, "a"), chapters(25, "b")], embedder=CachedEmbedder(counting, stores.embeddings),
         options=TreeOptions(), store=stores.trees, writer=Writer(Slow("The record speaks.")),
     )
     print(tree.id, sum(node.is_summary for node in tree.nodes), len(tree.leaves), len(counting.texts))
@@ -83,3 +83,13 @@ def test_a_build_that_was_killed_is_resumed_and_summarises_nothing_twice(tmp_pat
     assert again.split()[:3] == out.split()[:3]
     assert again.split()[3] == "0"
     assert len((tmp_path / "asked").read_text(encoding="utf-8").splitlines()) == len(asked)
+
+
+def test_two_processes_that_build_one_tree_share_the_work(tmp_path: Path) -> None:
+    both = [started(tmp_path, -1) for _ in range(2)]
+    told = [one.communicate(timeout=200)[0].split() for one in both]
+    assert told[0][:3] == told[1][:3]
+    summaries, leaves = map(int, told[0][1:3])
+    asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    assert len(asked) == len(set(asked)) == summaries
+    assert sum(int(one[3]) for one in told) <= leaves + summaries

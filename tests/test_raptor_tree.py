@@ -7,17 +7,17 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cache.stores import open_stores
+from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.documents import Document
+from pipeline.rank.relevance import EMBEDDED_AT_ONCE
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.outline import outline
 from pipeline.raptor.query import query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
-from pipeline.segment.partition import BATCH
 from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
 from tests.support.raptor_pages import (
@@ -279,9 +279,9 @@ async def test_a_cancelled_build_stops_within_a_batch_and_goes_on_where_it_was(
 
         await build_tree([document], embedder=cached, options=TreeOptions(), store=stores.trees, report=stop_early)
     assert scope.cancelled_caught
-    assert len(counting.texts) <= BATCH
+    assert len(counting.texts) <= EMBEDDED_AT_ONCE
     tree = await build_tree([document], embedder=cached, options=TreeOptions(), store=stores.trees)
-    assert len(tree.leaves) > 2 * BATCH
+    assert len(tree.leaves) > 2 * EMBEDDED_AT_ONCE
     assert len(counting.texts) == len(set(counting.texts))
     stores.close()
 

@@ -4,6 +4,7 @@ import pytest
 
 from pipeline.documents import Block, Page
 from pipeline.html.document import read_document
+from pipeline.read.convert import Raw, to_page
 from pipeline.read.plain import plain_to_html
 
 ESSAY = """The old school typed two spaces after a full stop.  That is how I learned it.
@@ -39,6 +40,56 @@ def test_columns_are_a_table_under_its_header(table: str) -> None:
     assert row.text == "Peak: Everest; Height: 8849 m; Country: Nepal"
 
 
+def test_columns_may_miss_cells_and_stand_close() -> None:
+    disks = (
+        "Filesystem      Size  Used Avail Use% Mounted on\n"
+        "/dev/vda        252G   33G   70G  32% /\n"
+        "tmpfs            24G     0   24G   0% /dev/shm\n"
+        "/dev/vdb1       1.8T  1.2T             /srv"
+    )
+    assert [text for _, text in units(disks)] == [
+        "Filesystem | Size | Used | Avail | Use% | Mounted on",
+        "Filesystem: /dev/vda; Size: 252G; Used: 33G; Avail: 70G; Use%: 32%; Mounted on: /",
+        "Filesystem: tmpfs; Size: 24G; Used: 0; Avail: 24G; Use%: 0%; Mounted on: /dev/shm",
+        "Filesystem: /dev/vdb1; Size: 1.8T; Used: 1.2T; Mounted on: /srv",
+    ]
+
+
+LISTED = (
+    "-rw-r--r-- 1 anna crew 5853 Mar 12 18:10 fares-of-spring.md\ndrwxr-xr-x 3 anna crew 4096 Mar 12 17:36 leaflets"
+)
+SERVED = (
+    '203.0.113.7 - - [12/Mar/2026:10:00:01 +0000] "GET /ferry HTTP/1.1" 200 5120\n'
+    '198.51.100.2 - bob [12/Mar/2026:10:00:04 +0000] "POST /login HTTP/1.1" 302 0'
+)
+CONTENTS = "1.  Introduction . . . . . . 2\n  1.1.  Terminology  . . . . 2\n2.  Protocol Overview  . . . 3"
+FAILED = (
+    '2026-03-12 10:00:01,123 ERROR worker failed\n  File "/srv/app/run.py", line 12, in main\n    step(4)\n'
+    "2026-03-12 10:00:03,007 INFO restarted"
+)
+COMMIT = "commit 58a1656bad68ef0043e3b66a7ea8463abaa3aac3\nAuthor: Anna Keel <anna@harbour.example>\nDate: Thu Mar 12"
+
+
+@pytest.mark.parametrize("lines", [LISTED, SERVED, CONTENTS, FAILED, COMMIT, "Shopping:\nmilk\nbread (two)\napples"])
+def test_records_stay_lines_of_their_own(lines: str) -> None:
+    assert [text for _, text in units(lines)] == [" ".join(line.split()) for line in lines.split("\n")]
+
+
+def test_a_manual_is_headings_and_options_with_what_they_do() -> None:
+    manual = (
+        "DESCRIPTION\n       Shows the timetable in FILE.  With no FILE, or when FILE is -, read\n"
+        "       standard input.\n\n"
+    )
+    option = "   -n, --number=NUM\n          show at most NUM boats, and only those that\n          are in service"
+    assert units(f"{manual}{option}\n\n{'A memo'.center(60)}\n\nEnd.") == [
+        ("heading", "DESCRIPTION"),
+        ("paragraph", "Shows the timetable in FILE. With no FILE, or when FILE is -, read standard input."),
+        ("definition", "-n, --number=NUM: show at most NUM boats, and only those that are in service"),
+        ("heading", "A memo"),
+        ("paragraph", "End."),
+    ]
+
+
 def test_names_with_values_are_definitions() -> None:
     assert units("Name: Storm lantern\nPrice: 129 EUR\nIn stock: yes") == [
         ("definition", "Name: Storm lantern"),
@@ -62,12 +113,38 @@ def test_lines_of_a_log_are_units_of_their_own() -> None:
         "def area(r):\n    return 3 * r",
         "    indented by four\n        and more",
         "$ make test\n# done",
+        "$ make test\nAll of the tests have passed, and a report was written.\nIt took four minutes and ten seconds.",
+        "  0           1\n  0 1 2 3 4 5 6 7 8\n +-+-+-+-+-+-+-+-+-+\n |  Version   | Ty |\n +-+-+-+-+-+-+-+-+-+",
         "for (i = 0; i < n; i++) {\n  run(i);\n}",
         "   a      b\n  / \\    / \\\n c   d  e   f",
     ],
 )
 def test_code_keeps_its_lines(code: str) -> None:
     assert f"<pre>{code}</pre>" in plain_to_html(code).html.replace("&lt;", "<")
+
+
+def test_a_program_is_listings_under_the_numbers_of_their_lines() -> None:
+    method = "    def step_{0}(self) -> int:\r\n        first = {0}\r\n\r\n        return first + {0}\r\n\r\n"
+    source = (
+        '"""A walk."""\r\n\r\n\r\nclass Walk:\r\n' + "".join(method.format(n) for n in range(30)) + "\r\nrun(Walk())"
+    )
+    page = to_page(Raw(source.encode(), "file:///walk.py", "file:///walk.py", name="walk.py"))
+    lines, told, inside = source.split("\r\n"), 0, set()
+    for block in read_document(page).blocks:
+        if block.kind == "heading":
+            numbers, _, around = block.text.partition(" · ")
+            first, last = map(int, numbers.removeprefix("Lines ").split("-"))
+            inside.add(around)
+        else:
+            assert block.kind == "code"
+            assert block.main
+            assert 'class="language-python"' in block.html
+            assert "\n".join(lines[first - 1 : last]).strip("\n") == block.text
+            assert told == first - 1, "no line is left out"
+            told = last
+            assert block.text.startswith(('"""', "    def", "run")), "cut between methods"
+    assert told == len(lines)
+    assert inside == {"", "class Walk:"}
 
 
 def test_indented_sentences_are_no_code() -> None:
@@ -95,7 +172,7 @@ def test_items_keep_their_continuation_and_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["-" * 200_000 + "x", " " * 200_000 + "x", "a:" * 100_000, "|" * 200_000, "; " * 100_000]
+    "line", ["-" * 200_000 + "x", " " * 200_000 + "x", "a:" * 100_000, "|" * 200_000, "; " * 100_000, "a@" * 100_000]
 )
 def test_no_line_takes_longer_than_it_is_long(line: str) -> None:
     assert plain_to_html(f"{line}\n{line}").html

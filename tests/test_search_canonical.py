@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.documents import SearchResult
-from pipeline.search.canonical import canonical_url, distinct
+from pipeline.search.chain import canonical_url, distinct
 
 
 @pytest.mark.parametrize(

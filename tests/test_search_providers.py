@@ -20,7 +20,7 @@ from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.chain import Chain
 from pipeline.search.providers.exchange import retry_after
 from pipeline.search.providers.metasearch import Metasearch
-from pipeline.search.providers.services import Wikipedia
+from pipeline.search.providers.services import SERVICES, Wikipedia
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, text_of
 
@@ -183,10 +183,22 @@ EXPECTED: dict[str, SearchStatus] = {
     "200 maxlag": "rate_limited",
     "200 too busy": "rate_limited",
     "200 bad value": "bad_response",
+    "200 busy": "rate_limited",
+    "200 errCode": "bad_response",
+    "200 error": "bad_response",
+    "200 failed": "bad_response",
+    "403 busy": "blocked",
+    "404 route": "bad_response",
+    "429 budget": "quota",
+    "504 gateway": "timeout",
+    "bomb": "bad_response",
+    "cut feed": "bad_response",
 }
 OTHERWISE: dict[tuple[str, str], SearchStatus] = {
     ("searxng", "403"): "blocked",
     ("wikipedia", "403"): "blocked",
+    ("openalex", "403 busy"): "rate_limited",
+    ("arxiv", "503"): "rate_limited",
 }
 
 
@@ -377,9 +389,7 @@ def test_searxng_gets_the_vocabulary_and_says_that_it_has_no_dates(api: Loopback
     assert "time_range" not in asked
 
 
-@pytest.mark.parametrize(
-    "provider", [name for name in MAKERS if name not in ("tavily-keyless", "searxng", "wikipedia")]
-)
+@pytest.mark.parametrize("provider", SERVICES)
 def test_a_key_is_in_no_log_no_error_and_no_cache(
     api: Loopback, tmp_path: Path, caplog: pytest.LogCaptureFixture, provider: str
 ) -> None:

@@ -7,9 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from models.onnx import OnnxEmbedder
-from models.protocols import Ability, Message, Prompt
-from pipeline.segment.density import DensityModels, densities
-from pipeline.segment.enrich import ITERATIONS, enrich
+from models.protocols import Ability, Prompt, Said
+from pipeline.segment.density import ITERATIONS, DensityModels, densities, enrich
 
 pytestmark = pytest.mark.anyio
 CHUNKS = (
@@ -32,7 +31,7 @@ class Writer:
         self.asked = 0
 
     async def generate(
-        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
     ) -> str:
         """Return the next answer."""
         self.asked += 1

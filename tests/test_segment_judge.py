@@ -69,7 +69,7 @@ async def test_the_lean_to_the_first_option_is_measured_and_taken_off() -> None:
 
 @pytest.mark.parametrize("rule", ["partition", "running"])
 async def test_every_rule_finds_the_one_boundary_that_the_model_sees(rule: Rule) -> None:
-    idms = Idms(IdmsOptions(rule), generator=Reader(), boundary_seconds=30)
+    idms = Idms(IdmsOptions(rule), generator=Reader(), seconds=30)
     found = await idms.ranges(sentences(TEXTS), embedder=None, minimum=0, maximum=500)
     assert idms.notes == ["Boundaries by reader."]
     starts = {start for start, _ in found}
@@ -156,7 +156,7 @@ class Broken(Dead, Reader):
 
 
 async def test_a_model_that_fails_leaves_it_to_the_rest_and_the_reason_is_kept() -> None:
-    idms = Idms(generator=Broken(), boundary_seconds=9)
+    idms = Idms(generator=Broken(), seconds=9)
     found = await idms.ranges(sentences(TEXTS), embedder=None, minimum=0, maximum=500)
     assert "Boundaries by embeddings" in idms.notes[0] and "signal 9" in idms.notes[0]
     assert found[-1][1] == len(TEXTS)

@@ -8,8 +8,8 @@ from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
 from models.protocols import abilities_of
-from models.remote.endpoint import Endpoint
 from models.remote.openai import OpenAIGenerator
+from models.remote.server import Endpoint
 from pipeline.documents import Sentence
 from pipeline.segment.idms import Idms
 from pipeline.segment.judge import Judge
@@ -46,7 +46,7 @@ async def test_margins_are_the_difference_of_the_listed_probabilities(remote: Re
     async with httpx2.AsyncClient() as http:
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         judged = await Judge(model, store=None, seconds=30).margins(TEXTS)
-        idms = Idms(generator=model, boundary_seconds=30)
+        idms = Idms(generator=model, seconds=30)
         found = await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
     # Shares of the two answers alone: (.6 - .2) / .8 and (.08 - .8) / .88.
     assert judged == pytest.approx([0.5, 0.5, -0.72 / 0.88, 0.5, 0.5])
@@ -72,7 +72,7 @@ async def test_where_neither_answer_is_listed_embeddings_cut_and_the_reason_name
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         with pytest.raises(ModelError, match="<think>"):
             await Judge(model, store=None, seconds=30).margins(TEXTS)
-        idms = Idms(generator=model, boundary_seconds=30)
+        idms = Idms(generator=model, seconds=30)
         found = await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
     assert "Boundaries by embeddings: None of ['Yes', 'No'] is among the 2 tokens listed" in idms.notes[0]
     assert found[-1][1] == len(TEXTS)
@@ -83,10 +83,10 @@ async def test_a_server_that_lists_nothing_is_asked_once_and_named_from_then_on(
     remote.will("/chat/completions", lambda _body: JSONResponse(answer))
     async with httpx2.AsyncClient() as http:
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
-        idms = Idms(generator=model, boundary_seconds=30)
+        idms = Idms(generator=model, seconds=30)
         await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
         asked = len(remote.asked)
-        later = Idms(generator=model, boundary_seconds=5)
+        later = Idms(generator=model, seconds=5)
     assert "lists no log-probabilities" in idms.notes[0]
     assert "choose" not in abilities_of(model)
     assert asked == 1

@@ -102,7 +102,7 @@ async def test_a_file_outside_the_folders_is_refused_with_what_to_do(connect: Co
 
 
 async def test_without_any_provider_the_search_says_how_to_get_one(connect: Connect) -> None:
-    async with connect(folders=" ") as client:
+    async with connect(search="none") as client:
         result = await client.call_tool("research", {"question": "anything?"})
     assert result.is_error
     assert "WINNOW_FOLDERS" in text_of(result) or "WINNOW_SEARXNG" in text_of(result)

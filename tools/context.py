@@ -3,42 +3,53 @@
 Not a tool itself. Not for: errors and deadlines, which the server puts around every tool (`server/app.py`).
 """
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
+from functools import partial
+from itertools import groupby, islice, repeat
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
+from mcp.server.apps import client_supports_apps
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, authorization_context
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import BaseModel, Field
 
 from errors import UsageError, without_password
-from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome
+from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome, Trust
 from pipeline.evidence.assemble import Assembled
-from pipeline.evidence.sheet import Sheet
+from pipeline.evidence.origins import count_origins
+from pipeline.evidence.sheet import Sheet, shortened
+from pipeline.evidence.show import PART_TOKENS
+from pipeline.evidence.view import View
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
+from pipeline.tables.asked import Told
+from pipeline.tables.show import cited_row
 from pipeline.text.frame import LONGEST, address, one_line, quoted
-from pipeline.work import Report, time_left
+from pipeline.work import Report, in_thread, time_left
 
 PROGRESS_GAP: Final = 0.25
 """Seconds between two progress messages; a client that reads slowly would block the tool otherwise (notes/mcp §4.7)."""
-FIRST: Final = 5
+FIRST: Final = 4
 """Of pages linked, failures told, and passages and pages in the structured part. Hosts that show links to the model pay
 about 60 tokens for each; the text has all passages."""
 MOST_TOKENS: Final = 20_000
 """Largest budget that a call may ask for."""
-FETCH_SHARE: Final = 0.6
-"""Part of a call's time that sources may take to arrive."""
-MODEL_SHARE: Final = 1 - FETCH_SHARE
-"""Part that a generator may take; what it has not done by then is done without it."""
 READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
 """Tools that take sources by name."""
 LEAST_TOKENS: Final = 100
 """Tokens below which the frame alone fills an answer."""
-BUDGET: Final = Field(description="Token budget; 0 ends where more does not help.", ge=0, le=MOST_TOKENS)
+BUDGET: Final = Field(description="Token budget; 0: as much as helps.", ge=0, le=MOST_TOKENS)
+
+VIEW: Final = "winnow/view"
+"""Name of the desk's part in `_meta`."""
+TRUST: Final = "Where the words come from; absent for what the page shows"
+HIDDEN: Final = "Words that no reader of the page sees, left out"
+SPEAKS: Final = "It speaks to a model that reads it, and is data all the same"
 
 ToolContext = Context[Services, object]
 
@@ -55,8 +66,28 @@ class Passage(BaseModel):
 
     label: str = Field(description="Where the text part shows it, such as 1a")
     link: str = Field(description="To be put behind the page's address, so that it opens at these words")
-    also: list[str] = Field(description="Citations of other pages that hold the same words")
+    also: list[str] = Field(default=[], description="Citations of other pages that hold the same words")
     score: float = Field(description="0..1, the best unit of all at 1")
+    trust: Trust = Field(default="visible", description=TRUST)
+    speaks: bool = Field(default=False, description=SPEAKS)
+    is_summary: bool = Field(default=False, description="Extracted or written over several leaves of a tree")
+    sources: list[str] = Field(default=[], description="For a summary: citations of what it stands on, at most 8")
+
+
+class PartFound(BaseModel):
+    """How one part of the question stands."""
+
+    question: str
+    verdict: str
+    label: str = Field(description="Its best passage, empty for none")
+
+
+class ComputedValue(BaseModel):
+    """What was computed over all rows of a table; its words stand in the text part."""
+
+    rows: int = Field(description="Rows that it stands on")
+    over: int = Field(description="Rows that were looked at")
+    link: str = Field(description="To the first of its rows")
 
 
 class Found(BaseModel):
@@ -66,8 +97,12 @@ class Found(BaseModel):
     verdict: str = Field(description="answered; unsure: the nearest passages, which may not answer; none: no passage")
     reason: str
     confidence: float = Field(description="0..1")
+    parts: list[PartFound] = Field(default=[], description="Of a question with several parts each; answered means all")
+    computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
+    origins: int = Field(default=0, description="Independent origins of the passages, told where pages share words")
     passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
     pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text part")
+    hidden: list[int] = Field(default=[], description=f"Of each page: {HIDDEN}")
     left_out: int = Field(description="Scored sentences that did not fit")
     failures: list[str] = Field(description="Sources that could not be read, with the reason")
     next: list[Next] = Field(description="Calls that go on from here, best first")
@@ -75,25 +110,58 @@ class Found(BaseModel):
 
 
 F = TypeVar("F", bound=Found)
+P = ParamSpec("P")
 
 
 def found_in(kind: type[F], reading: Reading, assembled: Assembled, failures: Iterable[Failure], **more: object) -> F:
     """Return what a reading and its passages tell as a result of some kind, with `more` of its fields."""
-    shown = zip(assembled.shown.labels, assembled.evidence, strict=True)
     fields = {
         "answered": reading.answered,
         "verdict": reading.verdict,
         "reason": reading.reason,
         "confidence": round(reading.confidence, 4),
-        "passages": [
-            Passage(label=label, link=_link(one), also=list(one.also), score=round(one.score.value, 3))
-            for label, one in islice(shown, FIRST)
+        "parts": [
+            PartFound(question=shortened(one_line(part.question), 2 * PART_TOKENS), verdict=part.verdict, label=label)
+            for part, label in zip(reading.parts, assembled.parts or repeat(""), strict=False)
         ],
-        "pages": [address(url) for (url, _), _ in groupby(assembled.evidence, key=lambda one: (one.url, one.title))],
-        "left_out": assembled.left_out,
         "failures": failures_of(failures),
+        "origins": count_origins(assembled.evidence) if any(one.also for one in assembled.evidence) else 0,
     }
-    return kind.model_validate(fields | more)
+    return kind.model_validate(fields | shown_in(assembled) | more)
+
+
+def shown_in(assembled: Assembled) -> dict[str, object]:
+    """Return the fields of a result that tell of passages: the first few, all pages, and how much was left out."""
+    pages = [next(own) for _, own in groupby(assembled.evidence, key=lambda one: (one.url, one.title))]
+    return {
+        "passages": [
+            Passage(
+                label=label,
+                link=_link(one),
+                also=list(one.also),
+                score=round(one.score.value, 3),
+                trust=one.trust,
+                speaks=one.speaks,
+                is_summary=one.is_summary,
+                sources=list(one.sources),
+            )
+            for label, one in told_of(assembled)
+        ],
+        "pages": [address(one.url) for one in pages],
+        "hidden": [one.hidden for one in pages] if any(one.hidden for one in pages) else [],
+        "left_out": assembled.left_out,
+    }
+
+
+def told_of(assembled: Assembled) -> list[tuple[str, Evidence]]:
+    """Return the passages that the structured part tells of: the first few, and all that are not plainly seen words."""
+    shown = enumerate(zip(assembled.shown.labels, assembled.evidence, strict=True))
+    return [pair for place, pair in shown if place < FIRST or pair[1].trust != "visible" or pair[1].speaks]
+
+
+def computed_in(computed: Iterable[Told], documents: Sequence[Document]) -> list[ComputedValue]:
+    """Return what tables tell as the structured part has it."""
+    return [ComputedValue(rows=len(told.rows), over=told.over, link=cited_row(told, documents)) for told in computed]
 
 
 def _link(one: Evidence) -> str:
@@ -116,6 +184,15 @@ def services_of(ctx: ToolContext) -> Services:
     return replace(services, seconds=min(services.seconds, time_left()))
 
 
+def owner_of(ctx: Context[Any, Any]) -> str:
+    """Return a digest of whom the token of a call stands for; empty for a call without one."""
+    request = ctx.request_context.request
+    user = request.scope.get("user") if request is not None else None
+    if not isinstance(user, AuthenticatedUser):
+        return ""
+    return hashlib.blake2b(repr(authorization_context(user)).encode(), digest_size=16).hexdigest()
+
+
 def reporter(ctx: ToolContext) -> Report:
     """Return a progress function that never goes backwards and skips messages that come too fast."""
     last = 0.0
@@ -132,13 +209,19 @@ def reporter(ctx: ToolContext) -> Report:
     return report
 
 
-def answer(text: str, data: BaseModel, *, pages: Iterable[Page] = ()) -> CallToolResult:
+async def drawn(ctx: Context[Any, Any], make: Callable[P, View], *args: P.args, **kwargs: P.kwargs) -> View | None:
+    """Return what `make` gives the desk to draw, which is more than the text says; None where nobody will draw it."""
+    return await in_thread(partial(make, *args, **kwargs)) if client_supports_apps(ctx) else None
+
+
+def answer(text: str, data: BaseModel, *, pages: Iterable[Page] = (), view: View | None = None) -> CallToolResult:
     """Return `text` for readers and `data` for programs, neither repeating the other.
 
     Args:
         text: What a model reads.
-        data: The structured part.
+        data: The structured part; fields at their default are left out.
         pages: Pages that the answer stands on; the first few are linked, so that a host can open them whole.
+        view: What the desk draws, for clients that show it (`drawn`); no model reads it.
     """
     links = [
         ResourceLink(
@@ -150,7 +233,9 @@ def answer(text: str, data: BaseModel, *, pages: Iterable[Page] = ()) -> CallToo
         for page in islice(pages, FIRST)
     ]
     return CallToolResult(
-        content=[TextContent(type="text", text=text), *links], structured_content=data.model_dump(mode="json")
+        content=[TextContent(type="text", text=text), *links],
+        structured_content=data.model_dump(mode="json", exclude_defaults=True),
+        _meta={VIEW: view} if view else None,
     )
 
 
@@ -169,13 +254,14 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
     )
 
 
-def repeated(tool: str, failures: Iterable[Failure]) -> list[Next]:
-    """Return the calls that go on where a source was late (the same: it goes on from the cache) or read in part."""
+def repeated(tool: str, failures: Iterable[Failure], *, beside: Sequence[str] = (), **change: object) -> list[Next]:
+    """Return the calls that go on where a source was late (the same: it goes on from the cache, or from the session
+    that `change` names) or read in part (its rest, with the sources that stand `beside` it)."""
     failures = list(failures)
-    again = [Next(tool=tool, arguments={})] if any(failure.late for failure in failures) else []
+    again = [Next(tool=tool, arguments=change)] if any(failure.late for failure in failures) else []
     rest = [failure.rest for failure in failures if failure.rest][:FIRST]
     reader = tool if tool in READERS else READERS[0]
-    return again + ([Next(tool=reader, arguments={"sources": rest})] if rest else [])
+    return again + ([Next(tool=reader, arguments={"sources": [*beside, *rest]})] if rest else [])
 
 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:

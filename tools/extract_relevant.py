@@ -9,23 +9,27 @@ from typing import Annotated, Final
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from errors import UsageError
 from pipeline.documents import Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import doubt, hint_room, notice_within
+from pipeline.evidence.show import doubt, hint_room, notice_within, parts_room, told_parts
+from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.sources import Loaded, load_sources, room_for
+from pipeline.tables.show import told_values
 from pipeline.text.frame import address, new_mark
-from pipeline.work import in_thread
+from pipeline.work import LONG_SHARE, in_thread
+from tools.check_draft import LONGEST_DRAFT, DraftFound, check_draft
 from tools.context import (
     BUDGET,
-    FETCH_SHARE,
-    Found,
     Next,
     ToolContext,
     answer,
     behind,
     check_budget,
+    computed_in,
+    drawn,
     found_in,
     larger,
     repeated,
@@ -40,27 +44,34 @@ from tools.context import (
 TOOL: Final = "extract_relevant"
 
 
-class ExtractRelevantResult(Found):
+class ExtractRelevantResult(DraftFound):
     """Structured part of the answer."""
 
 
 async def extract_relevant(
-    question: Annotated[str, Field(description="The question, or what to look for.", min_length=1, max_length=2000)],
-    sources: Annotated[
-        list[str],
-        Field(description="URLs, files, folders, or handles.", min_length=1, max_length=50),
-    ],
+    question: Annotated[str, Field(description="The question, or what to look for.", max_length=2000)],
+    sources: Annotated[list[str], Field(description="URLs, site:URL, files, folders, handles.", max_length=50)],
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
+    draft: Annotated[
+        str,
+        Field(description="Text whose quotes and claims to check, in place of question.", max_length=LONGEST_DRAFT),
+    ] = "",
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
     """Return the sentences of given pages or files that answer a question, word for word and cited, or that none does.
 
     Without known sources use research; for a very long document raptor_query.
     """
     check_budget(max_tokens)
+    if draft:
+        return await check_draft(draft, sources, ctx, max_tokens=max_tokens)
+    if not question.strip() or not sources:
+        missing = "No source is named." if question.strip() else "Nothing is asked."
+        raise UsageError(missing, hint='Call extract_relevant(question="…", sources=["https://…"]).')
     services, report = services_of(ctx), reporter(ctx)
     # 1. Read the sources
-    loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
+    seconds = services.seconds * LONG_SHARE
+    loaded = await load_sources(sources, services, seconds=seconds, report=report, question=question)
     # 2. The core's reading of all of them
     reading = await extract(question, loaded.documents, reader=services.reader, asking=services.asking)
     loaded = replace(loaded, failures=(*loaded.failures, *left_unread(reading)))
@@ -79,8 +90,18 @@ async def extract_relevant(
     tell_failures(sheet, loaded.failures)
     pages = tuple(behind(assembled.evidence, loaded.documents))
     tell_notes(sheet, pages)
-    data = found_in(ExtractRelevantResult, reading, assembled, loaded.failures, next=following, tokens=sheet.tokens)
-    return answer(sheet.text, data, pages=pages)
+    computed = computed_in(reading.computed, loaded.documents)
+    data = found_in(
+        ExtractRelevantResult,
+        reading,
+        assembled,
+        loaded.failures,
+        computed=computed,
+        next=following,
+        tokens=sheet.tokens,
+    )
+    view = await drawn(ctx, view_evidence, question, assembled, loaded.documents, reading, max_tokens)
+    return answer(sheet.text, data, pages=pages, view=view)
 
 
 def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:
@@ -90,7 +111,10 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))
-    assembled = assemble(loaded.documents, reading, max_tokens=sheet.room, mark=mark, open_end=not max_tokens)
+    sheet.add(told_values(reading.computed, loaded.documents, mark, most))
+    room = sheet.room - parts_room(reading)
+    assembled = assemble(loaded.documents, reading, max_tokens=room, mark=mark, open_end=not max_tokens)
+    sheet.add(told_parts(reading, assembled.parts))
     sheet.add(assembled.shown.text)
     sheet.release()
     if reading.verdict == "none":

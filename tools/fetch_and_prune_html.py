@@ -5,31 +5,55 @@ Not for: choosing sentences (`extract_relevant`) or trees over long documents (`
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from errors import UsageError
-from pipeline.documents import Document, Page
+from pipeline.changes import earlier
+from pipeline.documents import Document, Page, Trust
+from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.cite import cite
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import FRAME_SHARE, HEAD_TOKENS, WIDE, Head, hint_room, notice_within, page_head
+from pipeline.evidence.show import (
+    FRAME_SHARE,
+    HEAD_TOKENS,
+    WIDE,
+    Head,
+    hint_room,
+    notice_within,
+    page_head,
+    told_speaking,
+)
+from pipeline.evidence.view import view_pages
 from pipeline.fetch.handles import page_handle
-from pipeline.prune.generate import is_pruner, path_scorer
-from pipeline.prune.prune import Pruned, PruneOptions, prune
+from pipeline.places import load_folders, named_pages, read_place, split_place
+from pipeline.prune.paper import is_pruner, path_scorer
+from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
+from pipeline.services import Services
 from pipeline.sources import Loaded, load_sources, room_for
+from pipeline.tables.asked import Told, ask_parts
+from pipeline.tables.show import FORMS, told_values
 from pipeline.text.frame import framed, new_mark, one_line
+from pipeline.text.orders import speaks_to_models
+from pipeline.text.parts import cut_parts
 from pipeline.text.tokens import count_tokens
+from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from tools.context import (
     BUDGET,
-    FETCH_SHARE,
     FIRST,
-    MODEL_SHARE,
+    HIDDEN,
+    SPEAKS,
+    TRUST,
+    ComputedValue,
     Next,
     ToolContext,
     answer,
     check_budget,
+    computed_in,
+    drawn,
     failures_of,
     repeated,
     reporter,
@@ -41,6 +65,11 @@ from tools.context import (
 )
 
 TOOL: Final = "fetch_and_prune_html"
+PART: Final = (
+    "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a folder), tables, or "
+    "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; count, sum price, "
+    "mean price by city."
+)
 
 
 class PrunedPageInfo(BaseModel):
@@ -59,12 +88,16 @@ class PrunedPageInfo(BaseModel):
     blocks: int
     citations: list[str] = Field(description="One URL with a text fragment for each kept block, on request")
     notes: list[str]
+    trust: Trust = Field(default="visible", description=TRUST)
+    hidden: int = Field(default=0, description=HIDDEN)
+    speaks: bool = Field(default=False, description=SPEAKS)
 
 
 class FetchAndPruneResult(BaseModel):
     """Structured part of the answer."""
 
     pages: list[PrunedPageInfo]
+    computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
     next_cursor: str = Field(description="Pass it as cursor for the next part; empty when nothing is left")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     scored_by: str = ""
@@ -72,73 +105,105 @@ class FetchAndPruneResult(BaseModel):
     tokens: int = Field(description="Tokens of the text part")
 
 
-async def fetch_and_prune_html(
+async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments are its schema
     sources: Annotated[
         list[str],
-        Field(description="1 to 20 URLs, files (also a.pdf#pages=66-120), handles.", min_length=1, max_length=20),
+        Field(description="1 to 20 URLs, files, handles.", min_length=1, max_length=20),
     ],
     ctx: ToolContext,
     question: Annotated[str, Field(description="What to look for; empty reads from the top.", max_length=2000)] = "",
     max_tokens: Annotated[int, BUDGET] = 0,
-    format: Annotated[Literal["html", "markdown", "text"], Field(description="Form of the parts.")] = "markdown",
-    references: Annotated[
-        bool,
-        Field(description="Add links and a citation for each part."),
-    ] = False,
+    part: Annotated[str, Field(description=PART, max_length=500)] = "",
+    format: Annotated[
+        Literal["html", "markdown", "text", "csv", "json"], Field(description="csv, json: tables.")
+    ] = "markdown",
+    references: Annotated[bool, Field(description="Add links and citations.")] = False,
     cursor: Annotated[str, Field(description="next_cursor of the last answer.", max_length=64)] = "",
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
-    """Fetch pages (HTML, PDF, DOCX, Markdown, text) and return the parts that bear on question, within max_tokens.
+    """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or stands at part, within max_tokens.
 
-    Tables keep their header rows, parts their headings. For more, repeat the call with the cursor of the answer. Not
-    for finding pages: use search_web or research.
+    For more, repeat the call with the cursor of the answer. Not for finding pages: use search_web or research.
     """
     check_budget(max_tokens)
     services, report = services_of(ctx), reporter(ctx)
-    key = _key(list(sources), question, max_tokens, format, references)
-    part = _part(cursor, key)
+    key = _key(list(sources), question, max_tokens, format, references, part)
+    number = _number(cursor, key)
     # 1. Read the sources
-    loaded = await load_sources(sources, services, seconds=services.seconds * FETCH_SHARE, report=report)
+    loaded, part, before = await _load(sources, part, question, services, report)
     # 2. Plan what stands around the pages' words
     mark = new_mark()
     heads = _heads(loaded.documents, max_tokens or WIDE, mark)
-    frame = count_tokens(notice_within(mark, max_tokens or WIDE)) + sum(
-        count_tokens(head.over(".", mark)) + 1 for head in heads
-    )
+    frame = count_tokens(notice_within(mark, max_tokens or WIDE))
+    frame += sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
     unread = room_for(loaded.failures, max_tokens or WIDE)
+    computed = await in_thread(_computed, "" if part or number > 1 else question, loaded.documents)
+    told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
+    frame += count_tokens(told) + 1 if told else 0
     room = max(0, max_tokens - frame - hint_room(max_tokens) - unread) if max_tokens else None
-    # 3. Prune all pages together to the rest
-    writer = services.generator
-    # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md): only on request.
-    scoring = writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
-    pruned = await prune(
-        loaded.documents,
-        question,
-        options=PruneOptions(room, format=format, links=references, method=services.pruning, part=part),
-        reader=services.reader,
-        embedder=services.embedder,
-        finer=path_scorer(scoring, loaded.documents, seconds=services.seconds * MODEL_SHARE),
-    )
+    # 3. Read the place that is named, or prune all pages together to the rest
+    if part or format not in FORMS:
+        place = partial(read_place, before=before, form=format, max_tokens=room, number=number, mark=mark)
+        pruned = await in_thread(place, loaded.documents, part or "table")
+    else:
+        options = PruneOptions(room, FORMS[format], references, services.pruning, number)
+        pruned = await _pruned(loaded.documents, question, options, services)
     # 4. Write it out, and how to go on
-    next_cursor = f"{part + 1}.{key}" if pruned.parts_left else ""
+    next_cursor = f"{number + 1}.{key}" if pruned.parts_left else ""
     most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread
     following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
     following.extend(repeated(TOOL, loaded.failures))
-    sheet = _sheet(loaded, pruned, heads, mark, most)
+    sheet = _sheet(loaded, pruned, heads, mark, most, told)
     tell_rest(sheet, loaded.failures)
     if not pruned.pages or hint_room(max_tokens or WIDE):
         write_next(sheet, following, TOOL)
         if next_cursor:
-            sheet.add(f"Left out: {pruned.left_out} weaker parts.")
+            sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
     _add_notes(sheet, loaded, pruned)
     data = _data(loaded, pruned, next_cursor, following, sheet.tokens, citations=references)
-    return answer(sheet.text, data, pages=_cut_pages(loaded, pruned))
+    data.computed = computed_in(computed, loaded.documents)
+    view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
+    return answer(sheet.text, data, pages=_cut_pages(loaded, pruned), view=view)
 
 
 def _key(*arguments: object) -> str:
     return hashlib.blake2b(repr(arguments).encode(), digest_size=6).hexdigest()
 
 
-def _part(cursor: str, key: str) -> int:
+async def _load(
+    sources: Sequence[str], part: str, question: str, services: Services, report: Report
+) -> tuple[Loaded, str, list[Document | None]]:
+    """Return the documents of the sources, the place in them that is left to be read, and where that is what changed,
+    each document as it was."""
+    place, said = split_place(part) if part.strip() else ("", "")
+    seconds = services.seconds * LONG_SHARE
+    if place == "files":
+        return await load_folders(sources, services, seconds=seconds), part, []
+    if place == "pages":
+        sources, part = named_pages(sources, said), ""
+    loaded = await load_sources(sources, services, seconds=seconds, report=report, question=question)
+    before = await earlier(loaded.documents, said, services) if place == "changes" else []
+    return loaded, part.strip(), before
+
+
+def _computed(question: str, documents: Sequence[Document]) -> tuple[Told, ...]:
+    return ask_parts(question, cut_parts(question), documents) if question else ()
+
+
+async def _pruned(documents: Sequence[Document], question: str, options: PruneOptions, services: Services) -> Pruned:
+    writer = services.generator
+    # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md): only on request.
+    scoring = writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
+    return await prune(
+        documents,
+        question,
+        options=options,
+        reader=services.reader,
+        embedder=services.embedder,
+        finer=path_scorer(scoring, documents, seconds=services.seconds * STEP_SHARE),
+    )
+
+
+def _number(cursor: str, key: str) -> int:
     if not cursor:
         return 1
     number, _, of = cursor.partition(".")
@@ -164,17 +229,23 @@ def _cut_pages(loaded: Loaded, pruned: Pruned) -> list[Page]:
     return cut[:FIRST] if pruned.parts_left else []
 
 
-def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max_tokens: int) -> Sheet:
+def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max_tokens: int, told: str) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
         sheet.add(notice_within(mark, max_tokens))
+    sheet.add(told)
     for page in pruned.pages:
-        sheet.add(heads[page.document].over(page.text, mark))
+        sheet.add("\n".join(filter(None, (page.said, heads[page.document].over(page.text, mark)))))
+    sheet.add(told_speaking(str(page.document + 1) for page in pruned.pages if _speaks(page, loaded)))
     shown = {page.document for page in pruned.pages}
     for place, document in enumerate(loaded.documents):
         if place not in shown:
             sheet.add_cut(f"{heads[place].above} ({_why_nothing(document, pruned)})")
     return sheet
+
+
+def _speaks(page: PrunedPage, loaded: Loaded) -> bool:
+    return speaks_to_models(f"{loaded.documents[page.document].page.title}\n{page.text}")
 
 
 def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned) -> None:
@@ -211,6 +282,9 @@ def _data(
                 blocks=len(document.blocks),
                 citations=[cite(document, block.start, block.end) for block in blocks] if citations else [],
                 notes=list(page.notes),
+                trust=page.trust,
+                hidden=page.hidden,
+                speaks=place in kept and _speaks(kept[place], loaded),
             )
         )
     return FetchAndPruneResult(

@@ -3,17 +3,26 @@
 Not for: writing the answer; it returns the enriched prompt, and the caller writes.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
+from pipeline.documents import SearchQuery
 from pipeline.evidence.assemble import UNASKED
+from pipeline.evidence.origins import count_origins
 from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import hint_room
+from pipeline.evidence.show import HINT_TOKENS, WIDE, hint_room
+from pipeline.evidence.view import view_evidence
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
+from pipeline.services import Once, Services
+from pipeline.session import Ongoing, Part
+from pipeline.sites import SiteSearch, Twins, is_site, split_sites
+from pipeline.work import Report
 from tools.context import (
     BUDGET,
     Found,
@@ -21,8 +30,12 @@ from tools.context import (
     ToolContext,
     behind,
     check_budget,
+    computed_in,
+    drawn,
+    failures_of,
     found_in,
     larger,
+    owner_of,
     repeated,
     reporter,
     services_of,
@@ -42,11 +55,15 @@ class Statement(BaseModel):
     labels: list[str]
     supported: bool
     reason: str
+    origins: int
+    """Independent origins of the passages that it cites; pages that share their words are one."""
 
 
 class ResearchResult(Found):
     """Structured part of the answer."""
 
+    session: str = Field(description="Handle of this line of research: give it to go on, or with a further question")
+    before: list[str] = Field(default=[], description="Labels of passages that the session had shown before")
     queries: list[str] = Field(description="Queries that were sent besides the question")
     providers: list[str] = Field(description="Each provider with its status and reason")
     answer: list[Statement] = Field(default=[], description="Check of each sentence of a written answer")
@@ -64,40 +81,92 @@ async def research(
         Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
     ] = "any",
     answer: Annotated[bool, Field(description="Let the local model answer too.")] = False,
+    session: Annotated[str, Field(description="Session handle of an earlier answer: go on or ask further.")] = "",
 ) -> Annotated[CallToolResult, ResearchResult]:
     """Find evidence for a question on the web (or in the user's folders): searches, reads, returns cited passages.
 
     The first choice for a question. It says when nothing answers. Answer from the passages and cite them. To look
-    deeper into one page use fetch_and_prune_html or extract_relevant.
+    deeper into one page use extract_relevant.
     """
     check_budget(max_tokens)
-    wanted = Wanted(question, max_pages, freshness)
-    found = await run(wanted, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx), write=answer)
-    following = repeated(TOOL, found.gathered.missing())
+    asked, sites = split_sites(question)
+    wanted = Wanted(asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites)))
+    report = reporter(ctx)
+    services = _at(sites, services_of(ctx), report)
+    ongoing = await Ongoing.begin(services.stores, question, handle=session, owner=owner_of(ctx), roots=services.roots)
+    handle = ongoing.session.handle
+    # Who never gets an answer, because this process ends, can go on all the same.
+    await ctx.report_progress(0, 10, handle)
+    # The session's handle takes some 25 tokens.
+    most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
+    found = await run(wanted, ongoing.over(services), max_tokens=most, report=report, write=answer)
+    before = await _keep(found, ongoing, question)
+    missing = found.gathered.missing()
+    following = repeated(TOOL, (one for one in missing if not is_site(one.rest)), session=handle)
+    following += [
+        Next(tool=TOOL, arguments={"question": f"{one.rest} {asked}", "session": handle})
+        for one in missing
+        if is_site(one.rest)
+    ]
     if found.assembled.left_out:
         following.extend(larger(TOOL, max_tokens or UNASKED))
     elif not found.assembled.evidence and max_pages <= len(found.gathered.ranked) < MOST_PAGES:
         following.append(Next(tool=TOOL, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)}))
-    sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED))
+    sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)
     if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
+        if not max_tokens or max_tokens >= WIDE:
+            sheet.add(f"Session: {handle}")  # else it would take more than words can spare; the structured part has it
+    if before:
+        sheet.add(f"Shown before: {'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}")
     pages = tuple(behind(found.assembled.evidence, found.gathered.documents.values()))
     tell_notes(sheet, pages)
-    return reply(sheet.text, _data(found, following, sheet.tokens), pages=pages)
+    view = await drawn(ctx, view_evidence, question, found.assembled, found.documents, found.reading, max_tokens)
+    return reply(sheet.text, _data(found, following, sheet.tokens, handle, before), pages=pages, view=view)
 
 
-def _data(found: Researched, following: list[Next], tokens: int) -> ResearchResult:
+def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
+    """Return `services` that search and read these sites, where there are any."""
+    if not sites:
+        return services
+    search = SiteSearch(sites, services, report)
+    return replace(services, chain=search, fetcher=Twins(services.fetcher), notice=Once())
+
+
+async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]:
+    """Write what was found to the session; return the labels of passages that it had shown before."""
+    gathered, reading = found.gathered, found.reading
+    known = await ongoing.keep(
+        [Part(one.question or question, one.verdict, one.reason) for one in reading.parts or (reading,)],
+        [query.text for query in gathered.parsed.queries],
+        found.assembled.evidence,
+        [document.page for document in gathered.documents.values()],
+        failures_of(gathered.missing()),
+    )
+    return [label for label, old in zip(found.assembled.shown.labels, known, strict=True) if old]
+
+
+def _data(found: Researched, following: list[Next], tokens: int, handle: str, before: list[str]) -> ResearchResult:
     gathered = found.gathered
+    cited = dict(zip(found.assembled.shown.labels, found.assembled.evidence, strict=True))
     return found_in(
         ResearchResult,
         found.reading,
         found.assembled,
         gathered.failures,
+        session=handle,
+        before=before,
+        computed=computed_in(found.reading.computed, found.documents),
         queries=[query.text for query in gathered.parsed.queries[1:]],
         providers=list(dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)),
         answer=[
-            Statement(labels=list(one.labels), supported=one.supported, reason=one.reason)
+            Statement(
+                labels=list(one.labels),
+                supported=one.supported,
+                reason=one.reason,
+                origins=count_origins(cited[label] for label in one.labels),
+            )
             for one in (found.written.statements if found.written else ())
         ],
         parsed_by=gathered.parsed.made_by,

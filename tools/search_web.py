@@ -11,14 +11,18 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from errors import UsageError
-from pipeline.documents import SearchQuery
+from pipeline.documents import Document, SearchQuery, Trust
 from pipeline.evidence.sheet import Sheet, shortened
+from pipeline.evidence.show import told_speaking
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
 from pipeline.text.frame import LONGEST, address, framed, headline, inert, new_mark, notice, one_line
+from pipeline.text.orders import speaks_to_models
 from pipeline.text.tokens import count_tokens
 from tools.context import (
+    SPEAKS,
+    TRUST,
     Next,
     ToolContext,
     answer,
@@ -55,6 +59,8 @@ class Hit(BaseModel):
     score: float
     made_by: str = Field(description="What made the score")
     won_by: str = Field(description="Which item of the page won: its snippet, its content, or the engine's order")
+    trust: Trust = Field(default="visible", description=TRUST)
+    speaks: bool = Field(default=False, description=SPEAKS)
 
 
 class SearchWebResult(BaseModel):
@@ -90,14 +96,14 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     page: Annotated[int, Field(description="Page of results.", ge=1, le=MOST_PAGES)] = 1,
     rank: Annotated[
         Literal["mixed", "snippet", "engine", "paper"],
-        Field(description="mixed reads the pages: best; snippet: faster; paper: as zero-index prints it."),
+        Field(description="snippet is faster than mixed."),
     ] = "mixed",
     max_tokens: Annotated[int, Field(description="Token budget.", ge=100, le=20000)] = 1500,
 ) -> Annotated[CallToolResult, SearchWebResult]:
     """Search the web (or the user's folders) for pages, ranked by how well they answer.
 
-    For evidence on a question use research instead. To read a page found here pass its handle to fetch_and_prune_html.
-    Put times into freshness, not into the question.
+    For evidence on a question use research. To read a page found here pass its handle to fetch_and_prune_html. Put
+    times into freshness, not into the question.
     """
     filters = SearchQuery(
         "", since=_day(after), until=_day(before), region=region, site=_host(site), safe=safe_search, page=page
@@ -138,12 +144,28 @@ def _host(value: str) -> str:
 
 
 def _handle(gathered: Gathered, ranked: RankedPage) -> str:
-    document = gathered.documents.get(ranked.result.url)
+    document = _document(gathered, ranked)
     return page_handle(document.page) if document is not None else ""
 
 
+def _speaks(ranked: RankedPage) -> bool:
+    return speaks_to_models(f"{ranked.result.title}\n{ranked.passage or ranked.result.snippet}")
+
+
+def _trust(gathered: Gathered, ranked: RankedPage) -> Trust:
+    document, shown = _document(gathered, ranked), ranked.passage or ranked.result.snippet
+    # The engine's words may be the page's as well.
+    if document is None or (shown == ranked.result.snippet and shown not in document.text):
+        return "snippet"
+    return document.page.trust
+
+
+def _document(gathered: Gathered, ranked: RankedPage) -> Document | None:
+    return gathered.documents.get(ranked.result.url)
+
+
 def _language(gathered: Gathered, ranked: RankedPage) -> str:
-    document = gathered.documents.get(ranked.result.url)
+    document = _document(gathered, ranked)
     return document.page.language if document is not None else ""
 
 
@@ -161,6 +183,7 @@ def _sheet(gathered: Gathered, max_tokens: int, mark: str) -> tuple[Sheet, int]:
             break
         shown += 1
     sheet.release()
+    sheet.add(told_speaking(str(place) for place, one in enumerate(gathered.ranked[:shown], start=1) if _speaks(one)))
     if not gathered.ranked:
         sheet.add_cut("Nothing was found. Try other words, or another freshness or language.")
     if shown < len(gathered.ranked):
@@ -172,8 +195,8 @@ def _add_notes(sheet: Sheet, gathered: Gathered, mark: str) -> None:
     for outcome in gathered.outcomes:
         if outcome.status != "ok" or outcome.reason:
             sheet.add(told(outcome, mark)) or sheet.add_cut(f"{outcome.provider}: {outcome.status}")
-    if gathered.parsed.fallback:
-        sheet.add_cut(one_line(gathered.parsed.fallback))
+    for line in filter(None, (one_line(gathered.parsed.fallback), gathered.notice)):
+        sheet.add_cut(line)
     tell_failures(sheet, gathered.failures)
 
 
@@ -181,7 +204,7 @@ def _entry(place: int, ranked: RankedPage, handle: str, mark: str, passage_token
     result = ranked.result
     read = f"\n{handle}" if handle else ""
     passage = shortened(one_line(inert(ranked.passage or result.snippet)), passage_tokens)
-    words = f"{headline(result.title, result.published)}\n{passage}".strip()
+    words = f"{headline(result.title, result.published, author=result.author)}\n{passage}".strip()
     head = f"{place}. {address(result.url)}{read}"
     return f"{head}\n{framed(words, mark)}" if words else head
 
@@ -204,6 +227,8 @@ def _data(gathered: Gathered, following: list[Next], tokens: int, mark: str) -> 
                 score=round(ranked.score.value, 4),
                 made_by=ranked.score.made_by,
                 won_by=ranked.won_by,
+                trust=_trust(gathered, ranked),
+                speaks=_speaks(ranked),
             )
             for place, ranked in enumerate(gathered.ranked, start=1)
         ],

@@ -138,20 +138,16 @@ class Encoder:
             return self._templated(template, query, text)
         first, last, between = self._native.edges
         ends = last if last >= 0 else between
-        parts = [between if between >= 0 else ends] if self._two_separators() else []
+        # A second one stands between query and text in XLM-RoBERTa's form, not in BERT's. Files of 2025 and later say
+        # so; earlier ones are judged by their tokeniser.
+        added = self._native.metadata("tokenizer.ggml.add_sep_token")
+        two = added == "true" if added is not None else self._native.metadata("tokenizer.ggml.model") != "bert"
+        parts = [between if between >= 0 else ends] if two else []
         asked = self._native.tokenize(query, ends=False)[: self._most // 2]
         room = self._most - len(asked) - 4
         shown = self._native.tokenize(text, ends=False)[:room]
         whole = [first, *asked, ends, *parts, *shown, ends]
         return [token for token in whole if token >= 0]
-
-    def _two_separators(self) -> bool:
-        """Whether a second token stands between query and text: in XLM-RoBERTa's form it does, in BERT's it does not.
-
-        Files of 2025 and later say so; earlier ones are judged by their tokeniser.
-        """
-        added = self._native.metadata("tokenizer.ggml.add_sep_token")
-        return added == "true" if added is not None else self._native.metadata("tokenizer.ggml.model") != "bert"
 
     def _templated(self, template: str, query: str, text: str) -> list[int]:
         """Return the tokens of the file's own rerank template, with the text cut by its tokens."""

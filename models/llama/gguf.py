@@ -45,11 +45,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """Return the header's facts and the file's fingerprint.
-
-    Raises:
-        ModelError: The file cannot be read or is no GGUF file.
-    """
+    """Return the header's facts and the file's fingerprint; raises `ModelError` for what is no GGUF file."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             reader = _Reader(data)

@@ -21,18 +21,18 @@ from models.protocols import (
     CONTEXT_TOKENS,
     Ability,
     Backend,
-    Message,
     PathScores,
     Prompt,
+    Said,
     TextKind,
     Vectors,
     unit_rows,
 )
-from models.schema import checked_json
 from models.text import (
     CHARACTERS_A_TOKEN,
     MANY_SCRIPTS,
     TEXTS_AT_ONCE,
+    checked_json,
     instructions_for,
     printable,
     reads_latin,
@@ -198,7 +198,7 @@ class LlamaGenerator(GgufModel):
 
     async def generate(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[Said],
         *,
         max_tokens: int,
         schema: dict[str, object] | None = None,

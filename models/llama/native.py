@@ -3,8 +3,8 @@
 Imported only in a model's own process, and the only module that calls llama.cpp. Every input that is known to kill the
 native code is refused here, before it gets there: batches over the micro-batch, grammars that do not parse. One thread
 uses it, by construction of `pipe.serve`; nothing is ever freed before the process ends, so nothing can be used after
-that. Not for: what is computed with it (`models/llama/encode.py`,
-`models/llama/decode.py`).
+that. A file's chat template is a program: llama-cpp-python runs it in Jinja's sandbox, over values that it cannot
+change. Not for: what is computed (`models/llama/encode.py`, `models/llama/decode.py`).
 """
 
 import ctypes
@@ -16,16 +16,75 @@ from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
+import jinja2
 import llama_cpp
 import numpy as np
 from llama_cpp._ggml import libggml
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 from numpy.typing import NDArray
 
 from errors import ModelError
-from models.llama.chat_template import ChatTemplate
 from models.llama.placement import Device, Placement, Plan, Weights, chosen_device, fallen_back, place
-from models.pipe import Counters
+from models.pipe import Counters, usable_cores
+
+FAILURES: Final = (
+    jinja2.TemplateError,
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+)
+"""What a template may raise."""
+
+
+class ChatTemplate:
+    """One model's template, or none: then the messages' texts are continued."""
+
+    def __init__(self, template: str | None, *, begins: str, ends: str, control: Iterable[str]) -> None:
+        """Compile `template`, Jinja source.
+
+        `begins`, `ends` and `control` are the spellings of the tokens at a text's edges, and of all control tokens.
+        """
+        self.begins = begins
+        texts = sorted({text for text in control if len(text) > 1}, key=len, reverse=True)
+        self._control = re.compile("|".join(map(re.escape, texts))) if texts else None
+        self._source = template or ""
+        try:
+            self._formatter = Jinja2ChatFormatter(self._source, eos_token=ends, bos_token=begins)
+        except jinja2.TemplateError as error:
+            raise ModelError(f"The model's chat template is broken: {error}.", hint="Get the file anew.") from error
+
+    def render(self, messages: Sequence[dict[str, str]]) -> str:
+        """Return the text up to where the answer begins; a model that can think aloud is asked not to."""
+        said = [{"role": message["role"], "content": self.defused(message["content"])} for message in messages]
+        if not self._source:
+            return "\n\n".join(message["content"] for message in said)
+        try:
+            # Typed for messages of every kind that OpenAI's API has.
+            told: Any = self._told(said)
+            return str(self._formatter(messages=told, enable_thinking=False).prompt)
+        except FAILURES as error:
+            raise ModelError(
+                f"The model's chat template refuses the messages: {error}.", hint="Set another model."
+            ) from error
+
+    def defused(self, text: str) -> str:
+        """Return `text` with each control token's spelling broken by a blank, so that a page cannot end its message."""
+        return self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text) if self._control else text
+
+    def _told(self, messages: list[dict[str, str]]) -> list[dict[str, str]]:
+        """Return the messages; where the template knows no system role, its text goes before the first user's."""
+        known = "system" in self._source.lower().replace("system role not supported", "")
+        if known or messages[0]["role"] != "system":
+            return messages
+        if len(messages) == 1 or messages[1]["role"] != "user":
+            return [{"role": "user", "content": messages[0]["content"]}, *messages[1:]]
+        joined = f"{messages[0]['content']}\n\n{messages[1]['content']}"
+        return [{"role": "user", "content": joined}, *messages[2:]]
+
 
 DEEPEST_GRAMMAR: Final = 200
 """Brackets open at once in a grammar: each is a call of the native parser, whose stack is finite."""
@@ -77,8 +136,7 @@ class Native:
     def __init__(self, path: str, *, weights: Weights, plan: Plan, cancelled: set[int]) -> None:
         """Load the file; a batch ends early (on the CPU) once all of its calls are in `cancelled`.
 
-        Raises:
-            ModelError: The file cannot be loaded, or the memory does not hold the context.
+        Raises `ModelError`: the file cannot be loaded, or the memory does not hold the context.
         """
         self.path = path
         self.plan = plan if plan.sequences else replace(plan, sequences=llama_cpp.llama_max_parallel_sequences())
@@ -200,15 +258,15 @@ class Native:
     def compute(self, rows: Sequence[Row], calls: Iterable[int]) -> Code:
         """Run one batch for `calls`; a code other than DONE says why nothing was computed.
 
-        Raises:
-            ModelError: The batch is one that would end the process, or llama.cpp failed.
+        Raises `ModelError`: the batch is one that would end the process, or llama.cpp failed.
         """
         if not 0 < len(rows) <= self.plan.batch:
             raise ModelError(f"A batch of {len(rows)} tokens; {self.plan.batch} fit.", hint="Shorten the text.")
         batch = _batch(rows)
         run = llama_cpp.llama_decode if self._memory else llama_cpp.llama_encode
         self._running = frozenset(calls)
-        self.counters.add_batch(tokens=len(rows), calls=len(self._running))
+        self.counters.tokens += len(rows)
+        self.counters.calls_a_batch = max(self.counters.calls_a_batch, len(self._running))
         try:
             code = int(run(self._context, batch))
         finally:
@@ -225,8 +283,7 @@ class Native:
     def logits(self, row: int) -> NDArray[np.float32]:
         """Return the logits [vocabulary] after a wanted row of the last batch, valid until the next.
 
-        Raises:
-            ModelError: They are not numbers; sampling from them would end the process.
+        Raises `ModelError` where they are not numbers; sampling from them would end the process.
         """
         found = llama_cpp.llama_get_logits_ith(self._context, row)
         if not found:
@@ -266,7 +323,6 @@ class Native:
         return bool(self._running) and self.are_cancelled(self._running)
 
     def _load(self, weights: Weights, devices: Handles) -> None:
-        """Load the file and make its context where the placement says."""
         options = llama_cpp.llama_model_default_params()
         options.devices = ctypes.addressof(devices)
         # Weights in AMX's own layout. GCC 12 drops most of the tile configuration that these kernels load, and the
@@ -330,11 +386,7 @@ class Grammar:
     """What holds an answer to a grammar; one for each answer."""
 
     def __init__(self, native: Native, text: str) -> None:
-        """Parse GBNF with the start symbol `root`.
-
-        Raises:
-            ModelError: It does not parse, or is so large that parsing could end the process.
-        """
+        """Parse GBNF with the start symbol `root`; raises `ModelError` where it does not parse, or is too large."""
         depth = deepest = 0
         for bracket in re.findall(r"[()]", text):
             depth += 1 if bracket == "(" else -1
@@ -441,7 +493,7 @@ def _placed(weights: Weights) -> tuple[Placement, Handles]:
     With it, the one device to name to llama.cpp, or none: by itself it spreads over all cards, whose free memory the
     choice did not count, and computes long prompts on a card that was found too full.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     llama_cpp.llama_supports_gpu_offload()  # loads the backends of a build that keeps them in files
     _declare()
     found = _devices()

@@ -30,7 +30,6 @@ class Device:
     free: int
     """Bytes of free memory."""
     integrated: bool = False
-    """Whether it is part of the processor and shares its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,6 @@ class Weights:
     """Blocks, and one for the output layer."""
     file_bytes: int
     context_bytes: int
-    """Bytes of the whole context's keys and values."""
     output_bytes: int = 0
     """Bytes of the output layer, the first to go to a device: many blocks' worth where the vocabulary is large."""
 
@@ -60,7 +58,6 @@ class Plan:
     width: int = 0
     """Numbers that come out for a text, of an embedder or a reranker."""
     wide: bool = False
-    """Whether keys and values are 32-bit floats."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,18 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from errors import ContextExceeded, ModelError
-from models.protocols import CONTEXT_TOKENS, Ability, Message, Prompt, TextKind, Vectors, unit_rows
-from models.remote.endpoint import QUOTED
-from models.remote.server import RemoteModel, by_index, shortened
-from models.schema import checked_json
-from models.text import instructions_for, printable
+from models.protocols import CONTEXT_TOKENS, Ability, Prompt, Said, TextKind, Vectors, unit_rows
+from models.remote.server import QUOTED, RemoteModel, by_index, shortened
+from models.text import checked_json, instructions_for, printable
 
+_STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+"""What comes of reading JSON of another form than the documented one."""
 LISTED: Final = 20
 """Tokens listed for one position: what OpenAI's API and vLLM allow at most."""
 _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", re.DOTALL)
@@ -65,9 +65,9 @@ class OpenAIEmbedder(RemoteModel):
 
         answer = await self.fitting(ask)
         try:
-            vectors = by_index(_field(answer, "data"), "embedding", len(texts))
+            vectors = by_index(answer["data"], "embedding", len(texts))
             found = np.array(vectors, dtype=np.float32)
-        except (KeyError, TypeError, ValueError) as error:
+        except _STRANGE as error:
             raise self._endpoint.nonsense("/embeddings", answer) from error
         if found.ndim != 2 or found.shape[1] == 0 or not np.isfinite(found).all():
             raise self._endpoint.nonsense("/embeddings", answer)
@@ -103,7 +103,7 @@ class OpenAIReranker(RemoteModel):
             rows = answer["results"] if isinstance(answer, Mapping) else answer
             key = "relevance_score" if isinstance(answer, Mapping) else "score"
             found = np.array(by_index(rows, key, len(texts)), dtype=np.float32)
-        except (KeyError, TypeError, ValueError) as error:
+        except _STRANGE as error:
             raise self._endpoint.nonsense("/rerank", answer) from error
         if found.ndim != 1 or not np.isfinite(found).all():
             raise self._endpoint.nonsense("/rerank", answer)
@@ -126,7 +126,7 @@ class OpenAIGenerator(RemoteModel):
         return self._facts.context_tokens or CONTEXT_TOKENS
 
     async def generate(
-        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
     ) -> str:
         """Return the answer's text; with `schema`, JSON that was checked under it here.
 
@@ -153,23 +153,24 @@ class OpenAIGenerator(RemoteModel):
 
         A near form: only the first token of each option is seen, and a plain text is sent as a user's message. A server
         lists 20 tokens (llama-server more), so an option outside the list gets the most that it can have; Ollama before
-        0.12.11 and LM Studio list none. The exact form is the one in this process (`models/llama/model.py`).
-
-        Raises:
-            ModelError: The server lists no log-probabilities (it then loses the ability `choose`), lists none of the
-                options, or cannot tell two of them apart.
+        0.12.11 and LM Studio list none. The exact form is the one in this process (`models/llama/model.py`). Raises
+        `ModelError` where the server lists no log-probabilities (it then loses the ability `choose`), none of the
+        options, or cannot tell two of them apart.
         """
         await self.prepare()
-        _check_options(options)
+        if not options or not all(options) or len(set(options)) < len(options):
+            raise ModelError(f"The options {list(options)!r} cannot be weighed.", hint="Give different texts.")
         messages = [{"role": "user", "content": printable(prompt)}] if isinstance(prompt, str) else _sendable(prompt)
         count = LISTED * 10 if self.server == "llama-server" else LISTED
         body = {"messages": messages, "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": count}
-        choice = self._first_choice(await self._endpoint.post("/chat/completions", body))
+        answer = await self._endpoint.post("/chat/completions", body)
         try:
-            listed = _listed_tokens(choice)
+            listed = _listed_tokens(answer["choices"][0])
         except ModelError:
             self._lists = False
             raise
+        except _STRANGE as error:
+            raise self._endpoint.nonsense("/chat/completions", answer) from error
         return _weigh(options, listed)
 
     async def _answer(
@@ -188,40 +189,25 @@ class OpenAIGenerator(RemoteModel):
             answer = await self._endpoint.post("/chat/completions", body)
         else:
             answer = await self.in_known_form(ask)
-        self._check_room(answer)
-        choice = self._first_choice(answer)
-        message = choice.get("message")
-        text = message.get("content") if isinstance(message, Mapping) else None
+        try:
+            choice = answer["choices"][0]
+            text, cut = choice["message"]["content"], choice.get("finish_reason") == "length"
+            count = (answer.get("usage") or {}).get("prompt_tokens")
+        except _STRANGE as error:
+            raise self._endpoint.nonsense("/chat/completions", answer) from error
         if not isinstance(text, str):
             raise self._endpoint.nonsense("/chat/completions", answer)
-        return text, choice.get("finish_reason") == "length"
-
-    def _check_room(self, answer: object) -> None:
-        """Refuse an answer to a prompt that filled the whole context: Ollama cuts longer ones without saying so."""
-        usage = answer.get("usage") if isinstance(answer, Mapping) else None
-        count = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
+        # Ollama cuts a prompt that is longer than its context without saying so.
         if isinstance(count, int) and count >= self._facts.context_tokens > 0:
             raise ContextExceeded(
                 f"{self.name} read {count} tokens of the prompt, all that its context holds.",
                 hint="Shorten the input, or set a larger context on the server.",
             )
-
-    def _first_choice(self, answer: object) -> Mapping[str, object]:
-        choices = answer.get("choices") if isinstance(answer, Mapping) else None
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-            raise self._endpoint.nonsense("/chat/completions", answer)
-        first: Mapping[str, object] = choices[0]
-        return first
+        return text, cut
 
 
-def _sendable(messages: Sequence[Message]) -> list[dict[str, str]]:
+def _sendable(messages: Sequence[Said]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": printable(message.content)} for message in messages]
-
-
-def _field(answer: object, name: str) -> object:
-    if not isinstance(answer, Mapping):
-        raise TypeError("no JSON object")
-    return answer[name]
 
 
 def _unfenced(text: str) -> str:
@@ -231,18 +217,8 @@ def _unfenced(text: str) -> str:
     return found["inner"] if found else text
 
 
-def _check_options(options: Sequence[str]) -> None:
-    """Refuse options that cannot be weighed."""
-    if not options or not all(options) or len(set(options)) < len(options):
-        raise ModelError(f"The options {list(options)!r} cannot be weighed.", hint="Give different, non-empty texts.")
-
-
 def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the options' probabilities [n] by their first token, summing to 1, from the `listed` log-probabilities.
-
-    Raises:
-        ModelError: None of the options is among the tokens listed, or two begin with the same.
-    """
+    """Return the options' probabilities [n] by their first token, summing to 1, from the `listed` log-probabilities."""
     # The longest listed token that each option begins with, "" where none is.
     tokens = [max((t for t in listed if option.startswith(t)), key=len, default="") for option in options]
     known = [token for token in tokens if token]
@@ -264,19 +240,14 @@ def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.fl
     return shares
 
 
-def _listed_tokens(choice: Mapping[str, object]) -> dict[str, float]:
+def _listed_tokens(choice: Mapping[str, Any]) -> dict[str, float]:
     """Return token to log-probability for the first position of an answer, in the form of chats or of completions."""
-    found_in = choice.get("logprobs")
-    found_in = found_in if isinstance(found_in, Mapping) else {}
-    content, older = found_in.get("content"), found_in.get("top_logprobs")
-    found: dict[str, float] = {}
-    if isinstance(content, list) and content and isinstance(content[0], Mapping):
-        for item in content[0].get("top_logprobs") or ():
-            if isinstance(item, Mapping) and isinstance(item.get("logprob"), int | float):
-                found[str(item.get("token", ""))] = float(item["logprob"])
-    elif isinstance(older, list) and older and isinstance(older[0], Mapping):
-        found = {str(token): float(value) for token, value in older[0].items() if isinstance(value, int | float)}
-    found = {token: min(value, 0.0) for token, value in found.items() if token and not math.isnan(value)}
+    told = choice.get("logprobs") or {}
+    content, older = told.get("content"), told.get("top_logprobs")
+    listed = [(one["token"], one["logprob"]) for one in content[0].get("top_logprobs") or ()] if content else []
+    if older and not content:
+        listed = list(older[0].items())
+    found = {str(token): min(float(value), 0.0) for token, value in listed if token and not math.isnan(value)}
     if not found:
         raise ModelError(
             "The server lists no log-probabilities, so it cannot weigh options.",

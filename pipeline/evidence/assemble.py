@@ -7,17 +7,20 @@ all their places. Not for: scores (`pipeline/rank`) or finding pages (`pipeline/
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from pipeline.documents import Document, Evidence, Reading, Score
-from pipeline.evidence.cite import cite
+from pipeline.documents import Document, Evidence, Reading, Score, least_trust
+from pipeline.evidence.cite import cite, place_of
+from pipeline.evidence.origins import Copies, cite_copy
 from pipeline.evidence.passage import passage_text
-from pipeline.evidence.show import LINK_TOKENS, Shown, headings_to_show, show_evidence
+from pipeline.evidence.show import HEADING_TOKENS, LINK_TOKENS, Shown, headings_to_show, show_evidence
 from pipeline.rank.fuse import Floats
 from pipeline.text.frame import inert
+from pipeline.text.orders import speaks_to_models
 from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.trace import traced
 from pipeline.work import check_cancelled
@@ -25,13 +28,15 @@ from pipeline.work import check_cancelled
 ROUNDS: Final = 8
 """Rounds of filling by estimate and measuring; three nearly always do."""
 SMALLEST: Final = 6
-"""Tokens of room that are not worth another round, and running text that is no sentence: a label, a button."""
+"""Tokens of room that are not worth another round, and of a gap that is closed rather than marked."""
+WORD: Final = 2
+"""Tokens of a word with its line."""
+LISTED: Final = frozenset({"item", "row", "code", "definition", "about"})
+"""Kinds of units that say something in a word."""
 TOKENS_A_PAGE: Final = 300
 """Budget for each page opened beyond the first: a page costs 40 to 60 tokens before its first word."""
 SAME_WORDS: Final = 12
 """Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
-LISTED: Final = frozenset({"item", "row", "code", "definition"})
-"""Kinds of units that say something in a word or two."""
 REACH: Final = 12
 """Units between two of one heading up to which they are one passage."""
 UNASKED: Final = 700
@@ -50,6 +55,18 @@ class Assembled:
     shown: Shown
     left_out: int
     """Units worth showing that did not fit."""
+    parts: tuple[str, ...] = ()
+    """Label of the passage that speaks best to each of `Reading.parts`, empty where none is near."""
+
+    def label_of(self, url: str, number: int) -> str:
+        """Return the label of the passage that holds a unit of a page, empty where none does."""
+        return labels_of(self.evidence, self.shown.labels).get((url, number), "")
+
+
+def labels_of(evidence: Sequence[Evidence], labels: Sequence[str]) -> dict[tuple[str, int], str]:
+    """Return the label of the passage that holds each quoted unit, by its page's address and its number there."""
+    shown = zip(evidence, labels, strict=True)
+    return {(one.url, number): label for one, label in shown for number in one.sentences}
 
 
 def fill(
@@ -101,6 +118,14 @@ def worth_showing(order: Sequence[int], values: Floats, costs: Sequence[int]) ->
     return [unit for unit in order if values[unit] >= WORTH * values[order[0]]]
 
 
+def quotable(order: Sequence[int], values: Floats, speaks: Callable[[int], bool]) -> list[int]:
+    """Return the units of `order`, best first, without those that speak to a model and are far from the question.
+
+    An order that somebody planted would fill what room is left; where the question is about it, it is quoted.
+    """
+    return [row for row in order if values[row] >= WORTH * values[order[0]] or not speaks(row)]
+
+
 @traced("assemble")
 def assemble(
     documents: Sequence[Document],
@@ -109,7 +134,6 @@ def assemble(
     max_tokens: int,
     mark: str,
     open_end: bool = False,
-    before: tuple[Evidence, ...] = (),
 ) -> Assembled:
     """Choose units best first until `max_tokens` are used, and write them out as cited passages.
 
@@ -119,27 +143,30 @@ def assemble(
         max_tokens: Bound on `count_tokens` of the text, kept exactly.
         mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
         open_end: Whether units that are much weaker than the best are left out, however much room there is.
-        before: Summaries that stand first and fit by themselves; units get what they leave.
     """
     if reading.verdict == "none" or not len(reading.values):
-        return Assembled(before, show_evidence(before, mark, max_tokens=max_tokens), 0)
-    writer = _Writer(documents, reading, mark, max_tokens, before)
+        return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
+    writer = _Writer(documents, reading, mark, max_tokens)
     # 1. Candidates: units that say something, each statement once
     order = writer.candidates()
     # 2. Which pages: those whose best unit is near the best of all, as many as the budget bears
     opened = writer.opened(order, 1 + max_tokens // TOKENS_A_PAGE)
     order = [row for row in order if writer.places[row][0] in opened]
+    near = quotable(order, reading.values, writer.speaks)
+    writer.unquoted, order = len(order) - len(near), near
     order = worth_showing(order, reading.values, writer.costs) if open_end else order
     # 3. Fill, measure, refill
     # Without a named budget there is room for the addresses of some pages, and the link of the best passage.
     room = max_tokens - 3 * LINK_TOKENS if open_end else max_tokens
     chosen = fill(order, writer.costs, lambda rows: writer.write(rows).tokens, room)
-    # 4. The best unit is always shown where nothing stands before it, if only its beginning fits
-    if order and order[0] not in chosen and not before:
+    # 4. The best unit is always shown, if only its beginning fits
+    if order and order[0] not in chosen:
         return writer.beginning(order[0], len(order) - 1)
     evidence = writer.evidence(chosen, cited=True)
-    shown = show_evidence(evidence, mark, max_tokens=max_tokens, links="rest" if open_end else "frame")
-    return Assembled(evidence, shown, len(order) - len(chosen))
+    shown = show_evidence(
+        evidence, mark, max_tokens=max_tokens, links="rest" if open_end else "frame", unquoted=writer.unquoted
+    )
+    return Assembled(evidence, shown, len(order) - len(chosen), writer.speaking(evidence, shown.labels))
 
 
 class _Writer:
@@ -151,7 +178,6 @@ class _Writer:
         reading: Reading,
         mark: str,
         max_tokens: int,
-        before: tuple[Evidence, ...] = (),
     ) -> None:
         self.documents = documents
         self.reading = reading
@@ -159,16 +185,17 @@ class _Writer:
         self.costs = [tokens + 1 for tokens in count_each([unit.text for _, unit in self.places])]
         self.mark = mark
         self.max_tokens = max_tokens
-        self.before = before
+        self.unquoted = 0
+        """Units left out since they speak to a model."""
         self.said: dict[str, list[int]] = {}
         """Key of each statement to the rows that say it, best first."""
 
     def candidates(self) -> list[int]:
-        """Return the rows that may be shown, best first; a heading stands for the first unit below it."""
+        """Return the rows that may be shown, best first; a short heading stands for the first unit below it."""
         rows = [self._below_heading(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()]
         order: dict[int, None] = {}
-        # Pages of a word or two are shown all the same.
-        for row in list(filter(self._says_something, rows)) or rows:
+        # A word by itself is a button or a label. Pages of a word or two are shown all the same.
+        for row in [row for row in rows if self.costs[row] > WORD or self._kind(row) in LISTED] or rows:
             key = self._key(row)
             if key not in self.said:
                 order[row] = None
@@ -176,23 +203,23 @@ class _Writer:
         return list(order)
 
     def _below_heading(self, row: int) -> int:
-        place = self.places[row][0]
-        while self._kind(row) == "heading" and row + 1 < len(self.places) and self.places[row + 1][0] == place:
+        place, last = self.places[row][0], len(self.places) - 1
+        while self._is_label(row) and row < last and self.places[row + 1][0] == place:
             row += 1
         return row
+
+    def _is_label(self, row: int) -> bool:
+        """Whether a unit is a heading that stands whole above the words below it; a longer one is a statement."""
+        return self._kind(row) == "heading" and self.costs[row] <= HEADING_TOKENS
+
+    def speaks(self, row: int) -> bool:
+        """Whether a unit speaks to a model."""
+        place, unit = self.places[row]
+        return self.documents[place].blocks[unit.block].speaks
 
     def _kind(self, row: int) -> str:
         place, unit = self.places[row]
         return self.documents[place].blocks[unit.block].kind
-
-    def _says_something(self, row: int) -> bool:
-        """Whether a unit is worth room: more than a label, and no furniture unless it is among the best."""
-        place, unit = self.places[row]
-        block = self.documents[place].blocks[unit.block]
-        values = self.reading.values
-        if not block.main and values[row] < WORTH * values.max():
-            return False
-        return block.kind in LISTED or self.costs[row] > SMALLEST // 3
 
     def _key(self, row: int) -> str:
         """Return what equal statements share: letters and digits in one case; short ones are equal on one page only."""
@@ -219,14 +246,15 @@ class _Writer:
         return dict(list({**first, **worth}.items())[:most])
 
     def write(self, rows: Sequence[int]) -> Shown:
-        return show_evidence(self.evidence(rows, cited=False), self.mark, max_tokens=self.max_tokens)
+        evidence = self.evidence(rows, cited=False)
+        return show_evidence(evidence, self.mark, max_tokens=self.max_tokens, unquoted=self.unquoted)
 
     def evidence(self, rows: Sequence[int], *, cited: bool) -> tuple[Evidence, ...]:
-        """Return what stands before, then the passages of `rows`: pages by their best row, on each the best first."""
+        """Return the passages of `rows`: pages by their best row, on each the best first."""
         by_page: dict[int, list[int]] = {}
         for row in rows:
             by_page.setdefault(self.places[row][0], []).append(row)
-        found: list[Evidence] = [*self.before]
+        found: list[Evidence] = []
         for own in by_page.values():
             runs = list(self._runs(sorted(own)))
             runs.sort(key=lambda run: own[0] not in run)
@@ -260,18 +288,28 @@ class _Writer:
         units = [self.places[row][1] for row in run]
         best = max(run, key=lambda row: float(self.reading.values[row]))
         page = document.page
+        headings = headings_to_show(page.title, units[0].heading_path)
+        text = inert(passage_text(document, units))
+        blocks = [document.blocks[unit.block] for unit in units]
         return Evidence(
-            text=inert(passage_text(document, units)),
+            text=text,
             url=page.final_url,
             title=page.title,
-            block_path=document.blocks[units[0].block].path,
+            block_path=blocks[0].path,
             sentences=tuple(unit.number for unit in units),
             score=Score(round(float(self.reading.values[best]), 4), self.reading.made_by),
             citation=cite(document, *self._span(run, best)) if cited else "",
-            heading_path=headings_to_show(page.title, units[0].heading_path),
+            place=place_of(document, units[0].start, units[-1].end),
+            heading_path=headings,
             published=page.published,
             author=page.author,
+            doi=page.doi,
+            start=units[0].start,
+            end=units[-1].end,
             also=self._also(run, best) if cited else (),
+            trust=least_trust((page.trust, *(block.trust for block in blocks))),
+            hidden=page.hidden,
+            speaks=speaks_to_models("\n".join((page.title, *headings, text))),
         )
 
     def _span(self, run: Sequence[int], best: int) -> tuple[int, int]:
@@ -284,30 +322,46 @@ class _Writer:
         return self.places[run[first]][1].start, self.places[run[last]][1].end
 
     def _also(self, run: Sequence[int], best: int) -> tuple[str, ...]:
-        """Return the citations of other pages that hold a passage's best unit, with as much around as they share."""
+        """Return the citations of other pages that hold a passage, or its best unit, with what they share around."""
         own = self.documents[self.places[best][0]].page.final_url
+        words = " ".join(self._words(row) for row in run)
+        equal = {self.places[row][0]: self.places[row][1] for row in reversed(self.said.get(self._key(best), []))}
         cited: dict[str, str] = {}
-        for row in self.said.get(self._key(best), ()):
-            place = self.places[row][0]
-            url = self.documents[place].page.final_url
-            if url == own or url in cited:
+        for place, document in enumerate(self.documents):
+            url = document.page.final_url
+            if url in {own, *cited} or not (place in equal or self.copies.hold(place, (self._words(best), words))):
                 continue
-            low = high = row
-            for step in range(run.index(best) - 1, -1, -1):
-                if low == 0 or self.places[low - 1][0] != place or self._key(low - 1) != self._key(run[step]):
-                    break
-                low -= 1
-            for step in range(run.index(best) + 1, len(run)):
-                after = high + 1
-                if (
-                    after >= len(self.places)
-                    or self.places[after][0] != place
-                    or self._key(after) != self._key(run[step])
-                ):
-                    break
-                high = after
-            cited[url] = cite(self.documents[place], self.places[low][1].start, self.places[high][1].end)
+            cited[url] = cite_copy(document, self.reading.tagged[place], words, at=equal.get(place))
         return tuple(cited.values())
+
+    @cached_property
+    def copies(self) -> Copies:
+        """What copies are looked for in; most answers are from one page, and ask for none."""
+        return Copies(self._near_best())
+
+    def _near_best(self) -> dict[int, str]:
+        """Return the words of each page around units that are near the best of all: where a copy of these stands."""
+        values = self.reading.values
+        around: dict[int, set[int]] = {}
+        for row in np.flatnonzero(values >= WORTH * values.max()).tolist():
+            place, rows = self.places[row][0], range(max(0, row - REACH), min(len(values), row + REACH + 1))
+            around.setdefault(place, set()).update(one for one in rows if self.places[one][0] == place)
+        return {place: "\n".join(map(self._words, sorted(rows))) for place, rows in around.items()}
+
+    def _words(self, row: int) -> str:
+        place, unit = self.places[row]
+        return self.documents[place].text[unit.start : unit.end]
+
+    def speaking(self, evidence: Sequence[Evidence], labels: Sequence[str]) -> tuple[str, ...]:
+        """Return for each part of the question the label of the passage with its best unit."""
+        known = labels_of(evidence, labels)
+        held = [(self.documents[place].page.final_url, unit.number) for place, unit in self.places]
+        found: list[str] = []
+        for part in self.reading.parts:
+            near = np.flatnonzero(part.values >= WORTH * part.values.max(initial=0.0)) if part.verdict != "none" else ()
+            best = sorted(near, key=lambda row: -float(part.values[row]))
+            found.append(next((known[held[row]] for row in best if held[row] in known), ""))
+        return tuple(found)
 
     def beginning(self, row: int, left_out: int) -> Assembled:
         """Return the best unit alone, cut to what fits."""

@@ -10,9 +10,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import quote, urldefrag
+from urllib.parse import quote, unquote, urldefrag
 
 from pipeline.documents import Block, Document
+from pipeline.read.converted import is_box
 from pipeline.text.words import is_cjk
 
 _WHOLE: Final = 80
@@ -30,8 +31,9 @@ _CONTEXT_REACH: Final = _WHOLE
 _CJK_CUT: Final = 24
 """Code points after which a CJK start is cut where it has no comma."""
 
-_PDF_PAGE: Final = re.compile(r'<section id="page-(\d{1,4})">')
-"""The anchor that the conversion of a PDF leaves at each page."""
+_TIMED: Final = re.compile(r"t=([\d:]+),")
+_PLAYED: Final = re.compile(r"https?://(?:www\.|m\.)?youtube\.com/watch\?")
+"""Addresses that take a time as an argument, not as a fragment."""
 _WORD: Final = re.compile(r"\S+")
 _CLAUSE: Final = re.compile(r"[、，,；;：:。！？\s]+")
 _INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
@@ -48,13 +50,19 @@ _EDGE: Final = " \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/�
 def cite(document: Document, start: int, end: int) -> str:
     """Return `document.page.final_url` with a text fragment for `document.text[start:end]`.
 
-    The URL's own fragment is dropped; a PDF gets `#page=N` before the directive, where viewers open it. Offsets are
+    The URL's own fragment is dropped; what stands in a file has its place (`#page=3`) before the directive, where
+    viewers open it. Offsets are
     code points; a span without any visible text gives the bare URL.
     """
     url = urldefrag(document.page.final_url or document.page.url).url
     directive = _directive(document, max(start, 0), min(end, len(document.text)))
-    page = _pdf_page(document, max(start, 0), min(end, len(document.text)))
-    place = f"#page={page}" if page else ""
+    place = place_of(document, max(start, 0), min(end, len(document.text)))
+    if is_box(place):  # a viewer finds no words in an image
+        return f"{url}#{place}"
+    if (begins := _TIMED.match(place)) and _PLAYED.match(url):
+        hours, minutes, seconds = map(int, begins[1].split(":"))
+        url, place = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
+    place = f"#{place}" if place else ""
     return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
 
 
@@ -100,7 +108,9 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
     while place < end:
         block, behind = _block_at(document, place)
         stop = min(end, behind)
-        if block is not None and block.kind == "row" and block.cells and place <= block.start:
+        if block is not None and block.kind == "about":
+            pass  # stands nowhere in the page's text
+        elif block is not None and block.kind == "row" and block.cells and place <= block.start:
             spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(document.text, block)
         elif block is not None and (parts := _parts(document.text, block)):
             spans += [(max(a, place), min(b, stop)) for a, b in parts if a < stop and b > place]
@@ -258,24 +268,30 @@ def _encode(words: str) -> str:
     return quote(" ".join(words.split()), safe="").replace("-", "%2D")
 
 
-def _pdf_page(document: Document, start: int, end: int) -> int | None:
-    """Return the 1-based page of `document.text[start:end]`, None where it is no PDF or the passage is not found.
+def place_of(document: Document, start: int, end: int) -> str:
+    """Return where in its file `document.text[start:end]` stands, as a link's fragment; empty for web pages.
 
-    A text that stands on several pages is taken for the one that lies about as far into the file.
+    From one row, cell or cue to another it is a range: `Costs!A4:C9`, `row=2-7` (RFC 7111), `t=00:12:31,00:12:52`.
     """
-    source = document.page.html
-    if document.page.media_type != "application/pdf" or not document.text:
-        return None
-    words = re.split(r"\n|\s\|\s", document.text[start:end].strip(), maxsplit=1)[0][: _WHOLE // 2].strip()
-    wanted = html.escape(words, quote=False)
-    if not wanted:
-        return None
-    share = start / len(document.text) * len(source)
-    places = [found.start() for found in re.finditer(re.escape(wanted), source)]
-    if not places:
-        return None
-    place = min(places, key=lambda found: abs(found - share))
-    number = None
-    for anchor in _PDF_PAGE.finditer(source, 0, place):
-        number = int(anchor.group(1))
-    return number
+    first, _ = _block_at(document, start)
+    last, _ = _block_at(document, max(start, end - 1))
+    if first is None or last is None or first.place == last.place:
+        return first.place if first else ""
+    if is_box(first.place):
+        return first.place
+    begins, ends = first.place, last.place
+    if _TIMED.match(begins) and _TIMED.match(ends):
+        return f"{begins.partition(',')[0]},{ends.partition(',')[2]}"
+    if (kind := begins.partition("=")[0]) in {"row", "cell"} and ends.startswith(f"{kind}="):
+        return f"{begins}-{ends.partition('=')[2]}"
+    sheet, mark, cells = begins.partition("!")
+    if mark and ends.startswith(f"{sheet}!"):
+        return f"{sheet}!{cells.partition(':')[0]}:{ends.rpartition('!')[2].rpartition(':')[2]}"
+    return begins
+
+
+def place_name(place: str) -> str:
+    """Return a place in a file as people write it: `p. 3`, `slide 2`, `Costs!A4:C9`, `00:12:31,00:12:52`."""
+    if is_box(place):
+        place = place.partition("&")[0] if "&" in place else ""
+    return unquote(place).removeprefix("t=").replace("page=", "p. ").replace("=", " ")

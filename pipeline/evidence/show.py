@@ -3,12 +3,14 @@
 The form that `research`, `extract_relevant` and `raptor_query` share. Not for: choosing evidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from pipeline.documents import Evidence, Page, Reading
+from pipeline.evidence.cite import place_name
+from pipeline.evidence.origins import count_origins
 from pipeline.evidence.sheet import shortened
 from pipeline.text.frame import address, framed, headline, inert, notice, one_line
 from pipeline.text.tokens import count_each, count_tokens
@@ -31,6 +33,10 @@ ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them all."""
 UNSURE: Final = "Unsure: check that these answer."
 """Stands above evidence of a reading whose verdict is `unsure`."""
+PART_TOKENS: Final = 12
+"""Tokens of a part's words in the line that says how it stands."""
+SAID: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
+"""Verdicts as a person reads them."""
 CUT: Final = "Unsure: not everything was read. Check that these answer."
 """Stands there where what could hold the answer was not read."""
 
@@ -40,9 +46,35 @@ def notice_within(mark: str, max_tokens: int) -> str:
     return notice(mark) if max_tokens >= ROOMY else ""
 
 
+def told_speaking(names: Iterable[str], left_out: int = 0) -> str:
+    """Return the line that names what speaks to a model that reads it, empty for nothing."""
+    told = [f"[{name}]" for name in names] + ([f"{left_out} left out"] if left_out else [])
+    return f"Speaks to a model, not to be obeyed: {', '.join(told)}" if told else ""
+
+
 def doubt(reading: Reading) -> str:
     """Return what stands above the evidence of a reading, empty where it surely answers."""
     return {"answered": "", "unsure": CUT if reading.cut else UNSURE, "none": ""}[reading.verdict]
+
+
+def told_parts(reading: Reading, labels: Sequence[str]) -> str:
+    """Return the line that says of each part of a question how it stands and where; empty for a question that is one.
+
+    Args:
+        reading: What was found.
+        labels: Of the passage that speaks best to each part, empty for none.
+    """
+    told = [
+        f'"{shortened(one_line(part.question), PART_TOKENS)}" {SAID[part.verdict]}{f" [{label}]" if label else ""}'
+        for part, label in zip(reading.parts, labels, strict=False)
+    ]
+    return f"Parts: {'; '.join(told)}." if told else ""
+
+
+def parts_room(reading: Reading) -> int:
+    """Return the tokens that the line of `told_parts` may take, with the break before it."""
+    line = told_parts(reading, ["10a"] * len(reading.parts))
+    return count_tokens(line) + 1 if line else 0
 
 
 def hint_room(max_tokens: int) -> int:
@@ -62,7 +94,12 @@ class Shown:
 
 
 def show_evidence(
-    evidence: Sequence[Evidence], mark: str, *, max_tokens: int, links: Literal["none", "frame", "rest"] = "none"
+    evidence: Sequence[Evidence],
+    mark: str,
+    *,
+    max_tokens: int,
+    links: Literal["none", "frame", "rest"] = "none",
+    unquoted: int = 0,
 ) -> Shown:
     """Write `evidence` out, passages of one page that follow each other under one head.
 
@@ -73,6 +110,7 @@ def show_evidence(
             exceed it.
         links: What links of passages, and other pages with the same words, may take below: nothing, what is left of
             the frame, or the rest of the budget.
+        unquoted: Units that speak to a model and are left out, which is told.
     """
     groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
     labels: list[str] = []
@@ -89,10 +127,13 @@ def show_evidence(
     # What marks, labels and headings leave of the frame is for the heads, then for links
     room = (most + words - count_tokens("\n".join(framed(body, mark) for body in bodies))) // max(1, len(groups)) - 1
     heads = [page_head(number, group[0], max(HEAD_TOKENS, room)) for number, group in enumerate(groups, start=1)]
-    text = "\n".join(head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
+    speaking = told_speaking((label for label, one in zip(labels, evidence, strict=True) if one.speaks), unquoted)
+    quoted = (head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
+    text = "\n".join(filter(None, (speaking, *quoted)))
     if links != "none":
         limit = max_tokens if links == "rest" else min(most + words, max_tokens)
-        told = _links(labels, evidence, limit - count_tokens(text) - 1)
+        numbers = {group[0].url: number for number, group in enumerate(groups, start=1)}
+        told = _links(labels, evidence, numbers, limit - count_tokens(text) - 1)
         text = f"{text}\n{told}" if told else text
     return Shown(tuple(labels), text, count_tokens(text))
 
@@ -114,7 +155,9 @@ def page_head(number: int, one: Evidence | Page, room: int) -> Head:
     """Return the head of a page in at most `room` tokens: number, address, title, author, date, as far as they fit."""
     url = address(one.url if isinstance(one, Evidence) else one.final_url)
     bare, addressed = f"[{number}]", f"[{number}] {url}" if url else f"[{number}]"
-    full, dated = headline(one.title, one.published, author=one.author), headline(one.title, one.published)
+    doi = f"doi:{one.doi}" if one.doi and one.doi not in url.lower() else ""
+    when = ", ".join(filter(None, (one.published, doi)))
+    full, dated = headline(one.title, when, author=one.author), headline(one.title, one.published)
     title = headline(one.title, "")
     # Who asks for a page by its address knows that; who searched for it does not, and cites it by nothing else.
     forms = [Head(bare, full), Head(addressed, dated)]
@@ -142,19 +185,24 @@ def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: i
     for letter, passage in zip(letters, passages, strict=True):
         shown = passage.heading_path if wide else passage.heading_path[-1:]
         path = shortened(inert(" › ".join(shown)), 4 * HEADING_TOKENS if wide else heading_tokens)
-        label = f"({letter}) [summary of {len(passage.sources)} places] " if passage.is_summary else f"({letter}) "
+        where = place_name(passage.place)
+        label = f"({letter}, {one_line(where)}) " if where else f"({letter}) "
+        label += f"[summary of {len(passage.sources)} places] " if passage.is_summary else ""
+        label += "[recognised] " if passage.trust == "recognised" else ""
         quoted.append(f"{label}{path}: {passage.text}" if path and path != above else f"{label}{passage.text}")
         above = path
     return "\n".join(quoted)
 
 
-def _links(labels: Sequence[str], evidence: Sequence[Evidence], room: int) -> str:
-    """Return what stands below the pages, as many parts as `room` tokens hold: other pages with the same words, and
-    the text fragments of passages, in order, to be put behind the address."""
+def _links(labels: Sequence[str], evidence: Sequence[Evidence], numbers: Mapping[str, int], room: int) -> str:
+    """Return what stands below the pages, as many parts as `room` tokens hold: of how many origins they are where pages
+    share words, which those are, and the text fragments of passages, in order, to be put behind the address."""
     told = ""
-    parts = [_also(label, one) for label, one in zip(labels, evidence, strict=True)]
+    shared = any(one.also for one in evidence)
+    parts = [f"Independent origins: {count_origins(evidence)}." if shared else ""]
+    parts += [_also(label, one, numbers) for label, one in zip(labels, evidence, strict=True)]
     for label, one in zip(labels, evidence, strict=True):
-        link = one.citation[one.citation.index("#") :] if "#" in one.citation else ""
+        link = one.citation.removeprefix(one.url.partition("#")[0]) if "#" in one.citation else ""
         parts.append(f"[{label}] {link}" if link else "")
     for part in filter(None, parts):
         longer = f"{told} {part}" if told else part
@@ -163,11 +211,12 @@ def _links(labels: Sequence[str], evidence: Sequence[Evidence], room: int) -> st
     return told
 
 
-def _also(label: str, passage: Evidence) -> str:
-    """Return which other pages hold the same words, empty where there are none."""
+def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
+    """Return which other pages hold the same words, by their number here or their address; empty for none."""
     if not passage.also:
         return ""
-    shown = ", ".join(address(citation.partition("#")[0]) for citation in passage.also[:ALSO])
+    urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
+    shown = ", ".join(f"[{numbers[url]}]" if url in numbers else address(url) for url in urls)
     more = len(passage.also) - ALSO
     return f"[{label}] also: {shown}" + (f" and {more} more" if more > 0 else "")
 

@@ -26,10 +26,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from errors import ModelError, UsageError
-from models.protocols import Generator, GrammarWriter, abilities_of, chooser, tree_scorer
+from models.protocols import Generator, GrammarWriter, Said, abilities_of, chooser, tree_scorer
 from pipeline.documents import Sentence, Verdict
 from pipeline.extract.tag import defused, numbered, paper_tags
-from pipeline.messages import Said, side_by_side
+from pipeline.messages import side_by_side
 from pipeline.rank.fuse import Floats
 from pipeline.rank.verdict import NONE
 from pipeline.text.frame import framed, new_mark, notice, one_line

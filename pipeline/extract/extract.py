@@ -1,11 +1,12 @@
 """EXTRACTOR: the core's reading of some documents, and a model that writes beside it if one is set (zero-index §4.1).
 
-`read_documents` is what every tool asks; `extract` adds the model. Not for: filling a budget (`pipeline/evidence`).
+`read_documents` is what every tool asks; `extract` adds the model. The parts of a question are read each for itself and
+put together: a floor each, the rest by need. Not for: filling a budget (`pipeline/evidence`).
 """
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,24 +15,30 @@ import numpy as np
 
 from errors import ModelError
 from models.protocols import Generator
-from pipeline.documents import Document, Failure, Reading, Sentence
+from pipeline.documents import Block, Document, Failure, Reading, Sentence, Verdict
+from pipeline.evidence.assemble import WORTH
 from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.tag import tag_sentences
+from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.rank.fuse import Floats
 from pipeline.rank.relevance import Reader, Relevance
 from pipeline.rank.table_rows import lift_rows
-from pipeline.rank.units import PageUnits, page_units
+from pipeline.rank.terms import PageUnits, page_units
 from pipeline.rank.verdict import judge
+from pipeline.tables.asked import ask_parts
 from pipeline.text.frame import one_line
+from pipeline.text.parts import cut_parts
 from pipeline.trace import traced
-from pipeline.work import in_thread, time_left
+from pipeline.work import STEP_SHARE, in_thread, time_left
 
 TOLD: Final = 3
 """Sources that a reason names which were not read."""
-UNITS_SHARE: Final = 0.3
-"""Part of the time left that cutting documents into units may take; scoring them takes as long again."""
 FURNITURE: Final = 0.8
-"""Factor on the scores of navigation, footers and the like: the same words count more in the text itself."""
+"""Factor on the scores of the lines of menus, footers and the like, which else stand beside answers. Their sentences
+keep theirs: of 256 asked, units best first without a second reading, 256 tokens hold .688 so, .676 where both are
+lowered, .684 where neither is, 512 tokens .777, .777, .770."""
+PARTS_WORK: Final = 1.2
+"""Windows that a cross-encoder reads for all parts of a question together, over those for a question that is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,13 @@ class Asking:
 
 @traced("read")
 async def read_documents(
-    question: str, documents: Sequence[Document], *, reader: Reader, seconds: float = math.inf
+    question: str,
+    documents: Sequence[Document],
+    *,
+    reader: Reader,
+    seconds: float = math.inf,
+    parts: Sequence[str] | None = None,
+    share: float = 1.0,
 ) -> Reading:
     """Return one score a unit of `documents`, all competing with each other, and whether any of them answers.
 
@@ -54,6 +67,8 @@ async def read_documents(
         question: Self-contained, in any language.
         documents: Pages to read.
         reader: What judges units.
+        parts: What must each be answered, none for a question that is one; cut by rules where nobody did it.
+        share: Part of a call's work that this reading may take.
         seconds: For cutting documents into units; those that it does not reach are named in `Reading.unread`.
 
     Raises:
@@ -61,8 +76,13 @@ async def read_documents(
     """
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
-    # 2. Judge every unit
-    reading = await read_units(question, documents, pages, tagged, reader=reader)
+    # 2. Judge every unit, for each part of the question by itself
+    asked = cut_parts(question) if parts is None else tuple(parts)
+    share *= PARTS_WORK / len(asked) if asked else 1.0
+    readings = [
+        await read_units(one, documents, pages, tagged, reader=reader, share=share) for one in asked or (question,)
+    ]
+    reading = together(readings, asked) if asked else readings[0]
     return replace(reading, unread=unread)
 
 
@@ -73,6 +93,7 @@ async def read_units(
     tagged: tuple[tuple[Sentence, ...], ...],
     *,
     reader: Reader,
+    share: float = 1.0,
 ) -> Reading:
     """Return the reading of some units of each document, `tagged`, which `pages` holds as the core reads them.
 
@@ -80,7 +101,7 @@ async def read_units(
         ModelError: A model failed.
     """
     # 1. Relevance of every unit
-    relevance = await reader.read(question, pages)
+    relevance = await reader.read(question, pages, share=share)
     # 2. Verdict, and rows that "the last" or "the lowest" points at
     return await in_thread(_judged, question, documents, pages, tagged, relevance)
 
@@ -110,6 +131,9 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
         failures: What was not read; a source that does not exist holds no answer.
     """
     missing = [failure for failure in failures if not failure.gone]
+    if missing and reading.parts:
+        parts = tuple(unless_cut(part, missing) for part in reading.parts)
+        return replace(reading, verdict=joint_verdict(parts), parts=parts, cut=any(part.cut for part in parts))
     if not missing or reading.verdict != "none":
         return reading
     told = "; ".join(one_line(f"{one.source}: {one.reason}").rstrip(".") for one in missing[:TOLD])
@@ -136,25 +160,39 @@ def _judged(
 
 
 def _content_first(documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats) -> Floats:
-    """Return the scores [units] with those of navigation, footers and the like lowered, the best of all at 1 again."""
-    main = [d.blocks[unit.block].main for d, units in zip(documents, tagged, strict=True) for unit in units]
-    lowered = np.where(np.array(main, dtype=bool), values, np.float32(FURNITURE) * values).astype(np.float32)
+    """Return the scores [units] with those of what is no text of the page lowered, the best of all at 1 again."""
+    aside = [[_is_aside(block) for block in document.blocks] for document in documents]
+    low = [asides[unit.block] for asides, units in zip(aside, tagged, strict=True) for unit in units]
+    lowered = np.where(np.array(low, dtype=bool), np.float32(FURNITURE) * values, values).astype(np.float32)
     best = lowered.max(initial=0.0)
     return lowered / best if best > 0 else lowered
 
 
+def _is_aside(block: Block) -> bool:
+    """Whether a block is a line of a menu or the like, or stands beside the text: closed, or an image's description."""
+    return not block.main and (block.closed or block.trust != "visible" or count_words(block.text) <= LABEL_WORDS)
+
+
 @traced("extract")
 async def extract(
-    question: str, documents: Sequence[Document], *, reader: Reader, asking: Asking | None = None
+    question: str,
+    documents: Sequence[Document],
+    *,
+    reader: Reader,
+    asking: Asking | None = None,
+    parts: Sequence[str] | None = None,
 ) -> Reading:
     """Return the reading of `documents`, heard by a model that writes too where `asking` names one.
 
-    A model that fails or is too slow is left out, and the reason says so.
+    `parts` are as in `read_documents`; a model is asked the whole question and leaves their verdicts alone. One that
+    fails or is too slow is left out, and the reason says so.
 
     Raises:
         ModelError: A model of `reader` failed.
     """
-    reading = await read_documents(question, documents, reader=reader, seconds=UNITS_SHARE * time_left())
+    seconds = STEP_SHARE * time_left()
+    reading = await read_documents(question, documents, reader=reader, seconds=seconds, parts=parts)
+    reading = await in_thread(_with_tables, question, documents, reading)
     # A model takes seconds: not where the pages are about something else.
     if asking is None or reading.confidence < ASK_FROM:
         return reading
@@ -169,7 +207,16 @@ async def extract(
     if chosen is None:
         return replace(reading, reason=f"{said}; {failure}.")
     word, clause = agree(reading.verdict, chosen, reading.values)
+    word = reading.verdict if reading.parts else word
     return replace(reading, verdict=word, reason=f"{said}; {clause}.", values=lifted(reading.values, chosen))
+
+
+def _with_tables(question: str, documents: Sequence[Document], reading: Reading) -> Reading:
+    """Return the reading with what tables tell of its question; one that is told by them is answered."""
+    computed = ask_parts(question, [part.question for part in reading.parts], documents)
+    if not computed or reading.parts or reading.answered:
+        return replace(reading, computed=computed)
+    return replace(reading, computed=computed, verdict="answered", reason="A table holds all that the question names.")
 
 
 def _candidates(documents: Sequence[Document], reading: Reading) -> list[Candidate]:
@@ -181,3 +228,87 @@ def _candidates(documents: Sequence[Document], reading: Reading) -> list[Candida
         if len(found) < ROOM.candidates and documents[place].blocks[unit.block].kind != "heading":
             found.append(Candidate(row, documents[place].page.title, unit))
     return found
+
+
+# Parts of a question
+
+
+def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
+    """Return one reading of all parts: those of its units that are near the best of a part take turns.
+
+    Turns are of equal length in text, so that each part gets as much of a budget as the others until it has no unit
+    left that is worth it; what is left then goes to the parts that have. A part that nothing answers waits for them.
+    """
+    parts = tuple(replace(one, question=asked) for one, asked in zip(readings, questions, strict=True))
+    weights = [1.0 if part.verdict != "none" else WORTH for part in parts]
+    values: Floats = np.maximum.reduce([np.float32(w) * part.values for w, part in zip(weights, parts, strict=True)])
+    turns = _turns([part for part in parts if part.verdict != "none"])
+    values[turns] = np.linspace(1.0, WORTH, len(turns), dtype=np.float32)
+    weakest = min(parts, key=lambda part: part.confidence)
+    answered = sum(part.answered for part in parts)
+    reason = f"{answered} of {len(parts)} parts are answered; of the weakest: {weakest.reason}"
+    return replace(weakest, verdict=joint_verdict(parts), reason=reason, values=values, question="", parts=parts)
+
+
+def joint_verdict(parts: Sequence[Reading]) -> Verdict:
+    """Return the verdict of all parts: what each has, else `unsure`."""
+    words = {part.verdict for part in parts}
+    return words.pop() if len(words) == 1 else "unsure"
+
+
+def joined(part: Reading, further: Reading) -> Reading:
+    """Return the reading of a part with that of a question that goes on from it; the surer of both has the verdict."""
+    surer = max(further, part, key=lambda one: one.confidence)
+    both = together((further, part), (part.question, part.question))
+    return replace(
+        both,
+        verdict=surer.verdict,
+        reason=surer.reason,
+        confidence=surer.confidence,
+        question=part.question,
+        parts=(),
+    )
+
+
+def units_of(reading: Reading, documents: Sequence[Document]) -> dict[str, tuple[Sentence, ...]]:
+    """Return the units of each document that has been read, by its address."""
+    tagged = zip(documents, reading.tagged, strict=True)
+    return {document.page.final_url: units for document, units in tagged if units}
+
+
+def widened(
+    reading: Reading, read: Sequence[Document], documents: Sequence[Document], units: Mapping[str, tuple[Sentence, ...]]
+) -> Reading:
+    """Return a reading of some documents as one of more, whose `units` score nothing.
+
+    Args:
+        reading: The reading.
+        read: Its documents.
+        documents: Those that it is to be of.
+        units: Of every document by its address.
+    """
+    ends = np.cumsum([len(tagged) for tagged in reading.tagged])
+    scores = dict(zip(units_of(reading, read), filter(len, np.split(reading.values, ends[:-1])), strict=True))
+    urls = [document.page.final_url for document in documents]
+    tagged = tuple(units.get(url, ()) for url in urls)
+    zeros = (np.zeros(len(own), dtype=np.float32) for own in tagged)
+    values = np.concatenate([scores.get(url, none) for url, none in zip(urls, zeros, strict=True)])
+    return replace(reading, tagged=tagged, values=values)
+
+
+def _turns(parts: Sequence[Reading]) -> list[int]:
+    lengths = [len(unit.text) for _, unit in parts[0].places] if parts else []
+    orders = [np.argsort(-part.values, kind="stable").tolist() for part in parts]
+    waiting = [
+        [row for row in order if part.values[row] >= WORTH * part.values[order[0]]][::-1]
+        for part, order in zip(parts, orders, strict=True)
+    ]
+    used = [0] * len(parts)
+    taken: dict[int, None] = {}
+    while any(waiting):
+        turn = min((place for place, rows in enumerate(waiting) if rows), key=lambda place: used[place])
+        row = waiting[turn].pop()
+        # What another part brought counts for both.
+        used[turn] += lengths[row]
+        taken[row] = None
+    return list(taken)

@@ -22,10 +22,7 @@ from pipeline.fetch.limits import FetchLimits
 
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Takes a host name and a port; returns addresses in the order to be tried.
-
-Raises `OSError` for a name that does not exist.
-"""
+"""Takes a host name and a port; returns addresses in the order to be tried, or raises `OSError` for an unknown name."""
 
 # Beyond what `ipaddress` calls global, by registry: carrier NAT, protocol assignments, documentation, benchmarks,
 # multicast and reserved space; and all of IPv6 but 2000::/3, less the ranges there that carry an IPv4 address inside
@@ -90,10 +87,9 @@ class Target:
 
 
 def check_url(url: str, limits: FetchLimits) -> Target:
-    """Return the parts of a web address whose form is allowed; names are not resolved yet.
+    """Return the parts of a web address; names are not resolved yet.
 
-    Raises:
-        AddressRefused: Another scheme, a user name, a blocked port, or a host that is no public name or address.
+    Raises `AddressRefused`: another scheme, a user name, a blocked port, or a host that is no public name or address.
     """
     parsed = _parse(url)
     scheme = parsed.scheme.lower()
@@ -147,8 +143,7 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
 def check_name(host: str) -> None:
     """Refuse a name that can only lead inside a network: the check left where a proxy resolves names.
 
-    Raises:
-        AddressRefused: It has no dot, or an ending that the public name system does not have.
+    Raises `AddressRefused`: it has no dot, or an ending that the public name system does not have.
     """
     name = host.rstrip(".").lower()
     if literal(name) is None and ("." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))):
@@ -182,10 +177,7 @@ def refusal(address: Address, limits: FetchLimits) -> str:
 
 
 def translated(address: IPv6Address, prefix: IPv6Network) -> IPv4Address:
-    """Return the IPv4 address that a translator with `prefix`, of a length that has one, reads in `address`.
-
-    RFC 6052 §2.2.
-    """
+    """Return the IPv4 address that a translator with `prefix` reads in `address` (RFC 6052 §2.2)."""
     # Octet 8 is left out: it is no part of the address that is carried.
     octets = [place for place in range(prefix.prefixlen // 8, 16) if place != 8][:4]
     return IPv4Address(bytes(address.packed[place] for place in octets))
@@ -203,8 +195,7 @@ _lookups: Final = threading.BoundedSemaphore(2 * FetchLimits().overall)
 async def system_resolver(host: str, port: int) -> Sequence[str]:
     """Return the system's addresses for `host`; a cancelled call leaves its thread behind and goes on.
 
-    Raises:
-        OSError: The name does not exist, or as many lookups as are allowed hang already.
+    Raises `OSError`: the name does not exist, or as many lookups as are allowed hang already.
     """
     return await anyio.to_thread.run_sync(
         _look_up, host, port, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
@@ -225,11 +216,8 @@ def _look_up(host: str, port: int) -> list[str]:
 async def checked_addresses(host: str, port: int, limits: FetchLimits, resolve: Resolver) -> list[str]:
     """Return the addresses of `host`, all of which may be asked.
 
-    One forbidden address refuses the name: an answer that mixes public and private ones is how rebinding looks.
-
-    Raises:
-        AddressRefused: The name resolves to a forbidden address.
-        SourceUnavailable: The name does not resolve.
+    One forbidden address refuses the name (`AddressRefused`): an answer that mixes public and private ones is how
+    rebinding looks. Raises `SourceUnavailable` where the name does not resolve.
     """
     written = literal(host.rstrip("."))
     try:

@@ -27,8 +27,7 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Page, Reques
 
 from errors import AddressRefused, SourceError, SourceTimeout, SourceTooLarge, SourceUnavailable
 from pipeline.fetch.address import Target, check_url
-from pipeline.fetch.answer import Answer
-from pipeline.fetch.exchange import read_body
+from pipeline.fetch.exchange import Answer, read_body
 from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer
 from pipeline.read.convert import Raw
 from pipeline.work import in_thread
@@ -65,6 +64,15 @@ _WRITE: Final = """(() => {
     box.append(...host.shadowRoot.childNodes);
     host.prepend(box);
   }
+  // Rules of linked sheets and those that scripts set say what is hidden; another site's cannot be read.
+  for (const sheet of [...document.styleSheets, ...document.adoptedStyleSheets]) {
+    const style = document.createElement('style');
+    let rules = [];
+    try { rules = [...sheet.cssRules].map(rule => rule.cssText); } catch { continue; }
+    const text = rules.join('\\n').replaceAll('</', '<\\\\/').slice(0, 500000);
+    style.textContent = sheet.media.length ? `@media ${sheet.media.mediaText} {${text}}` : text;
+    if (sheet.ownerNode) sheet.ownerNode.replaceWith(style); else document.head.append(style);
+  }
   for (const element of document.querySelectorAll('script:not([type="application/ld+json"]), noscript'))
     element.remove();
   return document.documentElement.outerHTML.slice(0, CAP);
@@ -85,13 +93,8 @@ _RETURNED: Final = frozenset(("content-type", "content-security-policy", "conten
 async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
     """Return a page after its scripts have run, and where they lead, which is empty for a page that stays.
 
-    Args:
-        raw: The page as it was fetched; its address is answered with this, so that it is not asked for twice.
-        renderer: What to start, what the page may cost, and connections for what it asks for.
-
-    Raises:
-        SourceTimeout: Its scripts left no moment in which it could be read.
-        SourceUnavailable: The browser does not start, or died.
+    The page's own address is answered with `raw`, so that it is not asked for twice. Raises `SourceTimeout` where its
+    scripts leave no moment in which it can be read, `SourceUnavailable` where the browser does not start, or dies.
     """
     executable, caps = renderer.browser.executable, renderer.browser.caps
     failure: Error | None = None

@@ -1,36 +1,84 @@
 """Fetching one source, from what the caller wrote to a `Page`: files below the roots, and the web through the guard.
 
-Each fetch reads as the numbered steps of `Fetcher.fetch`. Not for: search, cleaning, and lists of sources (callers run
-several fetches at once; the gates hold them to the limits).
+Each fetch reads as the numbered steps of `Fetcher.fetch`; calls that ask for one page at once share one request, in
+this process and in others. Not for: search, cleaning, and lists of sources (callers run several fetches at once; the
+gates hold them to the limits).
 """
 
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeGuard
+from typing import Final, Generic, TypeGuard, TypeVar
 
 import anyio
 
 from cache.store import Store
-from errors import AddressRefused, SourceNotFound, SourceTimeout
-from pipeline.documents import Page
-from pipeline.fetch.address import Resolver, Target, check_url, system_resolver
-from pipeline.fetch.answer import Answer, error_for, lifetime, validators
+from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout
+from pipeline.claims import alone
+from pipeline.documents import WITH_COOKIES, Page
+from pipeline.fetch.address import Resolver, check_url, system_resolver
 from pipeline.fetch.connect import open_client
-from pipeline.fetch.exchange import Exchange
-from pipeline.fetch.files import Files, name_span, path_of_url, split_span
-from pipeline.fetch.flight import Flights, alone
+from pipeline.fetch.exchange import Answer, Exchange, error_for, lifetime, validators
+from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
+from pipeline.fetch.forge import Plan, plan_for
 from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_handle, keep_answer
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
+from pipeline.fetch.transcript import with_transcript
 from pipeline.read.convert import Raw
-from pipeline.read.converted import Span
+from pipeline.read.converted import WHOLE, Span
 from pipeline.work import in_thread
+
+T = TypeVar("T")
+
+
+class _Flight(Generic[T]):
+    """What one call found, for those who wait for it."""
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.result: T | None = None
+        self.error: SourceError | None = None
+
+
+class Flights(Generic[T]):
+    """The flights of one process."""
+
+    def __init__(self) -> None:
+        self._flights: dict[str, _Flight[T]] = {}
+
+    async def share(self, key: str, work: Callable[[], Awaitable[T]]) -> T:
+        """Return what `work` returns, or what an equal flight under way returns; a failure is shared alike.
+
+        When the call that flies is cancelled, one of those who wait flies anew.
+        """
+        while (other := self._flights.get(key)) is not None:
+            await other.done.wait()
+            if other.error is not None:
+                raise _copy(other.error)
+            if other.result is not None:
+                return other.result
+        flight = self._flights[key] = _Flight()
+        try:
+            flight.result = await work()
+            return flight.result
+        except SourceError as e:
+            flight.error = _copy(e)
+            raise
+        finally:
+            del self._flights[key]
+            flight.done.set()
+
+
+def _copy(error: SourceError) -> SourceError:
+    """Return an equal error without a traceback, which would keep its frames, and a whole body in them, alive."""
+    return type(error)(error.what, source=error.source, hint=error.hint)
+
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """Two characters at least: `C:` is a drive."""
@@ -45,26 +93,15 @@ class Fetcher:
     _limits: FetchLimits
     _pages: Store | None
     files: Files
-    """What may be read of this machine."""
     _clock: Callable[[], float]
     _renderer: Renderer | None
     _flights: Flights[Page] = field(default_factory=Flights)
 
-    async def fetch(self, url: str) -> Page:
-        """Return one source as a page.
+    async def fetch(self, url: str, *, since: str = "") -> Page:
+        """Return one source as a page: an http(s) address, a `file:` URL or path below the roots, or a page's handle.
 
-        Args:
-            url: An http(s) address, a `file:` URL or path below the roots, or a handle of a page fetched before.
-
-        Raises:
-            AddressRefused: Another scheme, a private address, a path outside the roots, or robots.txt says no.
-            SourceNotFound: 404, 410, no such file, or an expired handle.
-            SourceBlocked: 401, 403, 429, or a check against robots.
-            SourceUnavailable: The site is broken, away or unknown.
-            SourceTimeout: Not complete before `FetchLimits.total_seconds`.
-            SourceTooLarge: Over a cap.
-            NeedsBrowser: It is empty until its scripts run, and no browser is set, or that failed.
-            SourceUnreadable: There is no text in it.
+        A kept page is new enough from the ISO time `since` on, whatever its server says of its age. Raises the
+        `SourceError` that says why it cannot be read, `NeedsBrowser` where only scripts would fill it.
         """
         source, span = split_span(url.strip())
         # 1. what is not on the web
@@ -73,42 +110,81 @@ class Fetcher:
         if source.lower().startswith("file:") or not _SCHEME.match(source):
             return await self._from_disk(source, span)
         # 2. an address of allowed form
-        target = _Wanted(check_url(source, self._limits), span)
-        page = await self._flights.share(target.key, lambda: self._from_web(source, target))
+        target = str(check_url(source, self._limits).url)
+        cookies = self._limits.cookies
+        key = target + name_span(span) + (cookies.mark(target) if cookies is not None else "")
+        page = await self._flights.share(key, lambda: self._from_web(source, span, key, since))
         return replace(page, url=url.strip())
 
-    async def _from_web(self, source: str, target: "_Wanted") -> Page:
+    async def _from_web(self, source: str, span: Span, key: str, since: str) -> Page:
         if self._pages is None:
-            return await self._asked(source, target, None, 0.0)
+            return await self._asked(source, span, key, None, 0.0)
         # 3. known and fresh, from this process or another
-        url, store, patience = target.key, self._pages, self._limits.step_seconds
-        async with alone(
-            store, f"fetch:{url}", lambda: find_answer(store, url), enough=self._is_fresh, patience=patience
-        ) as (known, waited):
-            if self._is_fresh(known):
-                return known.page
-            return await self._asked(source, target, known, waited)
+        store, patience = self._pages, self._limits.step_seconds
 
-    async def _asked(self, source: str, target: "_Wanted", known: Known | None, waited: float) -> Page:
-        # 4. the exchange, within the deadline
+        def is_fresh(known: Known | None) -> TypeGuard[Known]:
+            return known is not None and (self._clock() < known.fresh_until or "" < since <= known.page.fetched_at)
+
+        async with alone(
+            store, f"fetch:{key}", lambda: find_answer(store, key), enough=is_fresh, patience=patience
+        ) as (known, waited):
+            if is_fresh(known):
+                return known.page
+            return await self._asked(source, span, key, known, waited)
+
+    async def _asked(self, source: str, span: Span, key: str, known: Known | None, waited: float) -> Page:
+        # 4. what a forge tells programs of it
+        began, why = anyio.current_time(), ""
+        if (plan := plan_for(source, self._limits.forges)) is not None:
+            try:
+                return await self._keep(key, *await self._of_forge(plan, source, waited), None)
+            except SourceError as error:
+                why = f"read as a page, since its API did not tell: {error.what}"
+            waited += anyio.current_time() - began
+        # 5. the exchange, within the deadline
         answer = await self._ask(source, known, waited)
-        # 5. known and unchanged
+        # 6. known and unchanged
         if answer.status == 304 and known is not None:
-            return await self._keep(target, replace(known.page, fetched_at=self._now()), answer, known)
-        # 6. a refusal in words
+            return await self._keep(key, replace(known.page, fetched_at=self._now()), answer, known)
+        # 7. a refusal in words
         refusal = error_for(answer, url=source, now=self._clock())
         if refusal is not None:
             raise refusal
-        # 7. bytes to a page, kept for the next time
-        page = await page_of(self._raw(source, answer, target.span), self._renderer, self.files.convert)
-        return await self._keep(target, page, answer, None)
+        # 8. bytes to a page, kept for the next time
+        raw = await with_transcript(self._raw(source, answer, span), self._get_part, self._limits.step_seconds)
+        # The scripts of a page that is one person's are not run.
+        page = await page_of(raw, None if answer.own else self._renderer, self.files.convert)
+        more = (*([why] if why else []), *([WITH_COOKIES] if answer.own else []))
+        page = replace(page, notes=(*page.notes, *more)) if more else page
+        return await self._keep(key, page, answer, None)
+
+    async def _of_forge(self, plan: Plan, source: str, waited: float) -> tuple[Page, Answer]:
+        """Return a page as its forge tells it, and an answer without validators, which would be those of the API."""
+        address = check_url(source, self._limits)
+
+        # The page itself stands behind it, and wants its share of the time.
+        with anyio.move_on_after((self._limits.total_seconds - waited) / 2):
+            made = await plan.read(self._get_part)
+            bare = Answer(address, 200, {}, made.body)
+            raw = replace(self._raw(source, bare, WHOLE), name=made.name)
+            page = await self.files.convert(raw)
+            author, published = made.author or page.author, made.published or page.published
+            return replace(page, author=author, published=published, unread=made.unread or page.unread), bare
+        raise SourceTimeout(f"{source}: its API was too slow.", source=source, hint="Try again later.")
+
+    async def _get_part(self, url: str) -> bytes:
+        """Return the body of what belongs to a page, or tells of it to programs."""
+        answer = await self._exchange.ask(url, validators={}, robots=False)
+        if (refusal := error_for(answer, url=url, now=self._clock())) is not None:
+            raise refusal
+        return answer.body
 
     async def _by_handle(self, handle: str) -> Page:
         page: Page | None = None
         for store in (self._pages, self.files.store):
             if page is None and store is not None:
                 page = await in_thread(find_page, store, handle)
-        if page is None or not self.files.may_open(page):
+        if page is None or not may_open(page.final_url, self.files.roots):
             raise SourceNotFound(
                 f"The handle {handle} is unknown or has expired.", source=handle, hint="Fetch the page's URL again."
             )
@@ -123,9 +199,6 @@ class Fetcher:
                 raise type(e)(e.what, source=source, hint=f"If it is a web address, write https://{source}") from e
             raise
         return replace(page, url=source + name_span(span))
-
-    def _is_fresh(self, known: Known | None) -> TypeGuard[Known]:
-        return known is not None and self._clock() < known.fresh_until
 
     async def _ask(self, source: str, known: Known | None, waited: float) -> Answer:
         with anyio.move_on_after(self._limits.total_seconds - waited):
@@ -149,7 +222,7 @@ class Fetcher:
             language=language[:2] if re.fullmatch(r"[a-z]{2}(?:-[a-z0-9-]{1,20})?", language) else "",
         )
 
-    async def _keep(self, target: "_Wanted", page: Page, answer: Answer, known: Known | None) -> Page:
+    async def _keep(self, key: str, page: Page, answer: Answer, known: Known | None) -> Page:
         """Keep a page where that is allowed; return it, with a note where it is not."""
         if self._pages is None or answer.status not in {200, 304}:
             return page
@@ -160,28 +233,15 @@ class Fetcher:
             return replace(page, notes=(*page.notes, NO_COPY))
         asked = validators(answer.headers) or (known.validators if known is not None else {})
         # What a redirect led to is asked for at the first hop, where its validators mean nothing.
-        usable = asked if str(answer.target.url) == str(target.target.url) else {}
+        usable = asked if page.final_url == key.partition(" ")[0] else {}
         if RENDERED in page.notes:  # the page's own headers do not tell how long what its scripts load stays the same
             fresh, usable = min(fresh, self._limits.fresh_seconds), {}
         entry = Known(page, self._clock() + fresh, usable, fresh)
-        await in_thread(keep_answer, self._pages, target.key, entry)
+        await in_thread(keep_answer, self._pages, key, entry)
         return page
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """An address, and which pages of the document there."""
-
-    target: Target
-    span: Span
-
-    @property
-    def key(self) -> str:
-        """What the cache knows it by."""
-        return str(self.target.url) + name_span(self.span)
 
 
 @asynccontextmanager
@@ -197,14 +257,9 @@ async def open_fetcher(
 ) -> AsyncIterator[Fetcher]:
     """Open a fetcher; its connections close with the context.
 
-    Args:
-        limits: Caps, deadlines and permissions.
-        pages: Where pages are kept; None to keep none.
-        files: The files that may be read, and what converts them and all other documents; None for no files, and
-            threads of this process.
-        clock: Seconds since the epoch.
-        resolve: Finds the addresses of a host; whatever it says is checked.
-        tls: Which certificates are trusted; None for the system's.
+    Pages are kept in `pages`, if given. `files` may be read, and says what converts them and all other documents; None
+    is for no files, and threads of this process. `clock` gives seconds since the epoch; whatever `resolve` says of a
+    host is checked; `tls` says which certificates are trusted, the system's if None.
     """
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(open_client(limits, resolve, tls))

@@ -2,7 +2,7 @@
 
 Through a proxy too (`pipeline/fetch/proxy.py`): it is asked for a tunnel to the checked address. httpx2 keeps thinking
 in names, so that `Host`, TLS names and the pools of open connections stay right. Not for: which addresses are allowed
-(`pipeline/fetch/address.py`), nor how many requests may go at once (`pipeline/fetch/sites.py`).
+(`pipeline/fetch/address.py`), nor how many requests may go at once (`pipeline/fetch/exchange.py`).
 """
 
 import ssl
@@ -16,9 +16,9 @@ import httpcore2
 import httpx2
 
 from pipeline.fetch.address import Resolver, check_name, checked_addresses, is_inner, literal
+from pipeline.fetch.exchange import USER_AGENT
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import Proxy, open_tunnel
-from pipeline.fetch.sites import USER_AGENT
 
 _ACCEPT: Final = (
     "text/html,application/xhtml+xml,application/pdf;q=0.9,text/markdown;q=0.9,text/plain;q=0.8,"
@@ -44,14 +44,10 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Return a stream to the first address of `host` that answers.
+        """Return a stream to the first address of `host` that answers; our pool uses no other argument.
 
-        Our pool asks for no timeout shorter than a dial's own, no local address and no socket options.
-
-        Raises:
-            AddressRefused: The name resolves to a forbidden address, or is none that a proxy may be given.
-            SourceUnavailable: The name does not resolve, or the proxy refuses.
-            httpcore2.ConnectError: No address answers.
+        Raises `AddressRefused` for a name that resolves to a forbidden address, or is none that a proxy may be given,
+        `SourceUnavailable` where it does not resolve or the proxy refuses, `httpcore2.ConnectError` without an answer.
         """
         limits, proxy = self._limits, self._limits.proxy
         if proxy is not None and proxy.resolves and literal(host) is None:
@@ -94,9 +90,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     async def _dial(self, addresses: Sequence[str], port: int) -> httpcore2.AsyncNetworkStream:
         """Return the first connection among `addresses`, each tried a moment after the one before (RFC 8305 §5).
 
-        Raises:
-            httpcore2.ConnectError: None answers.
-            httpcore2.ConnectTimeout: None answers in time.
+        Raises `httpcore2.ConnectError` or `ConnectTimeout`: none answers, or none in time.
         """
         won: list[httpcore2.AsyncNetworkStream] = []
         failures: list[Exception] = []
@@ -126,29 +120,19 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         raise failures[0] if failures else httpcore2.ConnectError("no address was tried")
 
 
-def open_pool(
-    limits: FetchLimits, tls: ssl.SSLContext, backend: httpcore2.AsyncNetworkBackend
-) -> httpcore2.AsyncConnectionPool:
-    """Return a pool that dials through `backend` and keeps connections, so that a site's next page needs no new one.
-
-    Far more are kept than may be in use: a crawl over more sites than requests at once would else open one for each
-    page. The pool looks at each twice a request, so not at any number of them.
-    """
-    return httpcore2.AsyncConnectionPool(
-        ssl_context=tls,
-        max_connections=4 * limits.overall,
-        keepalive_expiry=limits.total_seconds,
-        http2=True,
-        network_backend=backend,
-    )
-
-
 def open_client(limits: FetchLimits, resolve: Resolver, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
     """Return a client that follows no redirect, keeps no cookie, reads no proxy or password from the environment."""
     context = httpx2.create_ssl_context() if tls is None else tls
     transport = httpx2.AsyncHTTPTransport(verify=context)
-    # It has no argument for who opens its connections.
-    transport._pool = open_pool(limits, context, GuardedBackend(limits, resolve))
+    # It has no argument for who opens its connections. Far more are kept than may be in use, or a crawl over many sites
+    # would open one for each page; but the pool looks at each twice a request, so not at any number of them.
+    transport._pool = httpcore2.AsyncConnectionPool(
+        ssl_context=context,
+        max_connections=4 * limits.overall,
+        keepalive_expiry=limits.total_seconds,
+        http2=True,
+        network_backend=GuardedBackend(limits, resolve),
+    )
     return httpx2.AsyncClient(
         transport=transport,
         headers={"User-Agent": USER_AGENT, "Accept": _ACCEPT, "Accept-Language": "en;q=0.9, *;q=0.5"},

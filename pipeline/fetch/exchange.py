@@ -1,16 +1,24 @@
 """One web address asked to the end: guarded hops, one retry, robots.txt, bodies within their caps, typed failures.
 
 httpx2 unpacks gzip, deflate, brotli and zstd in pieces of at most 1 MiB, so that a bomb is noticed at the cap and not
-at its end. Not for: files, the cache, conversion and the deadline (`pipeline/fetch/client.py` puts the steps together).
+at its end. Groups of a robots.txt (RFC 9309) are matched by our product token, else `*`; the longest rule wins, `allow`
+on a tie; `*` and `$` work: Python's own `urllib.robotparser` takes the first rule that fits and reads `*` literally.
+Not for: files, the cache, conversion and the deadline (`pipeline/fetch/client.py` puts the steps together); rates over
+time, since a server that wants fewer requests says so with 429 and `Retry-After`.
 """
 
 import random
 import ssl
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Final
+from urllib.parse import quote, unquote
 
 import anyio
 import anyio.lowlevel
@@ -21,16 +29,241 @@ from errors import (
     AddressRefused,
     SourceBlocked,
     SourceError,
+    SourceNotFound,
     SourceTimeout,
     SourceTooLarge,
     SourceUnavailable,
     SourceUnreadable,
 )
 from pipeline.fetch.address import Target, check_url
-from pipeline.fetch.answer import Answer, retry_after
+from pipeline.fetch.cookies import same_site
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.sites import HOUR, MAX_BYTES, Rules, Sites, parse_robots
 from pipeline.read.charset import decode
+
+DAY: Final = timedelta(days=1).total_seconds()
+"""A page is asked for again after a day, whatever its server promises: an `immutable` year is meant for assets."""
+_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
+_CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
+"""Sent by services that check for robots, with any status."""
+_LOGIN: Final = (SourceBlocked, "The page needs a login; use another source.")
+_NOT_FOR_US: Final = (SourceBlocked, "The site does not serve this page to us; use another source.")
+_GONE: Final = (SourceNotFound, "Check the address, or search for where the page is now.")
+_MEANINGS: Final[Mapping[int, tuple[type[SourceError], str]]] = {
+    **dict.fromkeys((401, 402, 407), _LOGIN),
+    **dict.fromkeys((403, 406, 451), _NOT_FOR_US),
+    **dict.fromkeys((404, 410), _GONE),
+    429: (SourceBlocked, "Wait a minute, or use another source."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a web server."""
+
+    target: Target
+    status: int
+    headers: Mapping[str, str]
+    """By names whose case is of no matter."""
+    body: bytes
+    """Unpacked; empty unless the status is 2xx."""
+    own: bool = False
+    """Whether cookies of the person's were sent for it."""
+
+    @property
+    def location(self) -> str:
+        """Where a redirect leads, empty for any other answer."""
+        return self.headers.get("location", "") if self.status in _REDIRECTS else ""
+
+
+def error_for(answer: Answer, *, url: str, now: float) -> SourceError | None:
+    """Return what an answer that is no page means for `url`: not 2xx, or a check against robots; None for a page."""
+    status = answer.status
+    if any(name in answer.headers for name in _CHALLENGE_HEADERS):
+        return SourceBlocked(
+            f"{url} shows a check against robots ({status}).", source=url, hint="Use another source for this."
+        )
+    if 200 <= status < 300:
+        return None
+    broken = "The site is broken or busy; try later." if status >= 500 else "Check the address, or use another source."
+    kind, hint = _MEANINGS.get(status, (SourceUnavailable, broken))
+    wait = retry_after(answer.headers, now=now)
+    if wait is not None and kind is not SourceNotFound:
+        hint = f"Try again in {wait:.0f} s."
+    phrase = next((known.phrase for known in HTTPStatus if known == status), "(an unknown status)")
+    return kind(f"{url} answered {status} {phrase}.", source=url, hint=hint)
+
+
+def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
+    """Return the seconds that a server asks to be left alone, None when it does not say."""
+    value = headers.get("retry-after", "").strip()
+    if value.isdecimal():
+        return float(min(int(value[:9]), 365 * DAY))
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now) if value else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def lifetime(headers: Mapping[str, str], *, default: float, shared: bool = False) -> float | None:
+    """Return the seconds that an answer stays fresh (RFC 9111): 0 to ask each time, None never to keep it.
+
+    `default` holds where it says nothing of its age; `shared` is a cache for more than one user (§5.2.2.7, §5.2.2.10).
+    """
+    pairs = (part.partition("=") for part in headers.get("cache-control", "").lower().split(","))
+    directives = {name.strip(): value.strip().strip('"') for name, _, value in pairs}
+    if "no-store" in directives or (shared and "private" in directives):
+        return None
+    if "no-cache" in directives or headers.get("vary", "").strip() == "*":
+        return 0.0
+    spent = _seconds(headers.get("age", "")) or 0.0
+    named = "s-maxage" if shared and "s-maxage" in directives else "max-age"
+    promised = _seconds(directives[named]) if named in directives else _until_expires(headers)
+    if named in directives and promised is None:
+        return 0.0  # an unreadable age means stale (RFC 9111 §4.2.1)
+    return default if promised is None else min(max(promised - spent, 0.0), DAY)
+
+
+def validators(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers with which to ask whether an answer that came with `headers` has changed."""
+    asked = {"If-None-Match": headers.get("etag", ""), "If-Modified-Since": headers.get("last-modified", "")}
+    return {name: value for name, value in asked.items() if value and value.isprintable() and len(value) <= 500}
+
+
+def _seconds(value: str) -> float | None:
+    value = value.strip()
+    return float(int(value[:12])) if value.isascii() and value.isdecimal() else None
+
+
+def _until_expires(headers: Mapping[str, str]) -> float | None:
+    if "expires" not in headers:
+        return None
+    try:
+        expires = parsedate_to_datetime(headers["expires"])
+        return (expires - parsedate_to_datetime(headers["date"])).total_seconds()
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return 0.0  # `Expires: 0` and the like mean stale
+
+
+USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
+MAX_BYTES: Final = 512_000
+"""RFC 9309 asks for at least 500 KiB; more is not read."""
+MAX_RULES: Final = MAX_BYTES // 100
+"""Rules that are read: sorting and matching them must not hold up the event loop."""
+_SAFE: Final = "/*$?=&:@!'(),;+~[]-._"
+HOUR: Final = timedelta(hours=1).total_seconds()
+"""For how long rules are believed, and silence is kept at most; RFC 9309 allows a day for rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one robots.txt says to one program."""
+
+    rules: tuple[tuple[bool, str], ...] = ()
+    """Whether it allows, and the normalised pattern."""
+    reachable: bool = True
+    """False when the file could not be had: nothing may be read until it can."""
+
+    def allows(self, path: str) -> bool:
+        """Return whether a path (with its query) may be read."""
+        if not self.reachable:
+            return False
+        asked = _normal(path or "/")
+        fitting = ((len(pattern), allow) for allow, pattern in self.rules if _matches(pattern, asked))
+        return max(fitting, default=(0, True))[1]
+
+
+@dataclass(slots=True)
+class Site:
+    """One scheme, host and port. Times are those of the fetcher's clock."""
+
+    asking: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held while its robots.txt is fetched, so that this happens once."""
+    rules: Rules = field(default_factory=Rules)
+    rules_until: float = 0.0
+    quiet_until: float = 0.0
+
+
+class Sites:
+    """The sites of one fetcher, the one asked longest ago forgotten first, and who may ask them at once."""
+
+    def __init__(self, *, overall: int, per_host: int) -> None:
+        self._overall = anyio.Semaphore(overall)
+        self._per_host = per_host
+        self._places: dict[str, anyio.Semaphore] = {}
+        """By host; hosts that nobody asks are forgotten."""
+        self._sites: dict[str, Site] = {}
+
+    def of(self, origin: str) -> Site:
+        """Return what is known of a site such as `https://example.org:443`."""
+        site = self._sites.pop(origin, None) or Site()
+        self._sites[origin] = site
+        if len(self._sites) > 512:
+            oldest = (name for name, other in self._sites.items() if not other.asking.locked())
+            self._sites.pop(next(oldest, ""), None)
+        return site
+
+    @asynccontextmanager
+    async def place(self, host: str) -> AsyncIterator[None]:
+        """Hold a place for one request."""
+        places = self._places.setdefault(host, anyio.Semaphore(self._per_host, max_value=self._per_host))
+        try:
+            # The host's place first: a slow host's queue must not hold places that others could use.
+            async with places, self._overall:
+                yield
+        finally:
+            if places.value == self._per_host:
+                self._places.pop(host, None)
+
+
+def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
+    """Return the rules of a robots.txt for the program that a `User-Agent` header names before its `/`."""
+    groups: dict[str, list[tuple[bool, str]]] = {}
+    named: list[str] = []
+    in_rules = False
+    count = 0
+    for line in text.splitlines():
+        key, colon, value = line.partition("#")[0].partition(":")
+        key, value = key.strip().lower(), value.strip()
+        if not colon:
+            continue
+        if key == "user-agent":
+            named = [] if in_rules else named
+            in_rules = False
+            named.append(value.lower().split("/", 1)[0])
+            groups.setdefault(named[-1], [])
+        elif key in {"allow", "disallow"}:
+            in_rules = True
+            count += 1
+            if value and count <= MAX_RULES:
+                for name in named:
+                    groups[name].append((key == "allow", _normal(value)))
+    return Rules(tuple(groups.get(agent.partition("/")[0].lower(), groups.get("*", []))))
+
+
+def _normal(path: str) -> str:
+    """Return a path or pattern with one spelling for each character."""
+    return quote(unquote(path, errors="surrogateescape"), safe=_SAFE, errors="surrogateescape")
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """Return whether a pattern fits the start of `path`; linear, since each piece is looked for once."""
+    at_end = pattern.endswith("$")
+    first, *pieces = (pattern[:-1] if at_end else pattern).split("*")
+    if not path.startswith(first):
+        return False
+    if not pieces:
+        return not at_end or path == first
+    position = len(first)
+    last = pieces.pop()
+    for piece in pieces:
+        found = path.find(piece, position)
+        if found < 0:
+            return False
+        position = found + len(piece)
+    if at_end:
+        return path.endswith(last) and len(path) - len(last) >= position
+    return path.find(last, position) >= 0
+
 
 _TRANSIENT: Final = frozenset((502, 503, 504))
 _BUSY: Final = frozenset((429, 503))
@@ -47,28 +280,31 @@ class Exchange:
         self._clock = clock
         self._sites = Sites(overall=limits.overall, per_host=limits.per_host)
 
-    async def ask(self, url: str, *, validators: Mapping[str, str]) -> Answer:
+    async def ask(self, url: str, *, validators: Mapping[str, str], robots: bool = True) -> Answer:
         """Return the answer for `url` after redirects, each hop checked as the first.
 
-        Args:
-            url: What was asked for.
-            validators: Headers for a conditional request to the first hop and no other.
+        `validators` are headers for a conditional request to the first hop and no other. `robots` is False for what a
+        site made for programs: its robots.txt speaks to those who follow links. For pages, cookies are sent by their
+        own rules until a redirect leads to another site: who leads there, or back, may be a stranger.
 
-        Raises:
-            SourceError: Refused, unreachable, too slow, too large or damaged.
+        Raises `SourceError`: refused, unreachable, too slow, too large or damaged.
         """
-        target = check_url(url, self._limits)
-        headers = validators
+        first = target = check_url(url, self._limits)
+        headers, own = validators, False
+        cookies = self._limits.cookies if robots else None
         seen: set[str] = set()
         for _ in range(self._limits.max_redirects + 1):
             if str(target.url) in seen:
                 raise SourceUnavailable(f"{url} redirects in a circle.", source=url, hint="Use another source.")
             seen.add(str(target.url))
-            if self._limits.respect_robots:
+            if robots and self._limits.respect_robots:
                 await self._check_robots(url, target)
-            answer = await self._hop(url, target, headers)
+            cookies = cookies if same_site(first.host, target.host) else None
+            sent = cookies.headers(str(target.url)) if cookies is not None else {}
+            own = own or bool(sent)
+            answer = await self._hop(url, target, {**headers, **sent})
             if not answer.location:
-                return answer
+                return replace(answer, own=own)
             target = self._next(url, answer)
             headers = {}
         raise SourceUnavailable(
@@ -189,13 +425,9 @@ class Exchange:
 
 
 async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int) -> bytes:
-    """Return the unpacked body of a response that was opened as a stream.
+    """Return the unpacked body of a response that was opened as a stream; `url` is for messages.
 
-    Args:
-        response: Nothing was read of it.
-        url: For messages.
-        max_bytes: Cap on the wire; a `Content-Length` above it is refused unread.
-        max_unpacked: Cap after decompression.
+    At most `max_bytes` come over the wire (a `Content-Length` above is refused unread), `max_unpacked` after unpacking.
     """
 
     def too_large(what: str) -> SourceTooLarge:

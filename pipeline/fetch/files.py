@@ -1,9 +1,8 @@
 """Local files below the allowed roots, as pages. Nothing else on this machine can be named.
 
 Symbolic links are resolved before the check, so that a link out of a root is refused. Hidden files (`.env`, what is in
-`.ssh` or `.git`) and keys are refused too: they hold secrets more often than text. Who wants a hidden folder read names
-it in the settings. Not for: walking folders
-(`pipeline/search/folder.py`), nor anything over HTTP.
+`.ssh` or `.git`) and keys are refused too: they hold secrets more often than text. Who wants a hidden file or folder
+read names it as a root of its own. Not for: walking folders (`pipeline/search/folder.py`), nor anything over HTTP.
 """
 
 import errno
@@ -25,10 +24,23 @@ from pipeline.documents import Page
 from pipeline.fetch.handles import find_page, keep_page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.converted import WHOLE, Span
+from pipeline.read.converted import WHOLE, Span, can_recognise
 from pipeline.read.converter import Converter, reader_version
 from pipeline.work import in_thread
 
+IMAGES: Final = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp") if can_recognise() else ())
+"""Endings of images, where their text can be recognised: seconds each."""
+CONVERTED: Final = IMAGES | frozenset(
+    [".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub", ".rtf", ".eml", ".mbox"]
+)
+"""Endings of files that must be parsed for their words, 1 ms to seconds each."""
+_TEXTS: Final = (
+    ".html .htm .xhtml .xml .md .markdown .txt .text .rst .adoc .org .tex .log .csv .tsv .json .jsonl .ndjson .ipynb "
+    ".vtt .srt .yaml .yml .toml .ini .cfg .py .pyi .js .mjs .ts .tsx .jsx .java .kt .scala .go .rs .c .h .cc .cpp .hpp "
+    ".cs .rb .php .swift .lua .r .jl .sh .ps1 .sql .css .proto"
+)
+DOCUMENTS: Final = CONVERTED | frozenset(_TEXTS.split())
+"""Endings of files that a folder is read for: documents, data and code; others are read when they are named."""
 MAX_FILE_BYTES: Final = FetchLimits().max_unpacked
 _OPEN_FLAGS: Final = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -36,12 +48,12 @@ _OPEN_FLAGS: Final = (
 """No link in the last place, no waiting at a pipe; where the system knows these."""
 _SPAN: Final = re.compile(r"#pages=(?P<first>\d{1,6})-(?P<last>\d{1,6})?\Z")
 _SECRET: Final = re.compile(
-    r"\.|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$|.*\.(?:env|pem|key|p12|pfx|jks|keystore|kdbx?|ppk|ovpn|pgpass|htpasswd)$",
+    r"\.|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$|.*\.(?:env|pem|key|p12|pfx|jks|keystore|kdbx?|ppk|ovpn|pgpass|htpasswd)$|.*cookies?\.txt$",
     re.IGNORECASE,
 )
-"""Names of what is hidden, and of keys and passwords."""
-_KEY: Final = re.compile(rb"\s*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY")
-"""How a key begins, whatever its file is called."""
+"""Names of what is hidden, and of keys, passwords and a browser's cookies."""
+_KEY: Final = re.compile(rb"\s*(?:-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY|# (?:Netscape )?HTTP Cookie File)")
+"""How a key, or a file of cookies, begins, whatever it is called."""
 
 
 class Files:
@@ -55,24 +67,15 @@ class Files:
         converter: Converter | None = None,
         max_bytes: int = MAX_FILE_BYTES,
     ) -> None:
-        """Name the folders.
+        """Let files below `roots`, of at most `max_bytes`, be read; none means no file may be.
 
-        Args:
-            roots: Folders below which files may be read; none means no file may be.
-            store: Where conversions are kept; on this machine only, for a person's own files are not for a cache that
-                others read.
-            converter: What converts; None to do it in threads of this process.
-            max_bytes: Cap on a file's size.
+        Conversions, by `converter` or in threads of this process, are kept in `store`: on this machine only, for a
+        person's own files are not for a cache that others read.
         """
         self.roots = tuple(roots)
         self.store = store
-        """Where conversions are kept."""
         self._converter = converter
         self._max_bytes = max_bytes
-
-    def may_open(self, page: Page) -> bool:
-        """Return whether a page that was kept may be shown now."""
-        return may_open(page.final_url, self.roots)
 
     @property
     def at_once(self) -> int:
@@ -83,33 +86,32 @@ class Files:
         """Return `raw`, of a file or not, as a page; see `pipeline.read.convert.to_page`."""
         return await (self._converter.page(raw) if self._converter is not None else in_thread(to_page, raw))
 
-    async def read(self, path: Path, span: Span = WHOLE) -> Page:
-        """Return a local file as a page, as `read_file` does; of a PDF the pages of `span`."""
-        found = await in_thread(self._look, path, span)
+    async def read(self, path: Path, span: Span = WHOLE, *, sighted: bool = True) -> Page:
+        """Return a local file as a page, as `read_file` does; `span` and `sighted` are as in `Raw`."""
+        found = await in_thread(self._look, path, span, sighted)
         if isinstance(found, Page):
             return found
-        raw, keys = found
+        raw, names = found
         page = _titled(await self.convert(raw), Path(raw.name))
         if self.store is not None:
-            await in_thread(self._keep, keys, page)
+            await in_thread(self._keep, names, page, span, sighted)
         return page
 
-    def _look(self, path: Path, span: Span) -> "Page | tuple[Raw, tuple[str, str]]":
-        """Return what is kept of a file, else its bytes, and the keys to keep what is made of them under.
+    def _look(self, path: Path, span: Span, sighted: bool) -> "Page | tuple[Raw, tuple[str, str]]":
+        """Return what is kept of a file, else its bytes, and the names to keep what is made of them under.
 
-        Under the first key stands what a file of this path, size and time was, under the second what these bytes are:
+        Under the first name stands what a file of this path, size and time was, under the second what these bytes are:
         a file that was copied, renamed or only touched is not converted again.
         """
         resolved = allowed_path(path, roots=self.roots)
-        made = f"{reader_version()}:{name_span(span)}"
-        stamped = f"{file_key(resolved, named=str(path))}:{made}"
-        page = self._kept(stamped)
+        stamped = file_key(resolved, named=str(path))
+        page = self._kept(stamped, span, sighted)
         if page is not None:
             return page
-        raw = _raw(resolved, str(path), self._max_bytes, span)
+        raw = replace(read_raw(resolved, str(path), self._max_bytes, span), sighted=sighted)
         mark = hashlib.blake2b(raw.body, digest_size=16).hexdigest()
-        marked = f"bytes:{mark}:{resolved.suffix.lower()}:{made}"
-        page = self._kept(marked)
+        marked = f"bytes:{mark}:{resolved.suffix.lower()}"
+        page = self._kept(marked, span, sighted)
         if page is None or self.store is None:
             return raw, (stamped, marked)
         if page.title == path_of_url(page.final_url).stem:
@@ -118,18 +120,29 @@ class Files:
         page = replace(
             page, rest=f"{raw.final_url.partition('#')[0]}#{page.rest.rpartition('#')[2]}" if page.rest else ""
         )
-        self._keep((stamped, marked), page)
+        self._keep((stamped, marked), page, span, sighted)
         return page
 
-    def _kept(self, key: str) -> Page | None:
-        handle = self.store.get_json(key) if self.store is not None else None
-        return find_page(self.store, handle) if self.store is not None and isinstance(handle, str) else None
+    def _kept(self, name: str, span: Span, sighted: bool) -> Page | None:
+        if self.store is None:
+            return None
+        # Who asks for a reading without recognition takes one with it.
+        handles = [self.store.get_json(f"{name}:{_form(span, sighted=True)}")]
+        handles += [] if sighted else [self.store.get_json(f"{name}:{_form(span, sighted=False)}")]
+        return next((find_page(self.store, handle) for handle in handles if isinstance(handle, str)), None)
 
-    def _keep(self, keys: Sequence[str], page: Page) -> None:
+    def _keep(self, names: Sequence[str], page: Page, span: Span, sighted: bool) -> None:
         assert self.store is not None  # noqa: S101  callers have looked
         handle = keep_page(self.store, page)
-        for key in keys:
-            self.store.set_json(key, handle)
+        # What is read whole without recognition has nothing to recognise.
+        form = _form(span, sighted=sighted or not page.unread)
+        for name in names:
+            self.store.set_json(f"{name}:{form}", handle)
+
+
+def _form(span: Span, *, sighted: bool) -> str:
+    """Return how a file was read, for the key of what was made of it."""
+    return f"{reader_version()}:{name_span(span)}{'' if sighted else ':unsighted'}"
 
 
 def split_span(source: str) -> tuple[str, Span]:
@@ -147,26 +160,42 @@ def name_span(span: Span) -> str:
 
 
 def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BYTES) -> Page:
-    """Return a local file as a page; its URL is the `file:` URL of the resolved path.
+    """Return a local file, absolute or relative to a root, as a page with the `file:` URL of the resolved path.
 
-    Args:
-        path: Absolute, or relative to the first of `roots` that has it.
-        roots: Folders below which files may be read; none means no file may be.
-        max_bytes: Cap on the file's size.
-
-    Raises:
-        AddressRefused: Not below a root once links are resolved, hidden, or no regular file.
-        SourceNotFound: No such file.
-        SourceTooLarge: Over the cap.
-        SourceUnreadable: Without text.
+    Raises `AddressRefused` for one that is not below a root once links are resolved, hidden, or no regular file,
+    `SourceNotFound`, `SourceTooLarge`, and `SourceUnreadable` for one without text.
     """
     resolved = allowed_path(path, roots=roots)
-    return _titled(to_page(_raw(resolved, str(path), max_bytes)), resolved)
+    return _titled(to_page(read_raw(resolved, str(path), max_bytes)), resolved)
 
 
-def _raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE) -> Raw:
-    body, changed = _read(resolved, source, max_bytes)
-    when = datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds")
+def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE) -> Raw:
+    """Return the bytes of an allowed file with what is known of it; `source` is its name in messages.
+
+    Raises as `read_file` does.
+    """
+    try:
+        descriptor = os.open(resolved, _OPEN_FLAGS)
+    except OSError as e:
+        raise _open_error(e, source) from e
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise AddressRefused(f"{source!r} is no regular file.", source=source, hint="Name a file.")
+    with os.fdopen(descriptor, "rb") as file:
+        # One byte more than allowed: a file may grow while it is read.
+        body = file.read(max_bytes + 1) if found.st_size <= max_bytes else b""
+    if _KEY.match(body):
+        raise AddressRefused(
+            f"{source!r} may not be read: it holds keys or cookies.", source=source, hint="Name a text."
+        )
+    if (size := max(found.st_size, len(body))) > max_bytes:
+        raise SourceTooLarge(
+            f"The file {source!r} has {size:,} bytes, over the cap of {max_bytes:,}.",
+            source=source,
+            hint="Split it, or raise the cap.",
+        )
+    when = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds")
     url = resolved.as_uri() + name_span(span)
     return Raw(body, url, url, name=resolved.name, fetched_at=when, span=span)
 
@@ -178,8 +207,7 @@ def _titled(page: Page, path: Path) -> Page:
 def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
     """Return `path` with links resolved, if it lies below one of `roots` and is not hidden there.
 
-    Raises:
-        AddressRefused: It does not, or is. The error never says whether it exists.
+    Else raises `AddressRefused`, which never says whether it exists.
     """
 
     def refused(why: str, hint: str) -> AddressRefused:
@@ -197,7 +225,7 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
     if not shown:
         raise refused(
             "it is hidden by a period before its name, or holds keys by its ending",
-            "A person can open a hidden folder by naming it in WINNOW_FOLDERS.",
+            "A person can open it by naming it, or the hidden folder that holds it, in WINNOW_FOLDERS.",
         )
     # Path.exists raises for names that are too long.
     return next((found for found in shown if os.path.exists(found)), shown[0])
@@ -239,39 +267,12 @@ def path_of_url(url: str) -> Path:
 
 
 def file_key(path: Path, *, named: str = "") -> str:
-    """Return a key that changes when the file is written again: path, time of change (ns) and size.
-
-    `named` is how the caller knows the file, for messages.
-    """
+    """Return a key that changes when the file is written again; `named` is how messages call it, or its path."""
     try:
         found = path.stat()
     except OSError as e:
         raise _open_error(e, named or str(path)) from e
     return f"file:{path}:{found.st_mtime_ns}:{found.st_size}"
-
-
-def _read(path: Path, source: str, max_bytes: int) -> tuple[bytes, float]:
-    try:
-        descriptor = os.open(path, _OPEN_FLAGS)
-    except OSError as e:
-        raise _open_error(e, source) from e
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        os.close(descriptor)
-        raise AddressRefused(f"{source!r} is no regular file.", source=source, hint="Name a file.")
-    with os.fdopen(descriptor, "rb") as file:
-        # One byte more than allowed: a file may grow while it is read.
-        body = file.read(max_bytes + 1) if found.st_size <= max_bytes else b""
-    if _KEY.match(body):
-        raise AddressRefused(f"{source!r} may not be read: it is a private key.", source=source, hint="Name a text.")
-    if found.st_size > max_bytes or len(body) > max_bytes:
-        size = max(found.st_size, len(body))
-        raise SourceTooLarge(
-            f"The file {source!r} has {size:,} bytes, over the cap of {max_bytes:,}.",
-            source=source,
-            hint="Split it, or raise the cap.",
-        )
-    return body, found.st_mtime
 
 
 def _open_error(error: OSError, source: str) -> SourceNotFound | SourceUnavailable | AddressRefused:

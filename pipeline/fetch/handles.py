@@ -2,7 +2,7 @@
 
 A handle is `winnow://page/` and 24 hex digits: twelve of the content's hash, twelve of the URL where it was found, so
 that equal pages at two places keep their own citations. Handles expire with the page. Not for: when a page must be
-asked for again (`pipeline/fetch/answer.py`).
+asked for again (`pipeline/fetch/exchange.py`).
 """
 
 import hashlib
@@ -14,15 +14,18 @@ from typing import Final
 
 from cache.store import JsonValue, Store
 from pipeline.documents import Page
-from pipeline.fetch.answer import DAY
+from pipeline.fetch.exchange import DAY
 
 PREFIX: Final = "winnow://page/"
 NO_COPY: Final = "not kept in the cache: its site allows no copy"
 """Note of a page that came with `no-store`; its handle works in this process, from memory."""
-KEEP_SECONDS: Final = DAY * 7
-"""How long a handle is good for, unless the page is evicted before."""
+KEEP_SECONDS: Final = DAY * 30
+"""How long a handle is good for, and a page's changes can be told, unless the page is evicted before."""
+MOST_VERSIONS: Final = 30
+"""Versions of one page that are listed: the first, and of each further day the last."""
 _HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
-_TEXTS: Final = tuple(field.name for field in fields(Page) if field.name not in {"html", "notes", "raw_tokens"})
+_FORM: Final = {field.name: str for field in fields(Page)} | {"notes": list, "raw_tokens": int, "hidden": int}
+"""The types of a page's fields in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +56,52 @@ def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str
     """
     handle = page_handle(page)
     key, facts = f"page:{handle.removeprefix(PREFIX)}", _facts(page)
-    # A person's own file is not for a cache that others read.
-    if NO_COPY in page.notes or (store.shared and page.final_url.startswith("file:")):
+    # What is a person's own is not for a cache that others read.
+    if NO_COPY in page.notes or (store.shared and page.own):
         store.hold(key, page_to_bytes(page))
-    elif store.get_json(f"young:{key}") is None or not (store.get_bytes(key) or b"").startswith(facts):
+        return handle
+    if store.get_json(f"young:{key}") is None or not (store.get_bytes(key) or b"").startswith(facts):
         kept = page_to_bytes(page)
         if store.set_bytes(key, kept, expire=seconds):
             store.set_json(f"young:{key}", True, expire=seconds / 10)
         else:
             store.hold(key, kept)  # its handle works in this process at least
+    _note_version(store, page, handle)
     return handle
+
+
+def _note_version(store: Store, page: Page, handle: str) -> None:
+    versions = _versions(store, page.final_url)
+    if versions and versions[-1][0] == handle:
+        return
+    if len(versions) > 1 and versions[-1][1][:10] == page.fetched_at[:10]:
+        versions.pop()
+    listed = [*versions, (handle, page.fetched_at)]
+    kept = [*listed[:1], *listed[1:][1 - MOST_VERSIONS :]]
+    store.set_json(f"versions:{page.final_url}", [list(one) for one in kept], expire=KEEP_SECONDS)
+
+
+def _versions(store: Store, url: str) -> list[tuple[str, str]]:
+    """Return handle and ISO time of reading of each version of a page that is listed, oldest first."""
+    found: list[tuple[str, str]] = []
+    listed = store.get_json(f"versions:{url}")
+    for row in listed if isinstance(listed, list) else ():
+        match row:
+            case [str(handle), str(read)]:
+                found.append((handle, read))
+    return found
+
+
+def find_version(store: Store, url: str, since: str, *, but: str) -> Page | None:
+    """Return a page as it was when last read before the ISO time `since`; None where no such version is kept.
+
+    Where it was not read before, and where `since` is empty, that is the oldest or latest version but that of `but`.
+    """
+    versions = _versions(store, url)
+    others = [handle for handle, _ in versions if handle != but]
+    before = [handle for handle, read in reversed(versions) if read < since]
+    wanted = before or (others if since else others[::-1])
+    return next(filter(None, (find_page(store, handle) for handle in wanted)), None)
 
 
 def find_page(store: Store, handle: str) -> Page | None:
@@ -121,20 +160,17 @@ def page_from_bytes(value: bytes) -> Page | None:
     """Return the page that `page_to_bytes` wrote, None for bytes of any other form."""
     try:
         facts, asked, body = value.split(b"\n", 2)
-        found = {**json.loads(facts), **json.loads(asked)}
-        html = body.decode("utf-8", "surrogatepass")
-        texts = {name: found[name] for name in _TEXTS}
-        notes, tokens = found["notes"], found["raw_tokens"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        found = {**json.loads(facts), **json.loads(asked), "html": body.decode("utf-8", "surrogatepass")}
+    except (ValueError, TypeError, RecursionError):
         return None
-    if not isinstance(notes, list) or not isinstance(tokens, int):
+    form = {name: type(part) for name, part in found.items()}
+    if form != _FORM or not all(isinstance(note, str) for note in found["notes"]):
         return None
-    if not all(isinstance(text, str) for text in (*texts.values(), *notes)):
-        return None
-    return Page(**texts, html=html, notes=tuple(notes), raw_tokens=tokens)
+    return Page(**{**found, "notes": tuple(found["notes"])})
 
 
 def _facts(page: Page) -> bytes:
-    texts = {name: getattr(page, name) for name in _TEXTS if name not in {"url", "fetched_at"}}
+    apart = {"html", "url", "fetched_at"}
+    facts = {field.name: getattr(page, field.name) for field in fields(Page) if field.name not in apart}
     # ASCII, so that no line break stands in it but the last.
-    return json.dumps({**texts, "notes": page.notes, "raw_tokens": page.raw_tokens}).encode("ascii") + b"\n"
+    return json.dumps(facts).encode("ascii") + b"\n"

@@ -6,6 +6,8 @@ Not for: the rules themselves (`pipeline/fetch/address.py`, `pipeline/fetch/exch
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 
+from pipeline.fetch.cookies import Cookies
+from pipeline.fetch.forge import FORGES, Forge
 from pipeline.fetch.proxy import Proxy
 
 
@@ -33,11 +35,15 @@ class FetchLimits:
     nat64: tuple[IPv6Network, ...] = ()
     """Prefixes of the network's IPv4 translator (RFC 6052), 64:ff9b::/96 or its own: an address in one is judged by the
     IPv4 address that it carries. None by default, and 64:ff9b::/96 is then refused like any IPv4 inside IPv6."""
+    cookies: Cookies | None = None
+    """One person's, sent for pages by their own rules; the store of pages must then be that person's too."""
     proxy: Proxy | None = None
     """Through which public addresses are asked; loopback and `allowed_networks` are asked directly."""
     respect_robots: bool = True
     retry: bool = True
     """Whether a failed connection, 502, 503 or 504 is tried once more."""
+    forges: tuple[Forge, ...] = FORGES
+    """Sites whose repositories, issues and releases are read through their API."""
     fresh_seconds: float = 600.0
     """How long a page without a word about its age is served from the cache unasked."""
 

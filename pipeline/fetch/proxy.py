@@ -51,14 +51,10 @@ class Proxy:
 
 
 def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
-    """Return the proxy that a setting such as `http://user:password@proxy.example:3128` names.
+    """Return the proxy that a setting such as `http://user:password@proxy.example:3128` names (percent-encoded).
 
-    Args:
-        text: `http`, `https`, `socks5` or `socks5h` URL; user name and password percent-encoded.
-        resolves: Whether it is given names; `socks5h` means that too.
-
-    Raises:
-        UsageError: It names no proxy. The message repeats nothing that could be a password.
+    It is given names where it `resolves`, which `socks5h` means too. Raises `UsageError`, whose message repeats nothing
+    that could be a password.
     """
     hint = "Use http://host:port, https://host:port or socks5://host:port, with user:password@ where it asks for them."
     try:
@@ -90,9 +86,8 @@ async def open_tunnel(
 ) -> None:
     """Have `proxy`, to which `stream` is open, connect it to `host`; what is written after that goes to the host.
 
-    Raises:
-        SourceUnavailable: The proxy refuses the tunnel, or us; asking again would not help.
-        httpcore2.ConnectError: The target is away, by the proxy's word, or the proxy broke off.
+    Raises `SourceUnavailable` where it refuses the tunnel or us, so that asking again would not help,
+    `httpcore2.ConnectError` where the target is away by its word, or it broke off.
     """
     try:
         speak = _socks if proxy.scheme == "socks5" else _connect

@@ -9,15 +9,15 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.tree import Node, add_space, last_text, point_before
+from pipeline.html.tree import TEXT_NODE, Node, add_space, last_text, point_before
 
-_TEXT: Final = 2
-"""Lexbor's tag id of text."""
 _BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
 """Letters too few to be a word that ends where an element begins."""
 _SENTENCE_ENDS: Final = frozenset(".!?)")
 _COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
 """A number with the word that it counts, which is no other number's end: `4.9` and `2,695 reviews`."""
+_FRACTION: Final = re.compile(r"\d[.,]\d+$")
+"""The end of a number that a further element's digits seldom go on: `4.6` and `120`."""
 _NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
 _WORD: Final = re.compile(r"[^\W\d_]{2}[a-z]$")
 """The end of a word in small letters, as no name ends that goes on with a number (`COVID19`)."""
@@ -41,7 +41,7 @@ def part_number(parent: Node, text: str, current: LexborNode, *, raised: bool) -
     """
     if len(text) == 2 and text.isdecimal():
         behind = current.next
-        if behind is not None and behind.tag_id != _TEXT:
+        if behind is not None and behind.tag_id != TEXT_NODE:
             behind = behind.first_child
         following = (behind.text_content or "")[:8] if behind is not None else ""
         return point_before(parent, current.attributes.get("class") or "", following) + text
@@ -55,8 +55,10 @@ def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
     before = last_text(node)
     if not before[-1:].isalnum():
         return False
-    if current.prev is None or current.prev.tag_id != _TEXT:
-        return _COUNTED.match(text) is not None or _WORD.search(before) is not None
+    if current.prev is None or current.prev.tag_id != TEXT_NODE:
+        return any(
+            found is not None for found in (_COUNTED.match(text), _WORD.search(before), _FRACTION.search(before))
+        )
     return _COUNTED.match(text) is not None and _NUMBER.search(before) is not None
 
 
@@ -67,7 +69,7 @@ def is_apart(parent: Node, text: str, current: LexborNode, *, marks: bool) -> bo
     `marks` words, and where it has been begun with one letter or two. One in capitals is its own before `Excellent`.
     """
     before = last_text(parent)
-    follows_text = current.prev is not None and current.prev.tag_id == _TEXT
+    follows_text = current.prev is not None and current.prev.tag_id == TEXT_NODE
     if before[-2:].isupper() and text[1:2].islower():
         return not follows_text
     if not before[-1:].islower() and before[-1:] not in _SENTENCE_ENDS:

@@ -7,13 +7,16 @@ every visible word in exactly one block and are linear in the page. Not for: cho
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
-from pipeline.documents import Block
-from pipeline.html.furniture import judge
-from pipeline.html.tree import Node, count_words, label_children, text_of, to_html
+from pipeline.documents import Block, Trust
+from pipeline.html.furniture import Unit, judge
+from pipeline.html.tree import Node, count_words, escaped, label_children, text_of, to_html
 from pipeline.html.units import read_units
+from pipeline.read.converted import is_box
+from pipeline.text.orders import speaks_to_models
 from pipeline.text.tokens import count_each
 
 PAPER_WORDS: Final = 256
@@ -87,15 +90,23 @@ def _word_counts(root: Node) -> dict[int, int]:
     return counts
 
 
-def content_blocks(root: Node) -> tuple[str, tuple[Block, ...]]:
+def content_blocks(root: Node, about: Sequence[str] = ()) -> tuple[str, tuple[Block, ...]]:
     """Return the visible text of a cleaned tree, one content unit a line, and the units in reading order.
 
     Every word below `root` (the `title` element aside) is in exactly one unit, and `text[block.start:block.end]` is
     the unit as it stands on the page: cells joined by ` | ` for rows, line breaks kept for code. `Block.text` of a
     row under known headers reads `header: value; header: value` instead. What images are said to show follows the
     text beside them.
+
+    Args:
+        root: The cleaned tree.
+        about: What a page with any text says of itself beside its text, each a unit before all others.
     """
     units = read_units(root)
+    main = judge(units)
+    if units:
+        units = [*(_about(root, place, text) for place, text in enumerate(about, start=1)), *units]
+        main = [*[True] * (len(units) - len(main)), *main]
     starts = list(accumulate((len(unit.shown) + 1 for unit in units), initial=0))
     tokens = count_each([unit.text for unit in units])
     blocks = tuple(
@@ -111,7 +122,22 @@ def content_blocks(root: Node) -> tuple[str, tuple[Block, ...]]:
             main=main,
             cells=unit.cells,
             lead=unit.lead,
+            speaks=speaks_to_models(unit.text),
+            place=unit.place,
+            trust=_trust(unit),
+            closed=unit.mark is not None and unit.mark.closed and not unit.described,
         )
-        for unit, start, count, main in zip(units, starts[:-1], tokens, judge(units), strict=True)
+        for unit, start, count, main in zip(units, starts[:-1], tokens, main, strict=True)
     )
     return "\n".join(unit.shown for unit in units), blocks
+
+
+def _trust(unit: Unit) -> Trust:
+    """Return where a unit's words come from; recognised ones alone stand in a box of their page."""
+    if unit.described or unit.kind == "about":
+        return "attribute"
+    return "recognised" if is_box(unit.place) else "visible"
+
+
+def _about(root: Node, place: int, text: str) -> Unit:
+    return Unit(f"{root.tag}/head/about{place}", (), text, text, f"<p>{escaped(text)}</p>", "about", None, 0)

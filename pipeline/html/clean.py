@@ -18,22 +18,24 @@ from pipeline.html.hidden import (
     READER_CLASSES,
     Hiding,
     Shade,
-    StyleJudge,
     can_be_opened,
-    how_hidden,
     is_drawn,
     is_long,
-    shade_under,
 )
 from pipeline.html.segments import Segments
+from pipeline.html.sheets import Place, StyleJudge
 from pipeline.html.tree import (
     BLOCK_TAGS,
     LINE_ENDS,
+    LINES,
     LONGEST_LABEL,
     MAX_DEPTH,
+    NAMED,
     NEUTRAL,
+    OPENED,
     ROLE_ROW,
     STAYS_EMPTY,
+    TEXT_NODE,
     Node,
     add_boxed,
     add_line,
@@ -46,7 +48,8 @@ from pipeline.html.tree import (
     text_of,
     trim,
 )
-from pipeline.html.values import bare_tex, said_by, stands_for
+from pipeline.html.values import bare_tex, is_listing, language_of, said_by, stands_for, title_of
+from pipeline.read.converted import PLACE
 from pipeline.work import check_cancelled
 
 _DROPPED: Final = tags(
@@ -74,14 +77,14 @@ _GRID_ROLES: Final = {
     "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
     "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
 }  # fmt: skip
+_ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
+"""In them, what has no role only wraps rows or cells."""
+_TABLE_TAGS: Final = tags("table tbody td tfoot th thead tr")
 _HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "span": "table"}
 """The element that a table's part must stand in; elsewhere a role makes no table."""
 _DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
 _LINE_CLASSES: Final = tags("line code-line codeLine view-line")
-_LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 _LISTINGS: Final = frozenset({"code", "pre"})
-_LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)")
-"""How highlighters name the language of a listing."""
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
 _WATCHED: Final = frozenset({"aria-hidden", "background", "bgcolor", "color", "hidden", "style"})
 """Attributes that may hide an element."""
@@ -90,8 +93,6 @@ _MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
 _ROOTS: Final = frozenset({"html", "body"})
 """Never taken as hidden: pages hide them only until their scripts have run."""
 _VERBATIM: Final = frozenset({"pre", "textarea"})
-_TEXT: Final = 2
-"""Lexbor's tag id of text."""
 _ROLES: Final = {
     "banner": "header",
     "complementary": "aside",
@@ -136,8 +137,8 @@ class _Tag:
     """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
 
     __slots__ = (
-        "attributes", "block", "drawn", "furniture", "kind", "linking", "listed", "listing", "marking", "name", "named",
-        "neutral", "shown", "stays", "valued",
+        "alone", "attributes", "block", "furniture", "kind", "linking", "listed", "listing", "marking", "name", "named",
+        "neutral", "shown", "stays", "valued", "wraps",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -157,12 +158,13 @@ class _Tag:
         if name == "table":
             self.marking |= {"class"}
         self.block = name in BLOCK_TAGS
-        self.furniture = name in _FURNITURE
+        self.furniture = NAMED * (name in _FURNITURE)
         self.named = name in _NAMED and not self.furniture
         self.neutral = name in NEUTRAL
+        self.wraps = _ROLE_PARENTS if self.neutral else frozenset[str]()
         self.stays = name in STAYS_EMPTY
-        self.drawn = self.stays or name in LINE_ENDS
-        """Whether it means something without a child."""
+        self.alone = self.stays or name in LINE_ENDS or self.block
+        """Whether it means something without a child: if no more, then that what is around it is apart."""
         self.listed = self.kind
         """What `kind` is in a listing, where blocks are lines and boxes colour the code."""
         if name == "button":
@@ -187,22 +189,24 @@ def clean(html: str) -> Node:
     return Node("html") if top is None else clean_parsed(top)[0]
 
 
-def clean_parsed(top: LexborNode) -> tuple[Node, int]:
-    """Return the cleaned tree below the root element that `guard.parse` returned, and the words that nobody sees."""
-    styles = StyleJudge(top)  # once for all readings: half of what cleaning a page with sheets costs
+def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
+    """Return the cleaned tree below the root element that `guard.parse` returned, the words that nobody sees, and
+    whether it was read as if scripts had shown what the page's styles hide."""
+    styles = StyleJudge(top)  # once for all readings
     cleaner = _Cleaner(top, styles)
     root = cleaner.run()
     bodies = [child for child in root.children if isinstance(child, Node) and child.tag != "title"]
     if cleaner.hid and not bodies:
-        return _Cleaner(top, styles, show="all").run(), 0
+        return _Cleaner(top, styles, show="all").run(), 0, True
+    waits = False
     if max(cleaner.soft_words, cleaner.covered_words) > WAITING_WORDS:
         shown = sum(count_words(text_of(body)) for body in bodies)
         waits = cleaner.soft_words > 2 * sum(content_words(body) for body in bodies)
         if waits or cleaner.covered_words > shown:
             covered = cleaner.covered if cleaner.covered_words > shown else set()
             cleaner = _Cleaner(top, styles, show="soft" if waits else "", uncovered=covered)
-            root = cleaner.run()
-    return root, cleaner.unseen_words
+            root, waits = cleaner.run(), True
+    return root, cleaner.unseen_words, waits
 
 
 class _Cleaner:
@@ -224,6 +228,7 @@ class _Cleaner:
         self.covered_words = 0
         """Words in them."""
         self._styles = styles
+        self._around = styles.place if show != "all" else None
         self.hid = False
         """Whether anything was hidden."""
         self.unseen_words = 0
@@ -240,60 +245,60 @@ class _Cleaner:
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
         """Return the tree below the root; `above` holds, for each element being read, where to go on after it."""
-        root = self._begun()
-        verdicts, styled_by, met = self._verdicts, self._styles.given, self._met
-        above: list[tuple[LexborNode | None, Node, bool, Shade, bool]] = []
-        item, node, pre, behind, steps, made = self._top.first_child, root, False, self._styles.ground, 0, 0
+        root, verdicts, enter, met, steps, made = self._begun(), self._verdicts, self._styles.enter, self._met, 0, 0
+        above: list[tuple[LexborNode | None, Node, bool, Shade, Place | None, bool]] = []
+        item, node, pre, behind, around = self._top.first_child, root, False, self._styles.ground, self._around
         while item is not None or above:
             if item is None:
-                done = node
-                item, node, pre, behind, boxed = above.pop()
-                if done is not node:
-                    attach(node, done)
-                elif boxed:
-                    add_line(node) if pre else add_space(node)
+                item, node, pre, behind, around = _left(node, *above.pop())
                 continue
-            current, item = item, item.next
-            number = current.tag_id
-            if number == _TEXT:
-                text = current.text_content or ""
-                self._miss(text) if behind.unseen else add_text(node, text, pre=pre)
+            current, number, item = item, item.tag_id, item.next
+            if number == TEXT_NODE:
+                if behind.unseen:
+                    self._miss(current)
+                elif not (text := current.text_content or "").isspace() or pre:
+                    add_text(node, text, pre=pre)
+                elif node.children or node.tag not in LINES:  # most are blanks between blocks
+                    add_space(node)
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
             tag = met.get(number) or self._meet(current, number)
-            kind = tag.listed if pre else tag.kind
-            if kind == _DROP:
+            if (kind := tag.listed if pre else tag.kind) == _DROP:
                 continue
-            below, opened = current.first_child, False
+            below, opened, apart = current.first_child, False, False
             if kind <= _PLACE:
-                kind, below, item, opened = self._entered(current, tag, kind, node, pre)
-            if below is None and (kind == _DROP or not (tag.drawn or tag.valued or node.tag in STAYS_EMPTY)):
+                kind, below, item, opened = self._entered(current, tag, kind, node, pre, around)
+            if below is None and (kind == _DROP or not (tag.alone or tag.valued or node.tag in STAYS_EMPTY)):
                 continue
             attributes, shade = current.attributes, behind
-            if (attributes or styled_by) and not tag.shown:
+            place = enter(around, tag.name, attributes) if around is not None else None
+            if (attributes or place is not None) and not tag.shown:
                 if (verdict := verdicts.get(attributes.get("class"))) is None:
                     verdict = self._judge_classes(attributes["class"] or "")
-                if verdict or current.mem_id in styled_by or not _WATCHED.isdisjoint(attributes):
-                    hiding, shade = self._hides(current, attributes, behind, verdict)
+                shade = (known := behind if place is None else place.shade_in(behind)) or behind
+                if known is None or verdict or not _WATCHED.isdisjoint(attributes):
+                    hiding, shade = self._hides(current, attributes, behind, verdict, place)
                     if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
                         continue
                 if pre or not tag.marking.isdisjoint(attributes):
                     tag, kind = _as_marked(current, tag, kind, attributes, node, pre)
-            if kind == _DROP or (below is None and not tag.drawn):
+            if kind == _DROP or (below is None and not tag.alone):
                 continue
+            if shade.apart or shade.parts or behind.parts:
+                apart, shade = _laid(node, shade, behind, inline=not (tag.block or pre))
             made += kind == _NODE
-            if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES):
+            if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES or node.tag in tag.wraps):
                 kind = _THROUGH if pre else _BOX
-            if below is not None and below.tag_id == _TEXT and below.next is None and not opened and not shade.unseen:
+            alone = below is not None and below.tag_id == TEXT_NODE and below.next is None
+            if alone and below is not None and not (opened or apart or shade.unseen):
                 self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre, current)
                 continue
-            above.append((item, node, pre, behind, _CELL < kind < _NODE))
-            behind, item = shade, below
+            above.append((item, node, pre, behind, around, apart or _CELL < kind < _NODE))
+            behind, item, around = shade, below, place
             if kind == _NODE:
-                node = self._make(tag, attributes, None if pre else node)
-                node.furniture = node.furniture or opened
-                pre = pre or tag.name in _VERBATIM
+                node = self._make(tag, attributes, current, None if pre else node)
+                node.furniture, pre = node.furniture or opened * OPENED, pre or tag.name in _VERBATIM
             elif kind > _THROUGH:
                 add_space(node) if kind == _BOX else add_line(node, "\n" if kind == _LINE else "\t")
         trim(root)
@@ -305,7 +310,7 @@ class _Cleaner:
         return tag
 
     def _entered(
-        self, current: LexborNode, tag: _Tag, kind: int, parent: Node, pre: bool
+        self, current: LexborNode, tag: _Tag, kind: int, parent: Node, pre: bool, around: Place | None
     ) -> tuple[int, LexborNode | None, LexborNode | None, bool]:
         """Return how and from which node on an element is read that may be left out, whole or but for what it says.
 
@@ -316,6 +321,7 @@ class _Cleaner:
             below, behind = self._segments.at(current)
             return (_DROP if below is None else _THROUGH), below, behind, False
         attributes = current.attributes
+        place = self._styles.enter(around, tag.name, attributes) if around is not None else None
         if kind == _SHUT:
             if "open" in attributes:
                 return (_LINE if pre else _NODE), current.first_child, current.next, False
@@ -326,18 +332,23 @@ class _Cleaner:
                 self._images += 1
                 # Hidden from screen readers only, an image is drawn all the same.
                 drawn = {name: value for name, value in attributes.items() if name != "aria-hidden"}
-                hiding, _ = self._hides(current, drawn, Shade(), self._verdict(attributes))
+                hiding, _ = self._hides(current, drawn, Shade(), self._verdict(attributes), place)
                 if hiding in {"", "soft"} and is_drawn(attributes):
                     _add_image(parent, attributes)
         elif (
             (tag.name != "script" or parent.tag not in _ROOTS)
             and (said := stands_for(current, tag.name, attributes, parent.tag))
-            and not self._hides(current, attributes, Shade(), self._verdict(attributes))[0]
+            and not self._hides(current, attributes, Shade(), self._verdict(attributes), place)[0]
         ):
             if tag.name == "math" and attributes.get("display") != "block":
                 add_text(parent, said, pre=False)
             else:
                 add_boxed(parent, said, pre=False)
+        elif tag.name == "svg" and self._images < MAX_NODES and (alt := title_of(current, attributes)):
+            self._images += 1
+            hiding, _ = self._hides(current, attributes, Shade(), self._verdict(attributes), place)
+            if not hiding and is_drawn(attributes):
+                _add_image(parent, {"alt": alt})
         return _DROP, None, current.next, False
 
     def _opens(
@@ -400,14 +411,14 @@ class _Cleaner:
             add_text(parent, text, pre=True)
             add_line(parent)
         elif pre or tag.name in _VERBATIM:
-            node = self._make(tag, attributes)
+            node = self._make(tag, attributes, current)
             add_text(node, text, pre=True)
             attach(parent, node)
         elif not text.isspace() or tag.stays:
-            node = self._make(tag, attributes, parent)
+            node = self._make(tag, attributes, current, parent)
             add_text(node, text, pre=False)
             attach(parent, node)
-        elif not tag.block:
+        else:
             add_space(parent)
 
     def _begun(self) -> Node:
@@ -418,13 +429,18 @@ class _Cleaner:
             root.attrs = {"lang": language}
         return root
 
-    def _miss(self, text: str) -> None:
+    def _miss(self, current: LexborNode) -> None:
         """Count words that are left out since nobody sees them."""
         self.hid = True
-        self.unseen_words += count_words(text)
+        self.unseen_words += count_words(current.text(deep=True))
 
     def _hides(  # noqa: PLR0911  one return a reason
-        self, current: LexborNode, attributes: dict[str, str | None], behind: Shade, verdict: _Verdict
+        self,
+        current: LexborNode,
+        attributes: dict[str, str | None],
+        behind: Shade,
+        verdict: _Verdict,
+        place: Place | None,
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits."""
         if verdict == "dropped":
@@ -444,11 +460,9 @@ class _Cleaner:
         style = attributes.get("style")
         if style and "user-select" in style and (number := current.text(deep=True).strip()).isdecimal() and number:
             return "hard", behind  # a line's number, which copying leaves out
-        found, in_sheet = self._styles.style(current.mem_id, style)
-        hiding = how_hidden(found, in_sheet=in_sheet) if found else ""
-        behind = shade_under(behind, attributes, found)
+        hiding, behind = self._styles.look(place, current, attributes, behind)
         if hiding == "hard":
-            self._miss(current.text(deep=True))
+            self._miss(current)
         if hiding == "hard" or closed:
             return hiding if hiding == "hard" else "shut", behind
         if hiding in {"soft", "begun"}:
@@ -477,14 +491,17 @@ class _Cleaner:
         self._verdicts[classes] = verdict
         return verdict
 
-    def _make(self, tag: _Tag, attributes: dict[str, str | None], parent: Node | None = None) -> Node:
+    def _make(
+        self, tag: _Tag, attributes: dict[str, str | None], current: LexborNode, parent: Node | None = None
+    ) -> Node:
         """Return the node of an element, with the attributes that mean something; in a listing it has no parent."""
         if tag.linking and parent is not None and parent.children:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
-        if not attributes:
+        if not attributes and not tag.listing:
             return node
+        node.place = attributes.get(PLACE) or ""
         named = tag.named
         if tag.neutral and (role := attributes.get("role")):
             name = _ROLES.get(role) or tag.name
@@ -492,14 +509,14 @@ class _Cleaner:
                 level = attributes.get("aria-level") or "2"
                 name = f"h{level}" if level in "123456" else "h6"
             node.tag = name
-            node.furniture = name in _FURNITURE
+            node.furniture = NAMED * (name in _FURNITURE)
             named = name in _NAMED and not node.furniture
         kept = {}
         for key in tag.attributes:
             if key in attributes:
                 kept[key] = attributes[key] or ""
-        if tag.listing and (named_language := _LANGUAGE.search(attributes.get("class") or "")):
-            kept["class"] = f"language-{named_language[1].lower()}"
+        if tag.listing and (spoken := language_of(current)):
+            kept["class"] = f"language-{spoken}"
         if tag.block and (language := attributes.get("lang")):
             kept["lang"] = language
         if tag.name == "table" and attributes.get("role") in {"presentation", "none"}:
@@ -507,9 +524,9 @@ class _Cleaner:
         if kept:
             node.attrs = kept
         if named and (label := attributes.get("class")):
-            node.furniture = self._says_furniture(label)
+            node.furniture = NAMED * self._says_furniture(label)
         if named and not node.furniture and (label := attributes.get("id")):
-            node.furniture = self._says_furniture(label)
+            node.furniture = NAMED * self._says_furniture(label)
         return node
 
     def _says_furniture(self, label: str) -> bool:
@@ -520,6 +537,25 @@ class _Cleaner:
         return known
 
 
+def _left(
+    done: Node, item: LexborNode | None, node: Node, pre: bool, behind: Shade, around: Place | None, boxed: bool
+) -> tuple[LexborNode | None, Node, bool, Shade, Place | None]:
+    """Return where to go on once an element is read to its end, and hang it into its parent."""
+    if done is not node:
+        attach(node, done)
+    if boxed:
+        add_line(node) if pre else add_space(node)
+    return item, node, pre, behind, around
+
+
+def _laid(parent: Node, shade: Shade, behind: Shade, *, inline: bool) -> tuple[bool, Shade]:
+    """Return whether an element is a box apart from the words around it, and what its text inherits."""
+    apart = inline and (behind.parts or (shade.apart and shade is not behind))
+    if apart:
+        add_space(parent)
+    return apart, shade._replace(apart=False, parts=shade.parts and shade is not behind)
+
+
 def _as_marked(
     current: LexborNode, tag: _Tag, kind: int, attributes: dict[str, str | None], parent: Node, pre: bool
 ) -> tuple[_Tag, int]:
@@ -527,32 +563,21 @@ def _as_marked(
     if pre:
         if kind == _THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
             add_line(parent)
-    elif tag.name == "table" and "class" in attributes and _is_listing(current, attributes["class"] or ""):
+    elif tag.name == "table" and "class" in attributes and is_listing(current, attributes["class"] or ""):
         return _Tag("pre"), _NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)
         return tag, _DROP
     elif (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
-        _HOLDERS[name] in {"", parent.tag} and (tag.neutral or kind in {_THROUGH, _BOX})
+        _HOLDERS[name] in {"", parent.tag} and tag.name not in _TABLE_TAGS
     ):
         tag = _Tag(name)
         if name == "tr":
             tag.name = ROLE_ROW
         return tag, tag.kind
-    if kind == _THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
-        kind = _LINE if pre else _BOX
+    if pre and kind == _THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
+        kind = _LINE
     return tag, kind
-
-
-def _is_listing(table: LexborNode, classes: str) -> bool:
-    """Whether a table holds the lines of a listing in its rows, as on GitHub; if so, blanks between cells go."""
-    if _LISTING_TABLES.isdisjoint(classes.split()) or table.css_first(".blob-code, .js-file-line") is None:
-        return False
-    for part in table.css("tbody, tr"):
-        for child in part.iter(include_text=True):
-            if child.tag_id == _TEXT:
-                child.decompose()
-    return True
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:

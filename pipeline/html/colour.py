@@ -5,6 +5,7 @@ Not for: what an element's text inherits (`hidden.py`), or where PDF and Word ke
 
 import colorsys
 import re
+from functools import lru_cache
 from typing import Final
 
 _COLOURS: Final = {
@@ -30,6 +31,7 @@ _CLEAR_DIGITS: Final = re.compile(r"#(?:[\da-f]{3}0|[\da-f]{6}0\d)")
 _FUNCTION: Final = re.compile(r"(rgb|hsl)a?\(([^()]*)\)")
 
 
+@lru_cache(1024)
 def rgb_of(value: str) -> Rgb | None:
     """Return the colour that a CSS value names, on white where it is half transparent; None where that is not known."""
     value = value.strip().lower()
@@ -60,6 +62,7 @@ def is_clear_colour(value: str) -> bool:
     return value == "transparent" or bool(_CLEAR_DIGITS.fullmatch(value))
 
 
+@lru_cache(1024)
 def is_faint(ink: Rgb, ground: Rgb) -> bool:
     """Return whether text of one colour cannot be seen on the other."""
     dark, light = sorted((_luminance(ink), _luminance(ground)))

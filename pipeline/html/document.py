@@ -15,6 +15,8 @@ from pipeline.html.metadata import Metadata, find_metadata, read_metadata
 from pipeline.html.tree import Node, to_html
 from pipeline.read.script_data import script_texts
 from pipeline.read.shell import may_be_filled
+from pipeline.text.frame import LONGEST_AUTHOR, one_line
+from pipeline.text.lexicon import words
 
 FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
 TOLD_WORDS: Final = 12
@@ -33,22 +35,12 @@ def read_document(page: Page) -> Document:
     # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours grows into units.
     top = parse(page.html)
     known = None if top is None else read_metadata(page.html, top)
-    root, unseen = (Node("html"), 0) if top is None else clean_parsed(top)
+    root, unseen, waits = (Node("html"), 0, False) if top is None else clean_parsed(top)
     del top
-    text, blocks = content_blocks(root)
-    # 2. Next to nothing to see: what would its scripts have drawn?
-    notes = page.notes
-    drawn = _drawn(page.html, blocks)
-    if drawn is not None:
-        root.children.append(drawn)
-        text, blocks = content_blocks(root)
-        notes = (*notes, FROM_SCRIPTS)
-    if unseen >= TOLD_WORDS:
-        notes = (*notes, f"{unseen} words that no reader of the page sees were left out")
-    if page.html.count("<") > MAX_TAGS:
-        page = replace(page, unread=f"what follows its first {MAX_TAGS:,} tags")
-    # 3. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
+    # 2. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
+    said = page
     if known is not None:
+        said = replace(page, author=page.author or known.author, published=page.published or known.published)
         silent = not (page.published or known.published)
         # In a text file or PDF any date of the text would be taken for its own.
         other = find_metadata(page.html, page.final_url) if silent and "html" in page.media_type else Metadata()
@@ -59,8 +51,32 @@ def read_document(page: Page) -> Document:
             published=page.published or known.published or other.published,
             language=page.language or known.language or other.language,
         )
+    # 3. Next to nothing to see: what would its scripts have drawn?
+    about = _about(said)
+    text, blocks = content_blocks(root, about)
+    notes = page.notes
+    drawn = _drawn(page.html, blocks[len(about) :])
+    if drawn is not None:
+        root.children.append(drawn)
+        text, blocks = content_blocks(root, about)
+        notes = (*notes, FROM_SCRIPTS)
+    if drawn is not None or waits:
+        page = replace(page, trust="script")
+    if unseen >= TOLD_WORDS:
+        page = replace(page, hidden=page.hidden + unseen)
+        notes = (*notes, f"{unseen} words that no reader of the page sees were left out")
+    if page.html.count("<") > MAX_TAGS:
+        page = replace(page, unread=f"what follows its first {MAX_TAGS:,} tags")
     page = replace(page, notes=notes)
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
+
+
+def _about(page: Page) -> list[str]:
+    """Return who wrote a page and when it came out, named in its language: what is asked of pages, and seldom so named
+    in their text."""
+    names = dict(entry.split(": ") for entry in words("about", page.language or "en") or words("about", "en"))
+    said = {"author": one_line(page.author)[:LONGEST_AUTHOR], "published": page.published}
+    return [f"{names[key]}: {value}" for key, value in said.items() if value]
 
 
 def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:

@@ -54,6 +54,8 @@ class Mark:
 
     around: "Mark | None"
     """The next such element around it."""
+    opens: bool = False
+    """Whether all that is said of it is that a reader opens it with a click."""
     words: int = 0
     prose: int = 0
     """Words of running text."""
@@ -68,6 +70,8 @@ class Mark:
     """Marks around it."""
     believed: bool = False
     """Whether it or one around it is furniture."""
+    closed: bool = False
+    """Whether it is so only because a reader has to open it: no menu, and in nothing else that is furniture."""
 
     def __post_init__(self) -> None:
         """Count the marks around it."""
@@ -94,6 +98,8 @@ class Unit:
     """False where its own text says that it is none, as line numbers do."""
     described: bool = False
     """Whether it is what an image is said to show, beside the text."""
+    place: str = ""
+    """`Block.place`."""
 
 
 def says_furniture(label: str) -> bool:
@@ -172,7 +178,7 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
         running += prose
         mark = unit.mark
         if mark is not None:
-            _add(mark, Mark(None, count, prose, len(unit.shown), unit.linked, number, number))
+            _add(mark, Mark(None, False, count, prose, len(unit.shown), unit.linked, number, number))
         while mark is not None and id(mark) not in marks:
             marks[id(mark)] = mark
             mark = mark.around
@@ -183,7 +189,10 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     most = WHOLE * sum(words)
     for mark in inwards:
         around = mark.around is not None and mark.around.believed
-        mark.believed = around or (mark.words <= most and not _is_story(mark, units, running))
+        own = mark.words <= most and not _is_story(mark, units, running)
+        mark.believed = around or own
+        is_content = not own or (mark.opens and mark.linked < FEW_LINKS * mark.shown)
+        mark.closed = mark.believed and is_content and (mark.around is None or not around or mark.around.closed)
 
 
 def _is_prose(unit: Unit, words: int) -> bool:

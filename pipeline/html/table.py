@@ -14,7 +14,12 @@ MAX_SPAN: Final = 64
 """Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more than 40."""
 MAX_CARRIED: Final = 20
 """Cells carried down by row spans, for each real cell; beyond, spans are ignored, so that a grid stays linear."""
-_PARTS: Final = frozenset({"article", "form", "h1", "h2", "h3", "nav", "pre", "table"})
+_PARTS: Final = frozenset({"nav", "pre", "table"})
+"""What no cell of a data table holds."""
+_HEADED: Final = frozenset({"article", "form", "h1", "h2", "h3"})
+LONG_CELL: Final = 50
+"""Words of a cell from which headings and forms in a table without header cells make it a page's layout; prices,
+opening hours and carts have them as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,8 @@ def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
         return False
     inner = {node.tag for node in walk(table) if node is not table} if len(rows) > 1 else set()
     if not inner.isdisjoint(_PARTS) or len(rows) < 2:
+        return True
+    if not inner.isdisjoint(_HEADED) and any(count_words(cell.text) > LONG_CELL for row in rows for cell in row):
         return True
     return not any(cell.text for row in rows for cell in row)
 

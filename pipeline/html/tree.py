@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+TEXT_NODE: Final = 2
+"""Lexbor's tag id of text."""
 MAX_DEPTH: Final = 256
 """Levels that are kept; deeper wrappers vanish and what they hold stays. The deepest of 495 real pages has 60."""
 
@@ -32,15 +34,17 @@ BLOCK_TAGS: Final = tags(
 """Elements that begin and end a line."""
 
 VOID_TAGS: Final = frozenset({"br", "hr", "img", "wbr"})
-_LINES: Final = BLOCK_TAGS | {"html"}
+LINES: Final = BLOCK_TAGS | {"html"}
 _ENDS_LINE: Final = BLOCK_TAGS | VOID_TAGS
 NEUTRAL: Final = tags("center dir div fieldset form hgroup section search")
 """Blocks that say nothing beyond where a line begins: merged with an only child or an only parent."""
 STAYS_EMPTY: Final = frozenset({"td", "th"})
 LINE_ENDS: Final = frozenset({"br", "hr"})
 _HOLDS_ITS_P: Final = tags("blockquote caption dd dt figcaption li summary td th")
-_BOXES: Final = frozenset({"form", "pre", "table"})
+_BOXES: Final = frozenset({"pre", "table"})
 _PERMALINKS: Final = frozenset({"¶", "#", "§", "🔗", "¶ ", "Permalink", "\uf0c1"})
+NAMED: Final = 2
+OPENED: Final = 1
 NO_ATTRS: Final[Mapping[str, str]] = {}
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
@@ -78,7 +82,7 @@ _THAI_CHARACTER: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 class Node:
     """One element of a cleaned page."""
 
-    __slots__ = ("attrs", "boxed", "breaks", "children", "furniture", "tag")
+    __slots__ = ("attrs", "boxed", "breaks", "children", "furniture", "place", "tag")
 
     def __init__(self, tag: str, attrs: Mapping[str, str] = NO_ATTRS) -> None:
         """Make a node without children."""
@@ -88,9 +92,12 @@ class Node:
         self.breaks = tag in BLOCK_TAGS
         """Whether it is a block-level element or holds one."""
         self.boxed = False
-        """Whether a table, form or listing stands below it."""
-        self.furniture = False
-        """Whether its name, role or class says navigation, footer, banner or the like."""
+        """Whether a table or listing stands below it."""
+        self.furniture = 0
+        """`NAMED` where its name, role or class says navigation, footer, banner or the like, `OPENED` where a reader
+        opens it with a click, else 0."""
+        self.place = ""
+        """`Block.place`, where one begins here."""
 
     def __repr__(self) -> str:
         """Tag and number of children."""
@@ -172,7 +179,7 @@ def add_space(node: Node) -> None:
     """Append a space unless the line begins here or ends in a space already."""
     children = node.children
     if not children:
-        if node.tag not in _LINES:  # inside an inline element the line has begun before
+        if node.tag not in LINES:  # inside an inline element the line has begun before
             children.append(" ")
         return
     last = children[-1]
@@ -208,23 +215,26 @@ def attach(parent: Node, node: Node) -> None:  # noqa: PLR0912  one walk's inner
         trim(node)
     if not children:
         if tag not in STAYS_EMPTY and tag not in LINE_ENDS:
+            if tag in BLOCK_TAGS:
+                add_space(parent)  # what stands on both sides of it is on two lines
             return
     elif len(children) == 1:
         only = children[0]
         if isinstance(only, Node):
             if tag in NEUTRAL and only.breaks and only.tag in BLOCK_TAGS:
-                only.furniture = only.furniture or node.furniture
+                only.furniture = max(only.furniture, node.furniture)
+                only.place = only.place or node.place
                 if only.tag in NEUTRAL and not only.furniture and node.attrs and not only.attrs:
                     only.attrs = node.attrs
                 node = only
             elif tag in BLOCK_TAGS and (only.tag in NEUTRAL or (only.tag == "p" and tag in _HOLDS_ITS_P)):
                 node.children = only.children
-                node.furniture = node.furniture or only.furniture
+                node.furniture = max(node.furniture, only.furniture)
+                node.place = node.place or only.place
         elif tag == "a" and only in _PERMALINKS:
             return
         elif only == " " and tag not in STAYS_EMPTY:
-            if not node.breaks:
-                add_space(parent)
+            add_space(parent)
             return
     if node.breaks:
         if node.tag in BLOCK_TAGS and parent.children and parent.children[-1].__class__ is str:

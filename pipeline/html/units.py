@@ -5,14 +5,29 @@ caption, or a run of text that is none of these. Not for: offsets, tokens and th
 content from furniture (`furniture.py`).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Final
 
 from pipeline.documents import BlockKind
-from pipeline.html.furniture import Mark, Unit
+from pipeline.html.furniture import PROSE, Mark, Unit
 from pipeline.html.table import Grid, read_grid
-from pipeline.html.tree import Node, code_of, count_words, escaped, label_children, pieces, text_of, to_html, walk
+from pipeline.html.tree import (
+    LABEL_WORDS,
+    OPENED,
+    Node,
+    code_of,
+    count_words,
+    escaped,
+    label_children,
+    pieces,
+    text_of,
+    to_html,
+    walk,
+)
 from pipeline.work import check_cancelled
 
 CODE_LINES: Final = 30
@@ -22,7 +37,20 @@ DESCRIBED_WORDS: Final = 3
 LEAD_WORDS: Final = 40
 """Longest lead-in that is repeated with an item."""
 _HEADINGS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "summary": 7}
-_SCOPES: Final = frozenset({"aside", "footer", "nav", "td", "th", "dialog", "details", "li"})
+_RECORD: Final = re.compile(r".*?/(?:li|article)\d+(?=/|$)")
+"""The path of one of several items or articles that stand side by side."""
+_NAMED: Final = re.compile(r"[^\W\d_]{2}")
+NAMES: Final = " · "
+"""Between the labels that a record is named by."""
+_DASHES: Final = ("—", "–", "―")
+MOST_LABELS: Final = 4
+"""Labels before a record's first sentences beyond which they are no line of who and when, but a menu or a table."""
+ALIKE: Final = 3
+"""Neighbours that begin alike, from which boxes without a name of their own are records."""
+_LEVELS: Final = 4
+"""Boxes that may stand around a record's first label within it."""
+_PLACE: Final = re.compile(r"\d+(?=/|$)")
+_SCOPES: Final = frozenset({"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li"})
 """Elements whose headings say nothing about what follows them."""
 _SIGNS: Final = "¶§🔗\uf0c1"
 
@@ -33,12 +61,80 @@ def read_units(root: Node) -> list[Unit]:
     What images are said to show is told once, and only where the text does not say it.
     """
     units = _Reader(root).run()
+    _name_records(units)
     said = {unit.text for unit in units if not unit.described}
     told: dict[str, Unit] = {}
     for unit in units:
         if unit.described and unit.text not in said:
             told.setdefault(unit.text, unit)
     return [unit for unit in units if not unit.described or told.get(unit.text) is unit]
+
+
+def _name_records(units: list[Unit]) -> None:
+    """Put who wrote a record, and when, above all that it says (a post, a review, an event, a quotation), and the title
+    of a card above its price.
+
+    It is what stands in labels before the first sentences of one of several items, articles or boxes that begin alike,
+    or behind a dash under a quotation.
+    """
+    boxes, box = _boxes(units), ""
+    paths: list[str] = []
+    for number, unit in enumerate(units):
+        if not box or not unit.path.startswith(f"{box}/"):
+            box = boxes.get(number, "")
+        paths.append(found[0] if (found := _RECORD.match(unit.path)) else box)
+    for path, record in groupby(zip(paths, units, strict=True), key=itemgetter(0)):
+        if path:
+            _name_record([unit for _, unit in record])
+    for unit, after in pairwise(units):
+        beside = unit.path.rpartition("/")[0] == after.path.rpartition("/")[0]
+        if beside and after.text.startswith(_DASHES) and _is_label(after) and count_words(unit.text) > LABEL_WORDS:
+            _attribute([unit], after.text)
+
+
+def _boxes(units: Sequence[Unit]) -> dict[int, str]:
+    """Return boxes that stand side by side and begin with a label at the same place in each: path by first unit."""
+    alike: dict[tuple[str, str], dict[int, str]] = {}
+    before = ""
+    for number, unit in enumerate(units):
+        box = unit.path
+        for _ in range(_LEVELS if _is_label(unit) and unit.kind != "heading" else 0):
+            box = box.rpartition("/")[0]
+            if not box or before.startswith(f"{box}/"):
+                break
+            if box[-1].isdecimal():
+                alike.setdefault((box.rpartition("/")[0], _PLACE.sub("", unit.path[len(box) :])), {})[number] = box
+        before = unit.path
+    found: dict[int, str] = {}
+    for boxes in alike.values():
+        if len(boxes) >= ALIKE:
+            found |= {number: min(box, found.get(number, box), key=len) for number, box in boxes.items()}
+    return found
+
+
+def _name_record(record: list[Unit]) -> None:
+    first = next((number for number, unit in enumerate(record) if not _is_label(unit)), len(record))
+    told = (unit.text for unit in record[:first] if unit.kind != "heading" and _NAMED.search(unit.text))
+    labels = list(dict.fromkeys(told))
+    if 0 < len(labels) <= MOST_LABELS and any(count_words(unit.text) >= PROSE for unit in record[first:]):
+        _attribute(record[first:], NAMES.join(labels))
+    elif labels and first == len(record) <= 2 * MOST_LABELS and all(unit.kind != "heading" for unit in record):
+        # A card: its first link is its title, and names the rest.
+        titles = [unit for unit in record if 2 * unit.linked > len(unit.shown)]
+        _attribute(record, titles[0].text if titles else labels[0])
+
+
+def _is_label(unit: Unit) -> bool:
+    if unit.kind == "heading":
+        return True
+    is_text = unit.kind not in {"row", "code"} and "/blockquote" not in unit.path and unit.text[-1] not in ".,:;!?"
+    return is_text and count_words(unit.text) <= LABEL_WORDS
+
+
+def _attribute(units: list[Unit], name: str) -> None:
+    for unit in units:
+        if unit.kind not in {"heading", "row"} and not unit.lead and unit.text != name:
+            unit.headings, unit.lead = (*unit.headings, name), name
 
 
 @dataclass(slots=True)
@@ -76,6 +172,8 @@ class _Reader:
         self._headings: tuple[tuple[int, str], ...] = ()
         self._titles: tuple[str, ...] = ()
         self._stack: list[_Frame] = []
+        self._places: list[tuple[int, str]] = []
+        """Places, each with the number of units before it."""
 
     def run(self) -> list[Unit]:
         self._push(self._root, self._root.tag, "block", mark=None)
@@ -103,8 +201,17 @@ class _Reader:
                 frame.run.append(child)
                 continue
             self._flush(frame)
+            self._begin(child)
             self._enter(frame, child, f"{frame.path}/{label}")
+        for (first, place), (end, _) in pairwise([*self._places, (len(self._units), "")]):
+            for unit in self._units[first:end]:
+                unit.place = place
         return self._units
+
+    def _begin(self, node: Node) -> None:
+        """Note the place that begins with a node, and holds until another does."""
+        if node.place:
+            self._places.append((len(self._units), node.place))
 
     def _push(self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = "") -> _Frame:
         back = self._headings if node.tag in _SCOPES else None
@@ -149,7 +256,7 @@ class _Reader:
     def _enter(self, frame: _Frame, child: Node, path: str) -> None:
         """Read a block-level child: emit it where it is one unit, else open it."""
         tag = child.tag
-        mark = Mark(frame.mark) if child.furniture and tag not in _NEVER_FURNITURE else frame.mark
+        mark = _mark_of(child, frame.mark)
         if tag in _HEADINGS:
             self._heading(frame, child, path, mark=mark)
         elif tag == "pre":
@@ -264,6 +371,8 @@ class _Reader:
             )
 
     def _caption(self, frame: _Frame) -> None:
+        if stray := " ".join("".join(child for child in frame.node.children if isinstance(child, str)).split()):
+            self._emit(frame, f"{frame.path}/text1", stray, "block", [stray])
         nodes = [child for child in frame.node.children if isinstance(child, Node)]
         for child, label in zip(nodes, frame.labels, strict=True):
             if child.tag == "caption" and (words := text_of(child)):
@@ -280,6 +389,7 @@ class _Reader:
         row = grid.rows[frame.position]
         frame.position += 1
         path = f"{frame.path}/{row.path}"
+        self._begin(row.node)
         shown = row.shown.strip()
         if row.is_open:
             self._push(row.node, path, "block", mark=frame.mark)
@@ -303,6 +413,13 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
     "caption": "p",
     "block": "p",
 }
+
+
+def _mark_of(node: Node, around: Mark | None) -> Mark | None:
+    """Return the innermost mark of furniture around what stands in a node."""
+    if not node.furniture or node.tag in _NEVER_FURNITURE:
+        return around
+    return Mark(around, opens=node.furniture == OPENED)
 
 
 def _descriptions(node: Node) -> list[str]:

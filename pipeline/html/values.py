@@ -1,4 +1,4 @@
-"""Words for what a page draws without text: formulas, checked boxes, ratings, meters, marks in the cells of a table.
+"""Words for what a page draws without text (formulas, boxes, ratings, meters, marks in cells), and listings' languages.
 
 A label is read only where it says a value that a person sees (`4.6 out of 5`, a tick in a cell), since a label is also
 where a page can say what nobody sees; a formula's TeX only where it says what its drawing says. Not for: images, which
@@ -10,10 +10,8 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.tree import LABEL_WORDS, LONGEST_LABEL, count_words, tags
+from pipeline.html.tree import LABEL_WORDS, LONGEST_LABEL, TEXT_NODE, count_words, tags
 
-_TEXT: Final = 2
-"""Lexbor's tag id of text."""
 _DEEPEST: Final = 30
 """Levels of a formula that are read as such; deeper ones give their letters."""
 _SLACK: Final = 12
@@ -25,14 +23,19 @@ _RATED: Final = re.compile(r"\d.*(?:out of|/|%|stars?\b|rat(?:ed|ing))|(?:rat(?:
 _DRAWN_ROLES: Final = frozenset({"img", "meter", "progressbar"})
 _PLAIN_ROLES: Final = frozenset({"", "none", "presentation", "graphics-symbol"})
 _TITLE_WORDS: Final = 3
-"""Words from which a label in a figure is its title; shorter ones are buttons (`Enlarge`)."""
+"""Words from which what a drawing says is more than a button's or icon's name (`Enlarge`)."""
 _CELLS: Final = frozenset({"td", "th"})
 _TICKED: Final = tags("dd label li p td")
 """What a box stands in whose state is content: tasks, answers, features."""
 _DATE: Final = re.compile(r"\d{4}-\d\d[\dT:+.Z -]{0,24}")
 _MEASURED: Final = re.compile(r"(?=.*[1-9])\d{0,12}(?:\.\d{1,12})?")
 """A value above 0, from which a bar is drawn."""
+_LANGUAGE: Final = re.compile(r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)")
+"""How highlighters name the language of a listing."""
+_AROUND: Final = 2
+"""Elements around a listing that may name its language: a box, and one for its buttons."""
 _SILENT: Final = frozenset({"annotation", "annotation-xml", "mphantom"})
+_LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 
 
 def stands_for(current: LexborNode, name: str, attributes: dict[str, str | None], parent: str) -> str:
@@ -70,6 +73,12 @@ def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], p
     return ""
 
 
+def title_of(svg: LexborNode, attributes: dict[str, str | None]) -> str:
+    """Return what a drawing is said to show, where it is more than an icon's name; as little seen as an image's."""
+    words = attributes.get("aria-label") or next((node.text(deep=True) for node in svg.css("title")), "")
+    return words if count_words(words) >= _TITLE_WORDS else ""
+
+
 def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
     """Return an element's label where it is a rating or measure, or the mark in a table's cell."""
     role = attributes.get("role") or ""
@@ -87,10 +96,23 @@ def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) 
     return ""
 
 
+def language_of(current: LexborNode) -> str:
+    """Return the language that highlighters name at a listing, or at a box around a `pre`; empty for none."""
+    node: LexborNode | None = current
+    for level in range(1 + _AROUND * (current.tag == "pre")):
+        names = node.attributes if node is not None else {}
+        said = names.get("data-language") or names.get("data-lang") or names.get("language") or ""
+        found = _LANGUAGE.search(f"{names.get('class') or ''} language-{said}")
+        if found and not (level and found[0].startswith("lang-")):  # the language that people speak
+            return found[1].lower()
+        node = node and node.parent
+    return ""
+
+
 def _is_drawn_before(script: LexborNode) -> bool:
     """Whether MathJax has put a formula before its source that can be read."""
     drawn = script.prev
-    return drawn is not None and drawn.tag_id != _TEXT and drawn.css_first("math") is not None
+    return drawn is not None and drawn.tag_id != TEXT_NODE and drawn.css_first("math") is not None
 
 
 def bare_tex(tex: str) -> str:
@@ -122,7 +144,7 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
     parts: list[str] = []
     child = node.first_child
     while child is not None:
-        if child.tag_id == _TEXT:
+        if child.tag_id == TEXT_NODE:
             text = child.text_content or ""
             parts.append(text if name == "mtext" else text.strip())
         elif part := _on_a_line(child, depth + 1):
@@ -145,3 +167,14 @@ _BETWEEN: Final = {"mtable": "; ", "mtr": " ", "mfenced": ","}
 
 def _group(part: str) -> str:
     return part if len(part) == 1 or part.isalnum() else f"({part})"
+
+
+def is_listing(table: LexborNode, classes: str) -> bool:
+    """Whether a table holds the lines of a listing in its rows, as on GitHub; if so, blanks between cells go."""
+    if _LISTING_TABLES.isdisjoint(classes.split()) or table.css_first(".blob-code, .js-file-line") is None:
+        return False
+    for part in table.css("tbody, tr"):
+        for child in part.iter(include_text=True):
+            if child.tag_id == TEXT_NODE:
+                child.decompose()
+    return True

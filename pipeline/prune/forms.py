@@ -1,9 +1,8 @@
 """Lines of a page as compact HTML, Markdown or plain text.
 
-HTML has no attributes and leaves out the closing tags that HTML implies; in a narrow budget its tables are pipe rows
-in one `pre`, since a cell's markup costs three tokens and a pipe one. Markdown is GFM: tables with a delimiter row,
-fences longer than any inside, items indented under those they are nested in. Not for: which lines there are
-(`render.py`).
+HTML has no attributes, and every closing tag: common converters to Markdown read a table whose cells are left open as
+one cell. A cell's markup costs six tokens there and one in Markdown, which is GFM: tables with a delimiter row, fences
+longer than any inside, items indented under those they are nested in. Not for: which lines there are (`render.py`).
 """
 
 import re
@@ -52,10 +51,10 @@ class Line:
     """Of a listing, where the page names it."""
 
 
-def write(lines: Sequence[Line], form: Form, *, wide: bool) -> str:
-    """Return the lines in a form; `wide` writes HTML tables cell by cell, else as pipe rows."""
+def write(lines: Sequence[Line], form: Form) -> str:
+    """Return the lines in a form."""
     if form == "html":
-        return _html(lines, wide=wide)
+        return _html(lines)
     if form == "markdown":
         return _indented(lines, _markdown_line, apart="\n\n")
     return _indented(lines, _text_line, apart="\n")
@@ -64,7 +63,7 @@ def write(lines: Sequence[Line], form: Form, *, wide: bool) -> str:
 # HTML
 
 
-def _html(lines: Sequence[Line], *, wide: bool) -> str:
+def _html(lines: Sequence[Line]) -> str:
     out: list[str] = []
     opened: list[Place] = []
     defining = False
@@ -78,27 +77,29 @@ def _html(lines: Sequence[Line], *, wide: bool) -> str:
         if line.kind == "definition" and not defining:
             out.append("<dl>")
         defining = line.kind == "definition"
-        out.append(_element(line, wide=wide))
+        out.append(_element(line))
     if defining:
         out.append("</dl>")
-    out.extend(f"</{_tag(place)}>" for place in reversed(opened))
+    while opened:
+        _close_list(out, opened)
     return "".join(out)
 
 
-def _tag(place: Place) -> str:
-    return "ol" if place.ordered else "ul"
+def _close_list(out: list[str], opened: list[Place]) -> None:
+    out.append("</li></ol>" if opened.pop().ordered else "</li></ul>")
 
 
 def _open_item(out: list[str], opened: list[Place], line: Line) -> None:
     """Close the lists that an item does not stand in, open its own where it is not open, and begin the item."""
     own = line.places[-1]
     while opened and opened[-1].list != own.list and not own.path.startswith(f"{opened[-1].path}/"):
-        out.append(f"</{_tag(opened.pop())}>")
+        _close_list(out, opened)
     following = 1
     if opened and opened[-1].list == own.list:
         following = opened.pop().number + 1
+        out.append("</li>")
     else:
-        out.append(f"<{_tag(own)}>")
+        out.append("<ol>" if own.ordered else "<ul>")
     out.append(f"<li value={own.number}>" if own.ordered and own.number != following else "<li>")
     opened.append(own)
 
@@ -106,10 +107,10 @@ def _open_item(out: list[str], opened: list[Place], line: Line) -> None:
 def _close_lists(out: list[str], opened: list[Place], line: Line) -> None:
     inside = {place.path for place in line.places}
     while opened and opened[-1].path not in inside:
-        out.append(f"</{_tag(opened.pop())}>")
+        _close_list(out, opened)
 
 
-def _element(line: Line, *, wide: bool) -> str:
+def _element(line: Line) -> str:
     text = escape(line.text, quote=False)
     if line.kind == "item":
         return text
@@ -118,20 +119,20 @@ def _element(line: Line, *, wide: bool) -> str:
     if line.kind == "code":
         return f"<pre>{text}</pre>"
     if line.kind == "table":
-        return _html_table(line, wide=wide)
+        return _html_table(line)
     if line.kind == "definition":
         term, _, rest = text.partition(": ")
-        return f"<dt>{term}<dd>{rest}"
-    return f"<p>{text or GAP}"
+        return f"<dt>{term}</dt><dd>{rest}</dd>"
+    return f"<p>{text or GAP}</p>"
 
 
-def _html_table(line: Line, *, wide: bool) -> str:
-    if not wide:
-        rows = [line.header, *line.rows] if line.header else line.rows
-        return f"<pre>{escape(_pipes(rows), quote=False)}</pre>"
-    head = "<tr>" + "".join(f"<th>{escape(cell, quote=False)}" for cell in line.header) if line.header else ""
-    body = ("<tr>" + "".join(f"<td>{escape(cell, quote=False)}" for cell in row) for row in line.rows)
-    return f"<table>{head}{''.join(body)}</table>"
+def _html_table(line: Line) -> str:
+    rows = [_cells(line.header, "th")] if line.header else []
+    return f"<table>{''.join([*rows, *(_cells(row, 'td') for row in line.rows)])}</table>"
+
+
+def _cells(row: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell, quote=False)}</{tag}>' for cell in row)}</tr>"
 
 
 def _pipes(rows: Sequence[Sequence[str]]) -> str:

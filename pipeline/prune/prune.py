@@ -8,7 +8,7 @@ fetching, or cited passages (`pipeline/evidence`).
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Final, Literal
 
@@ -17,15 +17,22 @@ import numpy as np
 from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document, Reading
-from pipeline.evidence.assemble import LISTED, SHORT, SMALLEST, UNASKED, WORTH, fill, worth_showing
-from pipeline.evidence.show import WIDE
+from pipeline.evidence.assemble import LISTED, SHORT, UNASKED, WORD, WORTH, fill, quotable, worth_showing
 from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.opinion import main_content
 from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.prune.forms import Form
-from pipeline.prune.generate import PathRanking, PathScorer, rank_finer, spread_scores
-from pipeline.prune.paper import PaperBlocks, keep_within, kept_units, paper_blocks
+from pipeline.prune.paper import (
+    PaperBlocks,
+    PathRanking,
+    PathScorer,
+    keep_within,
+    kept_units,
+    paper_blocks,
+    rank_finer,
+    spread_scores,
+)
 from pipeline.prune.render import Kept, Style, is_header_row, render
 from pipeline.rank.fuse import Floats, standardise, unit_range
 from pipeline.rank.relevance import Reader, score_texts
@@ -51,11 +58,6 @@ class PruneOptions:
     part: int = 1
     """1 for the best part, 2 for what would have come next, and so on."""
 
-    @property
-    def style(self) -> Style:
-        """How pages are written: HTML tables cell by cell where the budget is wide, else as pipe rows for a third."""
-        return Style(self.format, wide=(self.max_tokens or 0) >= WIDE, links=self.links)
-
 
 @dataclass(frozen=True, slots=True)
 class PrunedPage:
@@ -66,6 +68,8 @@ class PrunedPage:
     tokens: int
     kept: tuple[int, ...]
     """Indices into `Document.blocks`, in order; a long block may be kept in part."""
+    said: str = ""
+    """What we say of it, in words of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class Pruned:
     """Units that are neither in this part nor in an earlier one."""
     scored_by: str = ""
     """What made the scores besides the core, and what of the pages it was shown; empty for nothing."""
+    reading: Reading | None = field(default=None, repr=False, compare=False)
+    """The scores of all units; None where whole blocks were scored."""
 
     @property
     def parts_left(self) -> bool:
@@ -154,14 +160,17 @@ def _reading_order(documents: Sequence[Document]) -> Reading:
 
 
 def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneOptions, *, open_end: bool) -> Pruned:
-    pages = _Pages(documents, reading, options.style)
+    # With a question the budget is for what answers it; the title stands in the answer's head.
+    style = Style(options.format, options.links, titled=reading.made_by != "content")
+    pages = _Pages(documents, reading, style)
     budget = options.max_tokens or 0
     left = pages.order(open_end=open_end, floor=len(documents) > 1 and budget >= SHORT * len(documents))
     written: tuple[PrunedPage, ...] = ()
     for _ in range(options.part):
         check_cancelled()
-        # Without a question the page's content is over 1, and what is none begins a part of its own.
-        ready = [row for row in left if reading.values[row] > 1] or left
+        # Without a question the page's content is over 1, and what is none begins a part of its own; with one, what
+        # speaks to a model and is far from it.
+        ready = [row for row in left if reading.values[row] > 1] or quotable(left, reading.values, pages.speaks)
         chosen = fill(ready, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
         written = pages.write(chosen)
         if ready and ready[0] not in chosen:  # the best does not fit: its beginning does
@@ -170,7 +179,7 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
             break
         taken = set(chosen)
         left = [row for row in left if row not in taken]
-    return Pruned(written, count_tokens(_text(written)), budget, left_out=len(left))
+    return Pruned(written, count_tokens(_text(written)), budget, left_out=len(left), reading=reading)
 
 
 def _text(pages: Sequence[PrunedPage]) -> str:
@@ -201,6 +210,11 @@ class _Pages:
         leading = set(first.values())
         return [*first.values(), *(row for row in rows if row not in leading)]
 
+    def speaks(self, row: int) -> bool:
+        """Whether a unit speaks to a model."""
+        place, unit = self.places[row]
+        return self.documents[place].blocks[unit.block].speaks
+
     def _says_something(self, row: int) -> bool:
         """Whether a unit says something by itself: short headings and header rows come with what stands below them."""
         place, unit = self.places[row]
@@ -211,7 +225,7 @@ class _Pages:
             return not following or count_words(block.text) > LABEL_WORDS
         if is_header_row(block, blocks[unit.block + 1] if unit.block + 1 < len(blocks) else None):
             return False
-        return block.kind in LISTED or self.costs[row] > SMALLEST // 3
+        return block.kind in LISTED or self.costs[row] > WORD
 
     def write(self, rows: Sequence[int]) -> tuple[PrunedPage, ...]:
         by_page: dict[int, list[Kept]] = {}

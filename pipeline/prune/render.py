@@ -1,20 +1,24 @@
 """A selection of content units as lines: in document order, with what makes each readable.
 
 Headings above stand on one line, as far as they are not shown yet; rows stand under their header row, items under their
-lead-in, each written once; gaps are marked by an ellipsis. Not for: choosing (`prune.py`), how lines are written
-(`forms.py`), HTML of whole trees (`tree.to_html`).
+lead-in, each written once; gaps are marked by an ellipsis. Links to other pages over http(s) may be marked, and listed
+below, each address once. Not for: choosing (`prune.py`), how lines are written (`forms.py`), HTML of whole trees
+(`tree.to_html`), or following links (`pipeline/research.py`).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 from pipeline.documents import Block, Document
 from pipeline.evidence.passage import GAP
+from pipeline.html.blocks import resolve
+from pipeline.html.tree import LONGEST_LABEL, Node, text_of, walk
+from pipeline.html.units import NAMES
 from pipeline.prune.forms import Form, Line, Place, write
-from pipeline.prune.links import References
-from pipeline.rank.units import JOINT
+from pipeline.rank.terms import JOINT
 
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
@@ -37,15 +41,16 @@ class Style:
     """How a selection is written."""
 
     form: Form = "markdown"
-    wide: bool = True
-    """Whether HTML tables are written cell by cell."""
     links: bool = False
+    titled: bool = False
+    """Whether the page's title stands above, so that a heading which repeats it is left out."""
 
 
 def render(document: Document, kept: Sequence[Kept], style: Style) -> str:
     """Return the chosen units, written in the style asked for."""
-    writer = _Writer(document, References(document, style.form) if style.links else None)
-    return write(writer.collect(kept), style.form, wide=style.wide)
+    references = References(document, style.form) if style.links else None
+    writer = _Writer(document, references, document.page.title if style.titled else "")
+    return write(writer.collect(kept), style.form)
 
 
 def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
@@ -84,7 +89,9 @@ class _Writer:
     """Collects the lines of one page."""
 
     document: Document
-    references: References | None
+    references: "References | None"
+    title: str
+    """What no heading repeats."""
     lines: list[Line] = field(default_factory=list)
     printed: set[str] = field(default_factory=set)
     """Lead-ins and captions that stand there already."""
@@ -145,7 +152,9 @@ class _Writer:
         if same == len(chain):
             return False
         self.chain = chain
-        texts = [blocks[number].text for number in chain[same:]]
+        texts = [text for number in chain[same:] if (text := blocks[number].text) != self.title]
+        if not texts:
+            return False
         level = min(6, len(blocks[chain[-1]].heading_path) + 1)
         self.lines.append(Line("heading", JOINT.join(texts), level))
         return True
@@ -159,7 +168,8 @@ class _Writer:
             self.lines.append(Line("code", _joined_lines(block.text, spans), places=places, language=language))
             return
         text = _joined(block.text, spans)
-        if block.kind == "item" and block.lead and not self._stands(block.lead):
+        led = block.kind == "item" or block.lead in block.heading_path[-1:]
+        if led and block.lead and not self._stands(block.lead):
             self.printed.add(block.lead)
             self.lines.append(Line("paragraph", block.lead, places=places[:-1]))
         if self.references is not None:
@@ -172,7 +182,8 @@ class _Writer:
             self.lines.append(Line("paragraph", text, places=places))
 
     def _stands(self, lead: str) -> bool:
-        return lead in self.printed or any(line.text.endswith(lead) for line in self.lines[-40:])
+        near = [line.text for line in self.lines[-40:]]
+        return lead in self.printed or all(any(text.endswith(part) for text in near) for part in lead.split(NAMES))
 
     def _table(self, wanted: Sequence[int], spans: dict[int, list[tuple[int, int]]]) -> int:
         """Write the rows of one table that begin `wanted`; return how many of `wanted` that took."""
@@ -254,3 +265,85 @@ def _joined_lines(code: str, spans: Sequence[tuple[int, int]]) -> str:
     if code[last:].strip():
         parts.append(GAP)
     return "\n".join(parts)
+
+
+# Links
+
+
+class References:
+    """The addresses that one page's kept units link to, numbered as they come."""
+
+    def __init__(self, document: Document, form: Form) -> None:
+        """Start without any; `form` decides how marks are written."""
+        self._document = document
+        self._form = form
+        self._numbers: dict[str, int] = {}
+
+    def marked(self, block: int, text: str) -> str:
+        """Return the text of a unit, or a part of it, with a mark after each link."""
+        return self.marked_cells(block, (text,))[0]
+
+    def marked_cells(self, block: int, cells: Sequence[str]) -> tuple[str, ...]:
+        """Return the cells of a row with a mark after each link; links are looked for in their order."""
+        marked = list(cells)
+        cell, position = 0, 0
+        for words, address in links_in(self._document, block):
+            for place in range(cell, len(marked)):
+                found = marked[place].find(words, position if place == cell else 0)
+                if found >= 0:
+                    shown = self._mark(words, address)
+                    marked[place] = f"{marked[place][:found]}{shown}{marked[place][found + len(words) :]}"
+                    cell, position = place, found + len(shown)
+                    break
+        return tuple(marked)
+
+    def lines(self) -> list[Line]:
+        """Return the list of addresses, one a line."""
+        sign = ":" if self._form == "markdown" else ""
+        return [Line("reference", f"[{number}]{sign} {address}") for address, number in self._numbers.items()]
+
+    def _mark(self, words: str, address: str) -> str:
+        number = self._numbers.setdefault(address, len(self._numbers) + 1)
+        return f"[{words}][{number}]" if self._form == "markdown" else f"{words} [{number}]"
+
+
+def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
+    """Yield the words and the address of each link to another page in a block of a document."""
+    path = document.blocks[block].path
+    node = resolve(document.root, path)
+    if node is None:
+        return
+    run = path.rpartition("/")[2].removeprefix("text").isdigit()
+    here = urldefrag(document.page.final_url).url
+    stack: list[Node] = [node]
+    while stack:
+        one = stack.pop()
+        below = [child for child in one.children if isinstance(child, Node)]
+        stack.extend(child for child in reversed(below) if not (run and child.breaks))
+        if one.tag == "a" and (words := text_of(one)) and (address := absolute(one.attrs.get("href", ""), here)):
+            yield words, address
+
+
+def all_links(document: Document) -> dict[str, str]:
+    """Return the words of each link to another page, by its address, in the order of the page."""
+    here = urldefrag(document.page.final_url).url
+    found: dict[str, str] = {}
+    for node in walk(document.root):
+        if node.tag == "a" and (words := text_of(node)) and (address := absolute(node.attrs.get("href", ""), here)):
+            found.setdefault(address, words)
+    return found
+
+
+def absolute(href: str, base: str) -> str:
+    """Return the address of a link to another page, empty for any other.
+
+    Longer ones than `LONGEST_LABEL` carry tracking data and cost more than they tell.
+    """
+    try:
+        address = urljoin(base, "".join(href.split()))
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    if parts.scheme not in {"http", "https"} or not parts.netloc or len(address) > LONGEST_LABEL:
+        return ""
+    return "" if urldefrag(address).url == base else address

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from models.protocols import unit_rows
 from pipeline.rank.fuse import Floats
 from pipeline.text.words import index_terms
 
@@ -29,11 +30,11 @@ def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
     return weights
 
 
-def okapi(counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating], *, b: float = B) -> Floats:
+def okapi(counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating]) -> Floats:
     """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths` [n]."""
     weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(np.float32)
     mean = float(lengths.mean()) if len(lengths) and lengths.any() else 1.0
-    norm = K1 * (1 - b + b * lengths / mean)
+    norm = K1 * (1 - B + B * lengths / mean)
     scores: Floats = (weights[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0).astype(np.float32)
     return scores
 
@@ -103,4 +104,4 @@ def word_vectors(texts: Sequence[Counter[str]]) -> Floats:
             vector[hashes[term] % 256] += weight if hashes[term] & 256 else -weight
         if not vector.any():
             vector[:] = 1.0
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+    return unit_rows(vectors)

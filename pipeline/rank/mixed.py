@@ -16,13 +16,13 @@ import numpy as np
 
 from models.protocols import Embedder, Reranker
 from pipeline.documents import Document, Score, ScoreMaker, SearchResult
-from pipeline.rank.bm25 import BM25
-from pipeline.rank.fuse import RRF_K, Floats, blend
+from pipeline.rank.fuse import RRF_K, Floats
 from pipeline.rank.passages import best_passages
+from pipeline.rank.relevance import score_texts
 from pipeline.text.language import guess_language
 from pipeline.text.tokens import cut_to_tokens
 from pipeline.trace import traced
-from pipeline.work import in_thread, time_left
+from pipeline.work import STEP_SHARE, in_thread, time_left
 
 RankForm = Literal["mixed", "snippet", "engine", "paper"]
 WonBy = Literal["snippet", "content", "engine"]
@@ -34,8 +34,6 @@ ITEM_VOTES: Final = 3.0
 """Votes of the order by best items against one of the engines' order: a place there weighs as much as three of the
 engines'. Chosen on half of 161 questions, nDCG@10 of BM25 and of BM25 with MiniLM (`python -m bench.search`): this .959
 and .976, without the engines .946 and .978, a vote each for title+snippet, best passage and engines .945 and .957."""
-SCORE_SHARE: Final = 0.2
-"""Part of the time left that the model may take; pages are ranked by words where it needs longer."""
 PAPER_TOKENS: Final = 512
 """Tokens of a whole content that the paper's form scores: its model's default cut (notes/zeroindex §0.11)."""
 
@@ -74,7 +72,6 @@ async def mixed_rank(
     embedder: Embedder | None,
     reranker: Reranker | None = None,
     form: RankForm = "mixed",
-    language: str = "",
 ) -> tuple[RankedPage, ...]:
     """Return all pages of `results`, best first.
 
@@ -87,20 +84,19 @@ async def mixed_rank(
         form: `mixed` (the better of title+snippet and best passage, fused with the engines' order), `snippet`
             (title+snippet only), `engine` (the engines' order), `paper` (bare snippet or whole content, the better one
             wins).
-        language: Stemmer for BM25; guessed from the question where empty.
 
     Raises:
         ModelError: A model failed.
     """
     if not results:
         return ()
-    language = language or guess_language(question) or "en"
+    language = guess_language(question) or "en"
     # 1. Items: a snippet for every page, and its content where it came in time
     each = PASSAGES_A_PAGE if reranker is None else RERANKED_A_PAGE
     items = await in_thread(_items, question, results, documents, form, language, each)
     # 2. One score an item
-    scorer = _Scorer(None, None, language) if form == "engine" else _Scorer(embedder, reranker, language)
-    scores, made_by = await scorer.scores(question, items)
+    models = (None, None) if form == "engine" else (embedder, reranker)
+    scores, made_by = await _scored(question, items, *models)
     # 3. Each page keeps its best item of each kind
     best = _best_items(items, scores, len(results))
     # 4. Pages by their best item, the engines' order having a vote
@@ -149,27 +145,17 @@ def _items(
     return items
 
 
-class _Scorer:
-    """What scores items: the reranker alone, else BM25, with the embedder where it reads the question."""
-
-    def __init__(self, embedder: Embedder | None, reranker: Reranker | None, language: str) -> None:
-        self._embedder = embedder
-        self._reranker = reranker
-        self._language = language
-
-    async def scores(self, question: str, items: Sequence[_Item]) -> tuple[Floats, ScoreMaker]:
-        texts = [item.text for item in items]
-        with anyio.move_on_after(SCORE_SHARE * time_left()):
-            if self._reranker is not None:
-                return await self._reranker.score(question, texts), "rerank"
-            if self._embedder is not None and self._embedder.reads(question):
-                asked = await self._embedder.embed([question], kind="query")
-                meaning = await self._embedder.embed(texts, kind="passage") @ asked[0]
-                return blend([await self._words(question, texts), meaning]), "blend"
-        return await self._words(question, texts), "bm25"
-
-    async def _words(self, question: str, texts: Sequence[str]) -> Floats:
-        return (await in_thread(BM25, texts, language=self._language)).scores(question)
+async def _scored(
+    question: str, items: Sequence[_Item], embedder: Embedder | None, reranker: Reranker | None
+) -> tuple[Floats, ScoreMaker]:
+    """Return one score an item [n]: of the reranker alone, else of words, and of meaning in the time that is left."""
+    texts = [item.text for item in items]
+    with anyio.move_on_after(STEP_SHARE * time_left()):
+        if reranker is not None:
+            return await reranker.score(question, texts), "rerank"
+        if embedder is not None and embedder.reads(question):
+            return await score_texts(texts, question, embedder=embedder), "blend"
+    return await score_texts(texts, question, embedder=None), "bm25"
 
 
 def _best_items(items: Sequence[_Item], scores: Floats, pages: int) -> list[dict[WonBy, int]]:

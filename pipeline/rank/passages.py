@@ -40,10 +40,10 @@ def best_passages(document: Document, question: str, *, limit: int, language: st
 def cut_passages(document: Document) -> list[Passage]:
     """Return the core's largest windows in reading order, none over a heading.
 
-    Furniture (`Block.main` false) is left out unless the page has nothing else, and so are headings.
+    Furniture (`Block.main` false) is left out unless the page has nothing else, and so is what is no running text.
     """
     tagged = tag_sentences(document)
-    spoken = [unit for unit in tagged if document.blocks[unit.block].kind != "heading"]
+    spoken = [unit for unit in tagged if document.blocks[unit.block].kind not in {"heading", "about"}]
     units = [unit for unit in spoken if document.blocks[unit.block].main] or spoken or list(tagged)
     # Between two that do not follow each other stood a heading, or furniture.
     starts = [place for place, unit in enumerate(units) if not place or unit.number != units[place - 1].number + 1]

@@ -5,7 +5,6 @@ lifted, never above the best sentence, for a page may have other tables than the
 words and meaning (`relevance.py`), or saying that nothing answers (`verdict.py`).
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +13,7 @@ import numpy as np
 
 from pipeline.documents import Block, Document, Sentence
 from pipeline.rank.fuse import Floats
+from pipeline.tables.cells import number_of
 from pipeline.text.lexicon import whole_words, words
 from pipeline.text.words import index_terms, raw_words
 from pipeline.work import check_cancelled
@@ -35,16 +35,6 @@ _MOST: Final = whole_words(words("choosing.most"))
 """Words that say no side by themselves (`le plus petit`, `самый`) stand on both."""
 _MEASURES: Final = dict(entry.split(": ") for entry in words("choosing.measures"))
 """What the column is called whose extreme a word means."""
-
-_NOTE: Final = re.compile(r"\[[^\[\]]{0,9}\]")
-_CLOCK: Final = re.compile(r"\D{0,2}(\d{1,4}):([0-5]\d)(?::([0-5]\d))?(\.\d{1,6})?")
-_NUMBER: Final = re.compile(r"[^\w+−.-]{0,3}(?:[A-Z]{0,3}[$€£¥#] ?)?([+−-]?(?:\d[\d.,\u00a0\u202f ]{0,20}\d|\.?\d+))")
-_YEAR: Final = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
-_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec"
-_MONTH: Final = re.compile(rf"\b({_MONTHS.replace(' ', '|')})", re.IGNORECASE)
-_DAY: Final = re.compile(r"(?<!\d)([0-3]?\d)(?!\d)")
-_DATE: Final = 30
-"""Characters of a cell in which a year stands for a date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +67,16 @@ def lift_rows(
     if not choice or not len(values):
         return values
     gains: Floats = np.zeros_like(values)
+    least: Floats = np.zeros_like(values)
     begin = 0
     for document, sentences in zip(documents, tagged, strict=True):
         for table in _tables(document, sentences):
             for place, gain in _chosen(request, choice, document, sentences, table):
                 gains[begin + place] = max(gains[begin + place], gain)
+                if gain == NAMED:  # before the other rows of its table, which may say as much in the same words
+                    least[begin + place] = np.nextafter(values[begin + table.start : begin + table.stop].max(), np.inf)
         begin += len(sentences)
-    lifted: Floats = values + gains * (values.max() - values)
+    lifted: Floats = np.maximum(values + gains * (values.max() - values), least)
     return lifted
 
 
@@ -93,37 +86,6 @@ def read_choice(request: str) -> Choice:
     ends, least, most = (side.search(text) is not None for side in (_ENDS, _LEAST, _MOST))
     spoken = {form for word in raw_words(text) for form in (word, word.removesuffix("n"))}  # German words end in n, too
     return Choice(ends, least, most, " ".join(_MEASURES[word] for word in spoken & _MEASURES.keys()))
-
-
-def number_of(cell: str) -> float | None:
-    """Return the number that a cell begins with: a time in its smallest unit, a date in years; None for other text."""
-    text = _NOTE.sub("", cell).strip()
-    if clock := _CLOCK.match(text):
-        total = 0.0
-        for part in clock.groups()[:3]:
-            total = total if part is None else 60 * total + int(part)
-        return total + float(clock[4] or 0)
-    year = _YEAR.search(text) if len(text) <= _DATE else None
-    month = _MONTH.search(text) if year else None
-    if year and month:
-        day = _DAY.search(text)
-        return float(year[1]) + _MONTHS.index(month[1].lower()) / 4 / 12 + (int(day[1]) if day else 0) / 400
-    if found := _NUMBER.match(text):
-        return _read_number(found[1])
-    return float(year[1]) if year else None
-
-
-def _read_number(spelled: str) -> float:
-    """Read digits with separators: the last of two kinds is the decimal one, a comma before three digits is none."""
-    digits = re.sub(r"\s", "", spelled).replace("−", "-").rstrip(".,")
-    if "," in digits and "." in digits:
-        grouping = "," if digits.rfind(".") > digits.rfind(",") else "."
-        digits = digits.replace(grouping, "")
-    if digits.count(",") > 1 or re.search(r",\d{3}$", digits):
-        digits = digits.replace(",", "")
-    if digits.count(".") > 1:
-        digits = digits.replace(".", "")
-    return float(digits.replace(",", "."))
 
 
 def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range]:

@@ -1,29 +1,32 @@
-"""Counts of terms in the units of some pages, the windows that units make, and BM25 of windows.
+"""Pages as the core reads them, the terms of their units, the windows that units make, and BM25 of windows.
 
-Built per call over all pages at hand; each page is stemmed in its own language, and a question's word is looked up in
-every page's form of it. Not for: persistent indexes (`pipeline/search/folder`), or lists of plain texts (`bm25.py`).
+A page is a list of units in reading order, each with what stands above it; a unit is what `pipeline/extract/tag.py`
+makes: a sentence, heading, item, table row, definition or piece of code. Plain lists, so that data sets without pages
+can be measured too. Terms are counted per call over all pages at hand; each page is stemmed in its own language, and a
+question's word is looked up in every page's form of it. Not for: persistent indexes (`pipeline/search/folder`), or
+lists of plain texts (`bm25.py`).
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.documents import Block, Document, Sentence
 from pipeline.rank.bm25 import okapi
 from pipeline.rank.fuse import Floats
-from pipeline.rank.units import PageUnits
+from pipeline.text.frame import one_line
 from pipeline.text.language import guess_language
 from pipeline.text.words import fold, index_terms
 from pipeline.work import check_cancelled
 
 Windows = NDArray[np.int64]
 """Stretches of units, first and last-plus-one [n, 2]; none crosses a page."""
-WINDOW_B: Final = 0.5
-"""Length normalisation of BM25 over windows; .3 and .75 give the same on asked pages."""
 GROUP: Final = 4
 """Letters of the groups that a question shares with texts in another language (names, loan words, cognates); 3 and 5
 find as much."""
@@ -32,6 +35,45 @@ _LATIN: Final = "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e
 _CYRILLIC: Final = str.maketrans(
     dict(zip("абвгдеёжзийклмнопрстуфхцчшщыэюя", _LATIN.split(), strict=True)) | {"ъ": "", "ь": ""}
 )
+
+
+JOINT: Final = " › "
+"""Between the title and the headings above a unit, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageUnits:
+    """One page: parallel lists, one entry a unit."""
+
+    texts: Sequence[str]
+    above: Sequence[str]
+    """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings where nothing stands above."""
+    language: str = ""
+    """ISO 639-1 code; guessed from the texts where empty."""
+    vectors: NDArray[np.float32] | None = None
+    """Unit vectors by the reader's embedder [units, d], where something keeps them; else units are embedded."""
+
+    def headed(self, place: int) -> str:
+        """Return a unit with everything above it in front, as a reranker reads it."""
+        return f"{self.above[place]}: {self.texts[place]}" if self.above[place] else self.texts[place]
+
+
+def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
+    """Return a tagged document as the core reads it."""
+    title = one_line(document.page.title)
+    above: list[str] = []
+    for sentence in sentences:
+        lead = _lead(document.blocks[sentence.block])
+        texts = dict.fromkeys(one_line(text) for text in (title, *sentence.heading_path, lead) if text)
+        texts.pop(sentence.text, None)
+        above.append(JOINT.join(texts))
+    return PageUnits([sentence.text for sentence in sentences], above, document.page.language)
+
+
+def _lead(block: Block) -> str:
+    """Return an item's lead-in or a row's caption; a row's header stands in its own text already."""
+    first = block.lead.partition("\n")[0]
+    return "" if block.kind == "row" and " | " in first else first
 
 
 class TermIndex:
@@ -48,8 +90,6 @@ class TermIndex:
         self.size = int(self.page_starts[-1])
         self._own: dict[str, dict[str, list[tuple[int, int]]]] = {}
         self._above: dict[str, dict[str, list[int]]] = {}
-        self._lengths = np.zeros(self.size, dtype=np.float64)
-        self._above_lengths = np.zeros(self.size, dtype=np.float64)
         row = 0
         for page, language in zip(pages, self.languages, strict=True):
             own = self._own.setdefault(language, {})
@@ -58,24 +98,17 @@ class TermIndex:
             for text, headings in zip(page.texts, page.above, strict=True):
                 check_cancelled()
                 terms = index_terms(text, language=language)
-                self._lengths[row] = len(terms)
                 for term, count in Counter(terms).items():
                     own.setdefault(term, []).append((row, count))
                 if headings not in known:
                     known[headings] = list(dict.fromkeys(index_terms(headings, language=language)))
-                self._above_lengths[row] = len(known[headings])
                 for term in known[headings]:
                     above.setdefault(term, []).append(row)
                 row += 1
 
-    def terms(self, text: str, *, language: str = "") -> list[dict[str, str]]:
-        """Return the distinct terms of a text, each as {page language: index term}, without stop words.
-
-        Args:
-            text: A question, or a unit whose words expand one.
-            language: ISO 639-1 code of `text`; guessed where empty.
-        """
-        own = language or guess_language(text) or "en"
+    def terms(self, text: str) -> list[dict[str, str]]:
+        """Return the distinct terms of a question, each as {page language: index term}, without stop words."""
+        own = guess_language(text) or "en"
         languages = list(dict.fromkeys(self.languages)) or [own]
         forms = {code: index_terms(text, language=code, keep_stop_words=True) for code in {own, *languages}}
         content = set(index_terms(text, language=own)) or set(forms[own])
@@ -101,9 +134,8 @@ class TermIndex:
     def window_scores(self, own: Floats, above: Floats, windows: Windows) -> Floats:
         """Return BM25 of windows of units [n]; what stands above counts once a window."""
         counts = window_sums(own, windows) + (window_sums(above, windows) > 0)
-        running = np.pad(np.cumsum(self._lengths), (1, 0))
-        lengths = running[windows[:, 1]] - running[windows[:, 0]]
-        return okapi(counts, lengths, b=WINDOW_B)
+        # Windows are cut to a length: with BM25's own share of it .5 they show .01 less of table and bridge questions.
+        return okapi(counts, np.ones(len(windows)))
 
 
 def window_sums(counts: Floats, windows: Windows) -> Floats:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from cache.store import Store
 from errors import ModelError
-from models.protocols import Embedder
+from models.protocols import Embedder, unit_rows
 from pipeline.documents import Document
 from pipeline.messages import side_by_side
 from pipeline.rank.bm25 import rarities, word_vectors
-from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters, unit_rows
-from pipeline.raptor.join import Earlier
+from pipeline.rank.relevance import EMBEDDED_AT_ONCE
+from pipeline.raptor.cluster import CHILDREN, MOST_CHILDREN, Layer, cluster, join_clusters
 from pipeline.raptor.leaves import main_sentences, make_leaves, pack_sentences, unbroken
 from pipeline.raptor.summarise import EXTRACTIVE, Quotable, Summary, Writer, extract_summary, kept_summary
 from pipeline.raptor.tree import (
@@ -39,7 +39,6 @@ from pipeline.raptor.tree import (
     tree_handle,
 )
 from pipeline.segment.idms import Idms
-from pipeline.segment.partition import BATCH
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from pipeline.trace import traced
@@ -141,7 +140,7 @@ class _Growth:
     _store: Store | None
     _writer: Writer | None
     _report: Report
-    earlier: Earlier | None = None
+    earlier: "Earlier | None" = None
     leaves: list[Leaf] = field(default_factory=list)
     nodes: list[TreeNode] = field(default_factory=list)
     vectors: list[Floats] = field(default_factory=list)
@@ -172,7 +171,7 @@ class _Growth:
             seen.add(named)
             language = document.page.language[:2].lower()
             sentences = await in_thread(main_sentences, document)
-            least, most = self._options.leaf_tokens // 2, 2 * self._options.leaf_tokens
+            least, most = self._options.segment_tokens
             if idms is None:
                 ranges = await in_thread(pack_sentences, document, sentences, leaf_tokens=self._options.leaf_tokens)
             else:
@@ -187,8 +186,10 @@ class _Growth:
             await self._report(0, None, message)
         if idms is not None and idms.writes:  # forms of some documents and not of others would tip the scales
             self.leaves = [leaf._replace(form=form) for leaf, form in zip(self.leaves, forms, strict=True)]
-        self._terms = [Counter(term for _, terms in leaf for term in terms) for leaf in self._sentences]
-        self._idf = rarities(self._terms)
+        terms = [Counter(term for _, terms in leaf for term in terms) for leaf in self._sentences]
+        self._idf = rarities(terms)
+        # Counts of all leaves take 50 MB over a million tokens: they are kept for vectors of words only.
+        self._terms = terms if self._embedder is None else []
         self.nodes = [leaf_node(place, leaf) for place, leaf in enumerate(self.leaves)]
         # A tree in which every node has about `CHILDREN` children has one inner node for so many leaves less one.
         self.total = max(1.0, len(self.leaves) * (1 + 1 / (CHILDREN - 1)))
@@ -210,8 +211,8 @@ class _Growth:
         rows = {i: row for i, row in known.items() if row is not None}
         fresh = [i for i in range(len(nodes)) if i not in rows]
         self._done += len(rows)
-        for low in range(0, len(fresh), BATCH):
-            part = fresh[low : low + BATCH]
+        for low in range(0, len(fresh), EMBEDDED_AT_ONCE):
+            part = fresh[low : low + EMBEDDED_AT_ONCE]
             rows.update(zip(part, await embedder.embed([texts[i] for i in part], kind="passage"), strict=True))
             await self.tell(f"embedded {low + len(part)} of {len(fresh)} nodes", done=len(part))
         if not nodes:
@@ -225,7 +226,7 @@ class _Growth:
             nodes=tuple(self.nodes),
             leaves=tuple(self.leaves),
             roots=tuple(roots),
-            vectors=np.concatenate(self.vectors).astype(np.float16),
+            vectors=np.concatenate([rows.astype(np.float16) for rows in self.vectors]),
             sources=tuple(
                 Source(p.final_url or p.url, p.title, p.content_hash, p.published, p.unread, p.rest) for p in pages
             ),
@@ -254,11 +255,10 @@ class _Growth:
         With `by_leaves`, a node counts as the mean of its leaves: all of its text tells more of a document than a
         summary of 130 tokens.
         """
-        rows = np.concatenate(self.vectors)
         found: list[list[tuple[int, ...]]] = []
         for group, stood in zip(groups, kept, strict=True):
             nodes = [self.nodes[i] for i in group]
-            vectors = self._mean_vectors(nodes) if by_leaves else rows[np.asarray(group, dtype=np.int64)]
+            vectors = self._mean_vectors(nodes) if by_leaves else np.stack([self._vector(i) for i in group])
             layer = Layer(vectors, [node.tokens for node in nodes], self._options.window_tokens)
             place = {node: i for i, node in enumerate(group)}
             before = [[place[node] for node in members] for members in stood.values()]
@@ -295,6 +295,15 @@ class _Growth:
         layer = max(node.layer for node in fresh)
         await self.tell(f"layer {layer}: {len(fresh)} summaries, {self._made - made} of them new")
         return above
+
+    def _vector(self, node: int) -> Floats:
+        """Return the vector of a node; all of them in one array would stand in memory twice."""
+        layer = 0
+        while node >= len(self.vectors[layer]):
+            node -= len(self.vectors[layer])
+            layer += 1
+        vector: Floats = self.vectors[layer][node]
+        return vector
 
     def _mean_vectors(self, nodes: Sequence[TreeNode]) -> Floats:
         return unit_rows(np.stack([self.vectors[0][np.asarray(node.leaves)].mean(axis=0) for node in nodes]))
@@ -338,3 +347,71 @@ class _Growth:
             for quote in sorted(shown)
         ]
         return extract_summary(candidates, self._idf, max_tokens=self._options.summary_tokens)
+
+
+class Earlier:
+    """A finished tree, seen from one that grows from it: its clusters, summaries and vectors, nodes known by their ids.
+
+    A page that is added joins the clusters that stand; only summaries whose children changed are made again.
+    """
+
+    def __init__(self, tree: Tree, leaves: Sequence[Leaf]) -> None:
+        """Find which of `leaves`, those of the growing tree in order, the earlier `tree` has as well."""
+        self._tree = tree
+        self._places = {node.id: i for i, node in enumerate(tree.nodes)}
+        self._now: dict[int, list[int]] = {}
+        """Node of the earlier tree to the nodes that stand in its place now."""
+        self._was: dict[int, list[int]] = {}
+        """Node of the growing tree to the earlier nodes in whose place it stands."""
+        for new, leaf in enumerate(leaves):
+            if (old := self._places.get(leaf.id)) is not None:
+                self._settle(old, new)
+        self._parents: dict[int, list[int]] = {}
+        for place, node in enumerate(tree.nodes):
+            for child in node.children:
+                self._parents.setdefault(child, []).append(place)
+
+    def _settle(self, old: int, new: int) -> None:
+        self._now.setdefault(old, []).append(new)
+        self._was.setdefault(new, []).append(old)
+
+    def vector(self, node_id: str) -> Floats | None:
+        """Return the unit vector of the node with this id, None where the earlier tree has none."""
+        place = self._places.get(node_id)
+        if place is None:
+            return None
+        return np.asarray(unit_rows(self._tree.vectors[place : place + 1].astype(np.float32))[0])
+
+    def summary(self, node_id: str) -> TreeNode | None:
+        """Return the inner node with this id, its quotes on the leaves of the growing tree; None if there is none."""
+        place = self._places.get(node_id)
+        if place is None:
+            return None
+        node = self._tree.nodes[place]
+        return node._replace(quotes=tuple(Quote(self._now[q.leaf][0], q.sentence) for q in node.quotes))
+
+    def clusters(self, group: Sequence[int]) -> dict[int, list[int]]:
+        """Return the earlier parents all of whose surviving children stand in `group`, with those children."""
+        inside = set(group)
+        known = {old for node in group for old in self._was.get(node, ())}
+        found: dict[int, list[int]] = {}
+        for parent in sorted({above for old in known for above in self._parents.get(old, ())}):
+            members = {n for child in self._tree.nodes[parent].children for n in self._now.get(child, ())}
+            if parent not in self._now and members and members <= inside:
+                found[parent] = sorted(members)
+        return found
+
+    def settle(self, kept: dict[int, list[int]], made: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """Note which new parents stand for the earlier ones: each for the one that it shares most children with."""
+        above: dict[int, list[int]] = {}
+        for parent, members in kept.items():
+            for member in members:
+                above.setdefault(member, []).append(parent)
+        for node, children in made:
+            shared = Counter(parent for child in children for parent in above.get(child, ()))
+            if shared:
+                self._settle(min(shared, key=lambda parent: (-shared[parent], parent)), node)
+        for parent, members in kept.items():
+            if parent not in self._now:
+                node, _ = max(made, key=lambda one: len(set(members).intersection(one[1])))
+                self._settle(parent, node)

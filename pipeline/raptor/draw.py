@@ -14,9 +14,6 @@ from pipeline.raptor.outline import label
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.work import check_cancelled
 
-MOST_NODES: Final = 20_000
-"""Nodes in one file, some 10 MB; browsers grow slow beyond."""
-
 _STYLE: Final = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 details{margin:.35rem 0 .35rem .3rem;padding-left:.7rem;border-left:2px solid #bbb}
@@ -68,6 +65,29 @@ def draw(tree: Tree) -> str:
         "</body></html>",
     ]
     return "".join(parts)
+
+
+def layout(tree: Tree) -> dict[str, object]:
+    """Return what draws `tree` on the desk: sources, and every node with its children and its place among the leaves.
+
+    `begin` and `end` count leaves, ordered so that each stands below its first parent.
+    """
+    nodes = [
+        {
+            "id": node.id,
+            "layer": node.layer,
+            "name": label(tree, node),
+            "text": tree.leaves[place].shown if place < len(tree.leaves) else node.text,
+            "children": node.children,
+            "begin": begin,
+            "end": end,
+            "documents": tree.documents_below(node),
+            "span": [tree.leaves[place].start, tree.leaves[place].end] if place < len(tree.leaves) else [],
+        }
+        for place, (node, (begin, end)) in enumerate(zip(tree.nodes, _spans(tree), strict=True))
+    ]
+    sources = [{"url": source.url, "title": source.title} for source in tree.sources]
+    return {"tree": tree.id, "leaves": len(tree.leaves), "sources": sources, "roots": tree.roots, "nodes": nodes}
 
 
 def _colour(document: int, lightness: int) -> str:
@@ -167,10 +187,6 @@ def _nodes(tree: Tree) -> list[str]:
         elif step in drawn:
             node = tree.nodes[step]
             parts.append(f'<p class="about">also here: <a href="#n{node.id}">{escape(label(tree, node))}</a></p>')
-        elif len(drawn) >= MOST_NODES:
-            parts.append(f"<p>Drawn to {MOST_NODES} nodes of {len(tree.nodes)}.</p>")
-            parts.extend(rest for rest in reversed(stack) if isinstance(rest, str))
-            break
         else:
             drawn.add(step)
             node = tree.nodes[step]

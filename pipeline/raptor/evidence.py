@@ -13,7 +13,7 @@ import anyio
 
 from cache.store import Store
 from errors import ModelError
-from pipeline.documents import Document, Evidence, Score
+from pipeline.documents import Document, Evidence, Score, Trust, least_trust
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.cite import cite
 from pipeline.evidence.show import Shown, show_evidence
@@ -21,12 +21,13 @@ from pipeline.messages import side_by_side
 from pipeline.raptor.leaves import common_path
 from pipeline.raptor.query import ChosenNode
 from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
-from pipeline.raptor.tree import Tree
+from pipeline.raptor.tree import Leaf, Tree
 from pipeline.text.frame import inert
+from pipeline.text.orders import speaks_to_models
 from pipeline.text.tokens import count_tokens
 
 SOURCES: Final = 8
-"""Most citations kept under a summary."""
+"""Most citations kept under a summary or a theme."""
 
 
 async def write_shown(
@@ -128,9 +129,17 @@ def _evidence(tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Doc
         heading_path=tuple(heading for heading in headings if not text.startswith(heading)),
         published=source.published if source else "",
         author=document.page.author if document else "",
+        trust=_trust(document, leaves) if document else "visible",
+        hidden=document.page.hidden if document else 0,
+        speaks=speaks_to_models("\n".join((source.title if source else "", *headings, text))),
         is_summary=is_summary,
         sources=_sources(tree, run[0], documents) if is_summary else (),
     )
+
+
+def _trust(document: Document, leaves: Sequence[Leaf]) -> Trust:
+    blocks = (block for leaf in leaves for block in document.blocks if leaf.start <= block.start < leaf.end)
+    return least_trust((document.page.trust, *(block.trust for block in blocks)))
 
 
 def _sources(tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]) -> tuple[str, ...]:

@@ -5,8 +5,10 @@ A leaf is one unbroken stretch of a document, so its text stands on the page exa
 """
 
 import itertools
+import zlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from pipeline.documents import Block, Document, Page, Sentence
@@ -15,11 +17,13 @@ from pipeline.extract.tag import tag_sentences
 from pipeline.html.tree import Node
 from pipeline.raptor.tree import Leaf, Source, hashed
 from pipeline.segment.partition import Ranges, sentence_costs
+from pipeline.text.orders import speaks_to_models
 from pipeline.text.tokens import count_tokens
 
 SHORT_SHARE: Final = 0.4
-"""A heading closes the leaf before it once that holds this share of its length; shorter sections stay together. At half
-of it leaves run over sections, and an inserted section moves every leaf behind it."""
+"""Least share of its length that a leaf needs before a chosen end closes it; shorter sections stay together. Of 64
+sentences put into papers and meetings one renewed 1.8 leaves on average with .4, 2.0 with .5, 3.0 where leaves were
+filled to the last sentence (at most 3, 4 and 9 in nine of ten); .4 makes a sixth more leaves than that."""
 
 
 def main_sentences(document: Document) -> tuple[Sentence, ...]:
@@ -32,23 +36,40 @@ def main_sentences(document: Document) -> tuple[Sentence, ...]:
 def pack_sentences(document: Document, sentences: Sequence[Sentence], *, leaf_tokens: int) -> Ranges:
     """Return ranges [start, end) of `sentences`, each at most `leaf_tokens` long unless it is one longer sentence.
 
-    A range never crosses left-out text, never ends with a heading that text follows, and a heading opens a new
-    range once the one before it is long enough.
+    A range never crosses left-out text, never ends with a heading that text follows, and a heading opens a new range
+    unless the one before it is a short section of its own. A full one ends where a block does, and of several such
+    places where the sentence before has the least hash: the cut hangs on what stands there and not on what went
+    before, so that a sentence that is put in renews the leaves around it and not all that follow.
     """
+    ends = list(itertools.accumulate(sentence_costs([sentence.text for sentence in sentences]), initial=0))
     ranges: Ranges = []
-    begin, used = 0, 0
-    costs = sentence_costs([sentence.text for sentence in sentences])
-    for i, cost in enumerate(costs):
-        full = used + cost > leaf_tokens + 1
-        opens = used >= SHORT_SHARE * leaf_tokens and _is_heading(document, sentences[i])
-        if i > begin and (full or opens or _gap(sentences, i)):
-            end = i if _gap(sentences, i) else _before_headings(document, sentences, begin, i)
-            ranges.append((begin, end))
-            begin, used = end, sum(costs[end:i])
-        used += cost
-    if begin < len(sentences):
-        ranges.append((begin, len(sentences)))
+    begin = 0
+    while begin < len(sentences):
+        least = ends[begin] + SHORT_SHARE * leaf_tokens
+        inside = not _is_heading(document, sentences[begin])
+        end = begin + 1
+        while end < len(sentences) and not (stops := _stops(document, sentences, end, inside or ends[end] >= least)):
+            if ends[end + 1] > ends[begin] + leaf_tokens + 1:
+                break
+            end += 1
+        if end < len(sentences) and not stops:
+            cuts = [at for at in range(begin + 1, end + 1) if ends[at] >= least] or [end]
+            end = min(cuts, key=lambda at: _reluctance(sentences, at))
+        if end < len(sentences) and not _gap(sentences, end):
+            end = _before_headings(document, sentences, begin, end)
+        ranges.append((begin, end))
+        begin = end
     return ranges
+
+
+def _stops(document: Document, sentences: Sequence[Sentence], i: int, by_heading: bool) -> bool:
+    return _gap(sentences, i) or (by_heading and _is_heading(document, sentences[i]))
+
+
+def _reluctance(sentences: Sequence[Sentence], i: int) -> tuple[bool, int]:
+    """Orders places to cut before sentence `i`, the best first."""
+    before = sentences[i - 1]
+    return before.block == sentences[i].block, zlib.crc32(before.text.encode("utf-8", "surrogatepass"))
 
 
 def unbroken(sentences: Sequence[Sentence], ranges: Ranges) -> Ranges:
@@ -137,6 +158,7 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
         place = leaf.end
         for start, end in leaf.sentences:
             text = leaf.text[start - leaf.start : end - leaf.start]
-            blocks.append(Block(leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end))
+            block = Block(leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end)
+            blocks.append(replace(block, speaks=speaks_to_models(text)))
     page = Page(source.url, source.url, source.title, "", "", published=source.published)
     return Document(page, "", "".join(pieces), tuple(blocks), Node("body"))

@@ -3,15 +3,25 @@
 Not for: evidence (`query.py`), or the tree as a page (`draw.py`).
 """
 
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pipeline.raptor.leaves import common_path
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.frame import inert
+from pipeline.text.language import guess_language
 from pipeline.text.tokens import count_tokens, cut_to_tokens
+from pipeline.text.words import index_terms, is_cjk, lower_runs
+from pipeline.work import check_cancelled
 
 LINE_TOKENS: Final = 24
-"""Tokens of a node's name in its line."""
+"""Tokens of a node's name, or a document's title, in its line."""
+WORDS: Final = 5
+"""Words that tell a theme or a node."""
+LOOKED_AT: Final = 24
+"""Leaves of a node, evenly spread, whose words its name is of: a root stands over all."""
 
 
 def outline(tree: Tree, *, max_tokens: int) -> str:
@@ -65,10 +75,10 @@ def _line(tree: Tree, node: TreeNode, depth: int) -> str:
 
 
 def label(tree: Tree, node: TreeNode) -> str:
-    """Return what a node is called, on one line: titles of its documents, headings of its part, else its first words.
+    """Return what a node is called, on one line: titles of its documents, headings of its part, else words it shares.
 
     Of several titles or headings the last that all leaves share, then those below it: `Title: Heading; Heading`; of
-    many documents the first few.
+    many documents the words that they share and the first few titles. A leaf without headings has its first words.
     """
     leaves = [tree.leaves[leaf] for leaf in node.leaves]
     paths = [(tree.sources[leaf.document].title, *leaf.heading_path) for leaf in leaves]
@@ -80,6 +90,49 @@ def label(tree: Tree, node: TreeNode) -> str:
     if len(shared) == 1 and not below:
         # A part of a text without headings; a whole one has its title.
         whole = len(leaves) == sum(leaf.document == leaves[0].document for leaf in tree.leaves)
-        parts = [shared[0] if whole else node.text]
+        parts = [shared[0] if whole else shared_words(tree, node) or node.text]
+    elif more and leaves[0].document != leaves[-1].document:
+        parts.insert(0, shared_words(tree, node))
     name = ": ".join(" ".join(part.split()) for part in parts if part)
     return name or " ".join(node.text.split())
+
+
+def shared_words(tree: Tree, node: TreeNode) -> str:
+    """Return the words that tell a summary's leaves from the others; empty for a leaf."""
+    if not node.is_summary:
+        return ""
+    leaves = node.leaves[:: 1 + len(node.leaves) // LOOKED_AT]
+    return ", ".join(telling_words([word_forms([tree.leaves[i].shown]) for i in leaves], tree.spread, len(tree.leaves)))
+
+
+def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
+    """Return the index terms of `texts`, each with the whole words that it stands for and how often they occur."""
+    check_cancelled()
+    language = guess_language(" ".join(texts[:3])) or "en"
+    found: dict[str, Counter[str]] = {}
+    for word, count in Counter(word for text in texts for word in lower_runs(text)).items():
+        for term in set(index_terms(word, language=language)):
+            # Of a run of Chinese or Japanese a pair of characters is what can be said alone.
+            found.setdefault(term, Counter())[term if is_cjk(word) else word] += count
+    return found
+
+
+def telling_words(own: Sequence[Mapping[str, Counter[str]]], spread: Mapping[str, int], n: int) -> tuple[str, ...]:
+    """Return the words that half of some texts or more hold and few others do, as they are mostly written.
+
+    Args:
+        own: Terms and words of each text, as `word_forms` gives them.
+        spread: In how many of all texts each term stands.
+        n: All texts.
+    """
+    inside = Counter(term for words in own for term in words)
+    often: dict[str, float] = {}
+    for term, counts in (pair for words in own for pair in words.items()):
+        often[term] = often.get(term, 0.0) + math.log1p(counts.total())
+    worth = {
+        term: often[term] * count * math.log((n + 1) / max(1, spread[term] - count + 1))
+        for term, count in inside.items()
+        if 2 * count >= len(own) and (len(term) > 2 or is_cjk(term)) and not term[0].isdigit()
+    }
+    best = sorted(worth, key=lambda term: (-worth[term], term))[:WORDS]
+    return tuple(sum((words.get(term, Counter()) for words in own), Counter()).most_common(1)[0][0] for term in best)

@@ -2,7 +2,7 @@
 
 Guided: leaves that are near the question by the kept vectors and words are candidates, the core reads their units
 (`pipeline/rank`), and what stands around a unit lifts it. A collapsed tree whose summaries compete with leaves for the
-room loses to its own leaves by 1 to 5 points, so only a question about the whole gets summaries, and first. Not for:
+room loses to its own leaves by 1 to 5 points; a question about the whole gets an overview (`overview.py`). Not for:
 building (`build.py`), showing (`evidence.py`), or writing an answer.
 """
 
@@ -24,12 +24,11 @@ from pipeline.extract.extract import read_documents, read_units
 from pipeline.extract.tag import tag_sentences
 from pipeline.rank.fuse import blend, unit_range
 from pipeline.rank.relevance import EMBED_TOKENS, Reader
-from pipeline.rank.units import PageUnits, page_units
+from pipeline.rank.terms import PageUnits, page_units
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
-from pipeline.text.language import guess_language
-from pipeline.text.lexicon import whole_words, words
+from pipeline.text.lexicon import languages, whole_words, words
 from pipeline.text.words import is_cjk, raw_words
 from pipeline.trace import traced
 from pipeline.work import in_thread
@@ -48,9 +47,6 @@ All with 0.7 as `LIFT`."""
 LIFT: Final = 0.6
 """Part of the way to the best score by which the best surroundings lift a unit; the best unit stays the best. Between
 0.5, which finds .01 to .02 less on meetings than 0.7, and 0.7, which shows .015 less of the asked questions at 512."""
-SUMMARY_SHARE: Final = 0.8
-"""Most of the budget that summaries may take where the question is about the whole. Words of the written answers rise
-with it on meetings (.381 with leaves alone, .422 with it, at 1,000 tokens); under 1, so that words of the page stay."""
 LAYER_NODES: Final = 10
 """Nodes that a traversal keeps of each layer (RAPTOR's top-k)."""
 
@@ -161,11 +157,15 @@ def _units(
 
 
 def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
-    """Return a reading whose units, but no furniture, gain from what stands around them; it is never a `none`."""
+    """Return a reading whose units gain from what stands around them; it is never a `none`.
+
+    Furniture gains nothing, nor does what speaks to a model: an order is as near to the question as it is by itself.
+    """
     edges = np.cumsum([0, *map(len, reading.tagged)]).tolist()
     near = np.concatenate([_around(reading.values[low:high]) for low, high in pairwise(edges)] or [reading.values])
-    main = np.array([documents[place].blocks[unit.block].main for place, unit in reading.places], dtype=np.float32)
-    values = reading.values + np.float32(LIFT) * main * unit_range(near) * (1 - reading.values)
+    blocks = [documents[place].blocks[unit.block] for place, unit in reading.places]
+    gains = np.array([block.main and not block.speaks for block in blocks], dtype=np.float32)
+    values = reading.values + np.float32(LIFT) * gains * unit_range(near) * (1 - reading.values)
     return replace(reading, values=values, verdict="unsure" if reading.verdict == "none" else reading.verdict)
 
 
@@ -175,20 +175,6 @@ def _around(values: Floats) -> Floats:
     places = np.arange(len(values))
     low, high = np.maximum(places - REACH, 0), np.minimum(places + REACH + 1, len(values))
     return np.asarray((running[high] - running[low]) / (high - low), dtype=np.float32)
-
-
-def overview(tree: Tree, max_tokens: int) -> tuple[ChosenNode, ...]:
-    """Return summaries for a question about the whole: the lowest layer that fits whole, else as many as fit."""
-    chosen: list[int] = []
-    level = [root for root in tree.roots if tree.nodes[root].is_summary]
-    while level:
-        if sum(tree.nodes[i].tokens for i in level) > max_tokens:
-            chosen = chosen or take(tree, level, max_tokens, distinct=False)
-            break
-        # One layer is enough: the next one says the same in more words, and takes its place while it fits.
-        chosen = level
-        level = sorted({c for node in level for c in tree.nodes[node].children if tree.nodes[c].is_summary})
-    return tuple(_passages(tree, chosen, np.ones(len(tree.nodes), dtype=np.float32)))
 
 
 @traced("query_tree")
@@ -306,19 +292,22 @@ def word_triples(text: str) -> set[tuple[str, ...]]:
 def is_broad(question: str) -> bool:
     """Whether a question is about a text as a whole: it asks for that, and no word of it narrows that down.
 
-    It asks by a word such as "summary", or by "what" together with a word for the text. Words are in
-    `pipeline/text/words/*.txt`, sections `whole.*`.
+    It asks by a word such as "summary", or by "what" together with a word for the text or what texts do. All of its
+    words are of one language; they are in `pipeline/text/words/*.txt`, sections `whole.*`.
     """
-    text = question.lower()
-    rest, asks = _pattern("whole.asking").subn(" ", text)
-    rest, names = _pattern("whole.text").subn(" ", rest)
-    rest, what = _pattern("whole.what").subn(" ", rest)
+    return any(_asks_for_all(question.lower(), language) for language in languages())
+
+
+def _asks_for_all(text: str, language: str) -> bool:
+    rest, asks = _pattern("whole.asking", language).subn(" ", text)
+    rest, names = _pattern("whole.text", language).subn(" ", rest)
+    rest, what = _pattern("whole.what", language).subn(" ", rest)
     if not (asks or (names and what)):
         return False
-    stops = words("stop", guess_language(question) or "en") | words("stop", "en")
-    return all(word in stops for word in raw_words(_pattern("whole.filler").sub(" ", rest)))
+    stops = words("stop", language) | words("whole.filler", language)
+    return all(word in stops for word in raw_words(_pattern("whole.filler", language).sub(" ", rest)))
 
 
 @cache
-def _pattern(section: str) -> re.Pattern[str]:
-    return whole_words(words(section))
+def _pattern(section: str, language: str) -> re.Pattern[str]:
+    return whole_words(words(section, language))

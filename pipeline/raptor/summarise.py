@@ -11,11 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from cache.store import Store
-from models.protocols import Generator
-from pipeline.messages import KEPT_SECONDS, Said
+from models.protocols import Generator, Said
+from pipeline.claims import alone
+from pipeline.messages import KEPT_SECONDS
 from pipeline.raptor.tree import Quote
 from pipeline.text.lexicon import words
 from pipeline.text.sentences import split_sentences
@@ -31,13 +33,15 @@ DAMPED: Final = 0.25
 """What is left of a word's worth once a chosen sentence has it (SumBasic squares it, which is about as much), of a
 sentence's for each that was taken from the same summary below, and of what is no whole sentence: rows of tables,
 headings and captions share words but say little alone."""
+PATIENCE: Final = 20.0
+"""Seconds that a summary which another process writes is waited for: what a small model on a processor takes."""
 WORDS_A_TOKEN: Final = 0.6
 """Words asked for, a token of room: English has 0.75, and models overshoot."""
 
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _NAME: Final = re.compile(r"(?<![\w'’])(?![a-zß-öø-ÿ])[^\W\d_][^\W\d_]+(?:['’][^\W\d_]+)?")
-_ENDS: Final = tuple('.!?。！？…"”»)')
+ENDS: Final = tuple('.!?。！？…"”»)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ def _value(candidate: Quotable, worth: Mapping[str, float]) -> float:
     if not distinct:
         return 0.0
     carried = sum(worth[term] for term in distinct) / math.sqrt(len(distinct))
-    whole = 1.0 if candidate.text.endswith(_ENDS) else DAMPED
+    whole = 1.0 if candidate.text.endswith(ENDS) else DAMPED
     return carried * whole * (0.5 + max(0.0, candidate.likeness))
 
 
@@ -133,13 +137,14 @@ async def kept_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int,
     """
     digest = hashlib.blake2b("\x00".join(texts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     key = f"summary:{writer.name}:{max_tokens}:{digest}"
-    kept = await in_thread(store.get_json, key) if store else None
-    if isinstance(kept, list) and kept:
-        return Summary(str(kept[0]), (), tuple(map(str, kept[1:])))
-    summary = await write_summary(writer, texts, max_tokens=max_tokens)
-    if store:
+    if store is None:
+        return await write_summary(writer, texts, max_tokens=max_tokens)
+    async with alone(store, key, partial(store.get_json, key), enough=bool, patience=PATIENCE) as (kept, _):
+        if isinstance(kept, list) and kept:
+            return Summary(str(kept[0]), (), tuple(map(str, kept[1:])))
+        summary = await write_summary(writer, texts, max_tokens=max_tokens)
         await in_thread(store.set_json, key, [summary.text, *summary.unsupported], expire=KEPT_SECONDS)
-    return summary
+        return summary
 
 
 async def write_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int) -> Summary:
@@ -181,7 +186,7 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
         cost = count_tokens(sentence) + (1 if kept else 0)
         terms = set(index_terms(sentence))
         foreign = not terms or 2 * len(terms & known) < len(terms)
-        if sentence.endswith(_ENDS) and not invented and not foreign and cost <= room and sentence not in kept:
+        if sentence.endswith(ENDS) and not invented and not foreign and cost <= room and sentence not in kept:
             kept.append(sentence)
             room -= cost
     return Summary(" ".join(kept), (), tuple(unsupported))

@@ -95,11 +95,7 @@ def codec_of(label: str) -> str | None:
 
 
 def decode(body: bytes, *, content_type: str = "") -> Decoded:
-    """Return the text of `body`.
-
-    Args:
-        content_type: The `Content-Type` header; only its charset is read.
-    """
+    """Return the text of `body`; of the header `content_type` only the charset is read."""
     for mark, codec in _MARKS:
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(codec, "replace"))

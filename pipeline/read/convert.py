@@ -5,14 +5,16 @@ CPU work without a network; call it with `pipeline.work.in_thread`. Not for: get
 """
 
 import hashlib
+import zlib
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.read import plain, sniff
 from pipeline.read.charset import decode
-from pipeline.read.converted import WHOLE, Converted, Span, Unreadable
+from pipeline.read.converted import WHOLE, Converted, Span, Unreadable, unplaced
 from pipeline.read.shell import NeedsScripts, look_at
 from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
@@ -24,6 +26,18 @@ _BROWSER_HINT: Final = (
     "Look for another page with the same text, or for the site's API or feed; an operator can have such pages "
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
 )
+_READERS: Final = {
+    sniff.DOCX: ("docx", "docx_to_html"),
+    sniff.PPTX: ("slides", "pptx_to_html"),
+    sniff.XLSX: ("sheets", "xlsx_to_html"),
+    sniff.EPUB: ("epub", "epub_to_html"),
+    sniff.MAIL: ("mail", "eml_to_html"),
+    sniff.MBOX: ("mail", "mbox_to_html"),
+    **dict.fromkeys(sniff.ODF, ("opendocument", "opendocument_to_html")),
+}
+"""Module and function for each kind that is read from bytes; imported when one comes."""
+_MOST_UNPACKED: Final = 30_000_000
+"""Bytes of a gzip file after unpacking, as many as a page may have; sitemaps with more may be 50 MB and seldom are."""
 _TEXT_HINT: Final = "Look for a version of it as a web page, PDF with text, Word or text file."
 
 
@@ -47,9 +61,12 @@ class Raw:
     """What the server says, for documents that do not say it themselves."""
     notes: tuple[str, ...] = ()
     rendered: bool = False
-    """Whether this is a page after its scripts have run."""
+    spoken: str = ""
+    """HTML of the transcript of a web page's video or sound."""
     span: Span = WHOLE
     """Pages wanted of a PDF; of other documents all is read."""
+    sighted: bool = True
+    """Whether pages that are images are recognised, where that is installed."""
 
 
 def kind_of(raw: Raw) -> str:
@@ -63,23 +80,21 @@ def unreadable(raw: Raw, why: object) -> SourceUnreadable:
 
 
 def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
-    """Return `raw` as a page of HTML.
+    """Return `raw` as a page of HTML; `pdf` is a PDF that was read piece by piece already.
 
-    Args:
-        raw: The source.
-        pdf: The pages of it that were read already, where it is a PDF and that was done piece by piece.
-
-    Raises:
-        NeedsBrowser: A page that is empty until its scripts run.
-        SourceUnreadable: Binary, encrypted, scanned or empty.
+    Raises `NeedsBrowser` for a page that is empty until its scripts run, `SourceUnreadable` for what is binary,
+    encrypted, scanned or empty.
     """
     # 1. something must be there
     if not raw.body.strip(b"\x00\t\n\f\r "):
         raise SourceUnreadable(f"{raw.url} is empty.", source=raw.url, hint="Check the address.")
     # 2. what it is
     kind = kind_of(raw)
+    if kind == sniff.GZIP and raw.name.endswith(".xml.gz"):  # how sites pack sitemaps
+        raw = _unpacked(raw)
+        kind = kind_of(raw)
     if not sniff.holds_text(kind):
-        raise SourceUnreadable(f"{raw.url} holds no text: it is {kind}.", source=raw.url, hint=_TEXT_HINT)
+        raise unreadable(raw, f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}")
     # 3. as HTML
     try:
         made = pdf.converted() if pdf is not None else _convert(raw, kind)
@@ -103,8 +118,23 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
         notes=(*raw.notes, *made.notes),
         raw_tokens=about_tokens(made.html),
         unread=made.unread,
+        trust=made.trust,
+        hidden=made.hidden,
         rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}" if made.rest else "",
     )
+
+
+def _unpacked(raw: Raw) -> Raw:
+    """Return `raw` with what its gzip file holds."""
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        body = unpacking.decompress(raw.body, _MOST_UNPACKED)
+    except zlib.error as e:
+        raise unreadable(raw, f"it is damaged gzip ({e})") from e
+    if not unpacking.eof:
+        over = f"it unpacks to more than {_MOST_UNPACKED:,} bytes" if len(body) == _MOST_UNPACKED else "its end is cut"
+        raise unreadable(raw, over)
+    return replace(raw, body=body, content_type="", name=raw.name.removesuffix(".gz"))
 
 
 def content_hash(html: str) -> str:
@@ -114,34 +144,43 @@ def content_hash(html: str) -> str:
 
 def _convert(raw: Raw, kind: str) -> Converted:
     # The readers of documents bring 0.2 s of imports, which a server that reads web pages does not need to start.
-    if kind == sniff.PDF:
+    if kind in sniff.PAGED:
         from pipeline.read.pdf import pdf_to_html  # noqa: PLC0415  as said
 
-        return pdf_to_html(raw.body, span=raw.span)
-    if kind == sniff.DOCX:
-        from pipeline.read.docx import docx_to_html  # noqa: PLC0415  as said
-
-        return docx_to_html(raw.body)
+        return pdf_to_html(raw.body, span=raw.span, kind=kind, sighted=raw.sighted)
+    if kind in _READERS:
+        module, reader = _READERS[kind]
+        made: Converted = getattr(import_module(f"pipeline.read.{module}"), reader)(raw.body)
+        return made
     decoded = decode(raw.body, content_type=raw.content_type)
-    made = _convert_text(raw, decoded.text.replace("\x00", ""), kind)
-    return replace(made, notes=(f"encoding: {decoded.note}", *made.notes)) if decoded.note else made
+    written = _convert_text(raw, decoded.text.replace("\x00", ""), kind)
+    return replace(written, notes=(f"encoding: {decoded.note}", *written.notes)) if decoded.note else written
 
 
 def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
     """Return text of one of our types as HTML; what is not what it claims to be is read as plain text."""
     if kind == sniff.HTML:
-        return look_at(text, rendered=raw.rendered)
+        return look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
+    from pipeline.read import notebook, subtitles  # noqa: PLC0415  as in `_convert`
     from pipeline.read import text as texts  # noqa: PLC0415  as in `_convert`
 
     made: Converted | None = None
     if kind in {sniff.FEED, sniff.XML}:
-        from pipeline.read.xml import xml_to_html  # noqa: PLC0415  as in `_convert`
-
-        made = xml_to_html(raw.body)
+        made = texts.xml_to_html(raw.body)
     elif kind in {sniff.JSON, sniff.JSON_LINES}:
-        made = texts.json_to_html(text)
+        made = subtitles.json_to_html(text) or texts.json_to_html(text)
     elif kind == sniff.MARKDOWN:
         made = texts.markdown_to_html(text)
     elif kind == sniff.CSV:
         made = texts.csv_to_html(text)
+    elif kind == sniff.RTF:
+        from pipeline.read.rtf import rtf_to_html  # noqa: PLC0415  as in `_convert`
+
+        made = rtf_to_html(text)
+    elif kind == sniff.NOTEBOOK:
+        made = notebook.ipynb_to_html(text)
+    elif kind == sniff.SUBTITLES:
+        made = subtitles.subtitles_to_html(text)
+    elif kind == sniff.SOURCE:
+        made = plain.source_to_html(text, sniff.language_of(raw.name))
     return made or plain.plain_to_html(text)

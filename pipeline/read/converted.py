@@ -4,15 +4,29 @@ Not for: deciding which converter reads a body (`pipeline/read/convert.py`).
 """
 
 import html
+import importlib.util
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:  # settings are read before anything that takes a tenth of a second to import
+    from pipeline.documents import Trust
 
 MAX_ITEMS: Final = 20_000
 """Rows, values, entries, style rules or parts of one document that are read; where they are content, the rest is
 told as unread."""
 
+PLACE: Final = "data-place"
+"""Attribute of our own that says where in a file an element begins; what stands behind it is there until the next one
+(`Block.place`). Text from outside has it taken away (`unplaced`)."""
+INSTALL_OCR: Final = "an operator can install the extra, pip install 'winnow-mcp[ocr]'"
+_BOX: Final = re.compile(r"(?:^|&)(?:viewrect|xywh)=")
+MOST_PIXELS: Final = 36_000_000
+"""Of an image whose text is recognised: a sheet of A4 at 600 dpi. Larger ones are refused before they are decoded."""
+LEAST_SIZE: Final = 2.0
+"""Points of height below which type cannot be read; footnotes and superscripts have 5 or more."""
 Span = tuple[int, int]
 """First and last page wanted, 1-based; 0 as the last is the end."""
 WHOLE: Final[Span] = (1, 0)
@@ -32,10 +46,18 @@ class Converted:
     """What of the source was not read, in a few words; empty where all was."""
     rest: str = ""
     """Pages that a further reading begins with, such as `501-1000`; empty where that is not possible."""
+    trust: "Trust" = "visible"
+    hidden: int = 0
+    """Words, or pieces of a PDF's text, that no reader sees and that were left out."""
 
 
 class Unreadable(Exception):
     """There is no text to read; the text says why, as the end of a sentence (`… holds no text: it is encrypted`)."""
+
+
+def person(author: str, tools: str) -> str:
+    """Return the author that a file names, empty where that is one of the `tools` that made the file."""
+    return "" if author.strip().casefold() in tools.casefold() else author.strip()
 
 
 def day_in(text: str) -> str:
@@ -46,16 +68,39 @@ def day_in(text: str) -> str:
         return ""
 
 
+def unplaced(html: str) -> str:
+    """Return HTML from outside without the attribute that only converters write."""
+    return re.sub(PLACE, "data-was", html, flags=re.IGNORECASE) if PLACE in html.lower() else html
+
+
+def placed(inner: str, place: str, *, tag: str = "section") -> str:
+    """Return HTML as an element at a place; `place` is percent-encoded already."""
+    return f'<{tag} {PLACE}="{escape(place)}">{inner}</{tag}>'
+
+
+def can_recognise() -> bool:
+    """Return whether the extra `ocr` is installed, so that images are read."""
+    return importlib.util.find_spec("rapidocr") is not None
+
+
+def is_box(place: str) -> bool:
+    """Return whether a place is a part of a page's image, from which words were recognised."""
+    return _BOX.search(place) is not None
+
+
 def escape(text: str) -> str:
     """Return `text` for use between tags."""
     return html.escape(text, quote=False)
 
 
-def html_table(rows: Sequence[Sequence[str]], *, header: bool) -> str:
-    """Return rows of cells as a table, the first one as its header where it is one."""
-    tags = ["th" if header and number == 0 else "td" for number in range(len(rows))]
-    lines = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in zip(tags, rows, strict=True))
-    return "<table>\n" + "\n".join(f"<tr>{line}</tr>" for line in lines) + "\n</table>"
+def html_table(rows: Sequence[Sequence[str]], *, header: bool, places: Sequence[str] = (), caption: str = "") -> str:
+    """Return rows of cells as a table, the first one as its header where it is one, each at its place in the file."""
+    lines = []
+    for number, row in enumerate(rows):
+        tag = "th" if header and number == 0 else "td"
+        inner = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+        lines.append(placed(inner, places[number], tag="tr") if places else f"<tr>{inner}</tr>")
+    return f"<table>{caption}\n" + "\n".join(lines) + "\n</table>"
 
 
 def whole_page(body: str, *, title: str = "", language: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Converting documents: what is light in a thread, PDF and Word files in processes of their own.
+"""Converting documents: what is light in a thread, documents such as PDF in processes of their own.
 
 A process has its own interpreter, so that a conversion takes nothing from the answers of others but a core, a cap on
 its memory, so that a file made to exhaust us costs its own call, and budgets in processor time, so that a busy machine
@@ -9,10 +9,8 @@ killed where a cancelled conversion does not stop. Not for: what a conversion do
 import functools
 import hashlib
 import json
-import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,35 +18,31 @@ import anyio
 
 from cache.store import Store
 from errors import ModelError, SourceUnreadable
-from models.pipe import Frame
+from models.pipe import MOST_CORES, Frame, usable_cores
 from models.worker import Limits, Worker
 from pipeline.documents import Page
 from pipeline.read.convert import Raw, kind_of, to_page
-from pipeline.read.sniff import DOCX, HTML, PDF
+from pipeline.read.converted import can_recognise
+from pipeline.read.sniff import HEAVY, HTML, PAGED
 from pipeline.work import in_thread
 
-MOST_PROCESSES: Final = 4
 LIGHT_BYTES: Final = 1_000_000
 """Text up to this size is converted in a thread: that takes less than sending it to a process that must be started."""
-KEPT_SECONDS: Final = 86_400.0
+KEPT_SECONDS: Final = timedelta(days=1).total_seconds()
 """How long the pages of a PDF whose reading was cut off wait for the next call."""
 LIMITS: Final = Limits(idle_seconds=60.0, memory_bytes=1 << 30, first_pause=0.0)
-"""Memory is counted on top of what a process has when it has started. A file that ends one is no reason to rest: the
-next is another."""
+"""A file that ends a process is no reason to rest: the next is another."""
 
 
 class Converter:
-    """Turns bytes into pages. Belongs to one event loop; any number of its tasks may call at once."""
+    """Turns bytes into pages, in processes that `aclose` ends. Belongs to one event loop, whose tasks may all call."""
 
     def __init__(self, store: Store | None, *, processes: int = 0, limits: Limits = LIMITS) -> None:
-        """Start nothing yet.
+        """Start nothing yet; most `processes`, 0 for one for each two cores, take what `limits` says each.
 
-        Args:
-            store: Where a PDF that was read in part waits for the next call; on this machine only.
-            processes: Most of them; 0 for one for each two cores.
-            limits: What each may take.
+        In `store`, of this machine only, a PDF that was read in part waits for the next call.
         """
-        count = processes or max(1, min(MOST_PROCESSES, _cores() // 2))
+        count = processes or max(1, min(MOST_CORES, usable_cores() // 2))
         self._free = [
             Worker("pipeline.read.process", {}, label="the converter of documents", limits=limits) for _ in range(count)
         ]
@@ -69,14 +63,10 @@ class Converter:
         return len(self._all)
 
     async def page(self, raw: Raw) -> Page:
-        """Return `raw` as `to_page` does, wherever that is done.
-
-        Raises:
-            SourceUnreadable: As `to_page` says it, or its conversion died.
-        """
+        """Return `raw` as `to_page` does, wherever that is done; one that dies of it raises `SourceUnreadable`."""
         self.converted += 1
         kind = await in_thread(kind_of, raw)
-        if kind in {PDF, DOCX} or (kind != HTML and len(raw.body) > LIGHT_BYTES):
+        if kind in HEAVY or (kind != HTML and len(raw.body) > LIGHT_BYTES):
             return await self._elsewhere(raw)
         return await in_thread(to_page, raw)
 
@@ -87,7 +77,14 @@ class Converter:
         left: object = None
         try:
             while True:
-                frame = await self._slice(raw, kept, key, left)
+                try:
+                    frame = await self._slice(raw, kept, key, left)
+                except SourceUnreadable as error:
+                    killed = "SIGKILL" in error.what  # from outside, which is told
+                    if killed or not (raw.sighted and can_recognise() and kind_of(raw) in PAGED):
+                        raise
+                    raw = replace(raw, sighted=False)  # an image may have ended the process: text is read without
+                    continue
                 if "unreadable" in frame.fields:
                     what, hint = str(frame.fields["unreadable"]), str(frame.fields["hint"])
                     raise SourceUnreadable(what, source=raw.url, hint=hint)
@@ -122,36 +119,21 @@ class Converter:
             await worker.aclose()
 
 
-@asynccontextmanager
-async def open_converter(
-    store: Store | None, *, processes: int = 0, limits: Limits = LIMITS
-) -> AsyncIterator[Converter]:
-    """Return a converter as `Converter` describes it; its processes end with the context."""
-    converter = Converter(store, processes=processes, limits=limits)
-    try:
-        yield converter
-    finally:
-        await converter.aclose()
-
-
 @functools.cache
 def reader_version() -> str:
     """Return a digest of the code that converts, so that nothing is kept longer than the code that made it."""
-    code = hashlib.blake2b(digest_size=8)
+    code = hashlib.blake2b(b"sighted" if can_recognise() else b"", digest_size=8)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         code.update(path.read_bytes())
     return code.hexdigest()
 
 
 def _key(raw: Raw) -> str:
-    return f"reading:{reader_version()}:{hashlib.blake2b(raw.body, digest_size=16).hexdigest()}:{json.dumps(raw.span)}"
+    body = hashlib.blake2b(raw.body, digest_size=16).hexdigest()
+    return f"reading:{reader_version()}:{body}:{json.dumps([raw.span, raw.sighted])}"
 
 
 def _page_of(frame: Frame) -> Page:
     fields: Any = frame.fields["page"]
     notes = tuple(fields.pop("notes"))
     return Page(**fields, notes=notes, html=frame.blob.decode("utf-8", "surrogatepass"))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

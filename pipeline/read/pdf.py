@@ -1,10 +1,11 @@
-"""PDF to HTML: lines with their font sizes become headings, paragraphs and tables, each page a section with an anchor.
+"""PDF to HTML: lines with their font sizes become headings, paragraphs and tables, each page a section with its place.
 
 A PDF says where glyphs stand, not what they are: a line set clearly larger than most text is a heading, a gap wider
 than the usual leading ends a paragraph, a fixed-width font is code, a line that recurs at the edge of most pages is
 furniture, and neighbouring lines whose pieces stand below one another are a table. Text keeps the order in which the
-file draws it, which is the reading order of columns in what type-setters and word processors write. Not for: scanned
-pages, which need OCR; tables drawn column by column, rotated text, cells that span columns.
+file draws it, which is the reading order of columns in what type-setters and word processors write. Pages that are
+images, and image files, are recognised where the extra `ocr` is installed (`pipeline/read/scan.py`). Not for: tables
+drawn column by column, rotated text, cells that span columns.
 """
 
 import io
@@ -16,18 +17,37 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pypdf import Configuration, PageObject, PdfReader, apply_configuration
 from pypdf.errors import DependencyError, PyPdfError
 
+from pipeline.documents import Trust
 from pipeline.html.tree import LONGEST_LABEL
-from pipeline.read.converted import WHOLE, Converted, Span, Unreadable, escape, whole_page
-from pipeline.read.pdf_ink import Ink, Unseen, layers_off
+from pipeline.read.converted import (
+    INSTALL_OCR,
+    MOST_PIXELS,
+    PLACE,
+    WHOLE,
+    Converted,
+    Span,
+    Unreadable,
+    can_recognise,
+    escape,
+    person,
+    placed,
+    whole_page,
+)
+from pipeline.read.pdf_ink import SHOWS, Ink, layers_off, letters_of, times
 from pipeline.read.pdf_tables import TYPE, Cell, Line, find_tables, table_to_html
+from pipeline.read.sniff import PDF
 from pipeline.work import check_cancelled
+
+if TYPE_CHECKING:
+    from pipeline.read.images import ImageScans, PdfScans
 
 SECONDS: Final = 60.0
 """Processor time for one reading: 400 pages as heavy as any seen (a browser's print, 140 ms each). Far above what files
@@ -49,10 +69,13 @@ _CAPS: Final = Configuration(
 )
 """pypdf's own limits, tightened: the page tree and one page's content stream are read without a look at the clock.
 600,000 tokens take about 2 s; the densest real page seen (a street map) has 180,000."""
+SCAN_SECONDS: Final = 12.0
+"""Processor time after which one reading begins to recognise no further page, and which one page may take; a dense page
+of A4 takes 5 to 9 s. A call waits 25 s, and is told which pages to ask for next."""
+_STRAY: Final = 40
+"""Letters up to which the text of a page that shows an image is a stamp or a number, and the image is looked at."""
 _NEAR: Final = 6
 """Characters by which the start of a piece may be misjudged: one byte need not be one letter."""
-_SHOW: Final = frozenset((b"Tj", b"TJ", b"'", b'"'))
-"""Operators that set text."""
 _FIXED_WIDTH: Final = re.compile(r"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
 _BULLETS: Final = frozenset("•–▪◦‣●■")
 _LIGATURES: Final = str.maketrans(dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)))
@@ -60,8 +83,17 @@ _LIGATURES: Final = str.maketrans(dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi",
 _LEADERS: Final = re.compile(r"(?:\. ?){5}")
 """The dots of a table of contents."""
 _DIGITS: Final = re.compile(r"\d+")
-_TROUBLE: Final = {"slow": "take too long to read", "damaged": "are damaged", "image": "are images without text"}
-"""What keeps a page from being read."""
+_TROUBLE: Final = {
+    "slow": "take too long to read",
+    "damaged": "are damaged",
+    "refused": f"show images that are damaged, or have over {MOST_PIXELS:,} pixels",
+    "unsighted": f"are images, whose text needs OCR: {INSTALL_OCR}",
+    "image": "are images without text",
+    "part": "were recognised in part, since they take too long",
+    "waiting": "are images that this reading had no time to recognise",
+}
+"""What keeps a page from being read, or from being read whole."""
+_SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting"})
 # What pypdf is known to raise over damaged files; it has no single base for them.
 _DAMAGED: Final = (
     *(PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
@@ -77,7 +109,7 @@ class _OutOfTime(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Text that was set in one go."""
+    """Text that was set in one go, `x` and `y` points from the page's left and bottom."""
 
     text: str
     height: float
@@ -97,28 +129,16 @@ class _PageLines:
     """Pieces of text that nobody sees and that were left out."""
     is_scan: bool = False
     """Whether it shows an image only, and its lines lie unseen behind that."""
-
-    def to_bytes(self) -> bytes:
-        """Return the page as a line of JSON."""
-        lines = [
-            [line.text, line.size, line.y, line.fixed, [[cell.left, cell.right, cell.parts] for cell in line.cells]]
-            for line in self.lines
-        ]
-        return json.dumps([self.trouble, self.hidden, self.is_scan, lines]).encode("ascii") + b"\n"
+    height: float = 0.0
+    """Of the page, where its lines were recognised by us; else 0."""
+    took: float = 0.0
+    """Processor seconds of that."""
+    unsure: int = 0
+    """Lines that could not be recognised with confidence and were left out."""
 
 
-def _page_from(line: bytes) -> _PageLines:
-    """Return the page that `_PageLines.to_bytes` wrote."""
-    trouble, hidden, is_scan, lines = json.loads(line)
-    return _PageLines(
-        [
-            Line(text, size, y, fixed, [Cell(left, right, [(a, b) for a, b in parts]) for left, right, parts in cells])
-            for text, size, y, fixed, cells in lines
-        ],
-        trouble,
-        hidden,
-        is_scan,
-    )
+def _line(text: str, size: float, y: float, fixed: bool, cells: Sequence[Any]) -> Line:
+    return Line(text, size, y, fixed, [Cell(*cell) for cell in cells])
 
 
 @dataclass(slots=True)
@@ -139,8 +159,8 @@ class _Pen:
         """Note where text is set and seen; leave a page that never ends."""
         if self.ink is not None and isinstance(operator, bytes) and isinstance(operands, list):
             self.ink.before(operator, operands, cm, tm)
-        if operator in _SHOW and isinstance(operands, list):
-            self.shown.append((_place(cm, tm)[0], _length(operands)))
+        if operator in SHOWS and isinstance(operands, list):
+            self.shown.append((times(tm, cm)[4], letters_of(operands)))
         self.operations += 1
         if self.operations % 256 == 0:
             check_cancelled()
@@ -150,7 +170,7 @@ class _Pen:
     def write(self, text: str, cm: Sequence[float], tm: Sequence[float], font: object, size: float | None) -> None:
         """Take one piece of text with its matrices and font."""
         height = abs(size or 0.0) * (abs(tm[3]) or abs(tm[1]) or 1.0) * (abs(cm[3]) or abs(cm[1]) or 1.0)
-        x, y = _place(cm, tm)
+        *_, x, y = times(tm, cm)
         name = str(font.get("/BaseFont", "")) if isinstance(font, dict) else ""
         fixed = bool(_FIXED_WIDTH.search(name))
         first, *rest = text.translate(_LIGATURES).split("\n")
@@ -163,7 +183,6 @@ class _Pen:
                 self.pieces.append(_Piece(part, height, x, y, fixed))
 
     def end_line(self) -> None:
-        """Make the pieces since the last break one line."""
         text = "".join(piece.text for piece in self.pieces).rstrip()
         if text.strip():
             sizes: Counter[float] = Counter()
@@ -176,17 +195,6 @@ class _Pen:
             is_fixed = fixed * 2 > len(text.strip())
             self.lines.append(Line(text, sizes.most_common(1)[0][0], y, is_fixed, _cells(self.pieces)))
         self.pieces.clear()
-
-
-def _place(cm: Sequence[float], tm: Sequence[float]) -> tuple[float, float]:
-    """Return where a text matrix stands on the page."""
-    return tm[4] * cm[0] + tm[5] * cm[2] + cm[4], tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
-
-
-def _length(operands: Sequence[object]) -> int:
-    """Return the bytes of text among the operands of an operator that shows text."""
-    parts = operands[0] if operands and isinstance(operands[0], list) else operands
-    return sum(len(part) for part in parts if isinstance(part, str | bytes))
 
 
 def _apart(text: str, x: float, shown: Sequence[tuple[float, int]]) -> list[tuple[str, float]]:
@@ -239,27 +247,35 @@ def _cells(pieces: Sequence[_Piece]) -> list[Cell]:
 class PdfReading:
     """A PDF on its way to HTML, page by page; what was read can be kept, and another process goes on from there."""
 
-    def __init__(self, body: bytes, span: Span = WHOLE, kept: bytes = b"") -> None:
-        """Open a file.
+    kind: ClassVar = "a PDF"
+    box: ClassVar = "viewrect"
+    """How a link names a part of a page (RFC 8118)."""
 
-        Args:
-            body: The file.
-            span: The pages wanted; `MAX_PAGES` of them are read.
-            kept: What `kept` gave of an earlier reading of the same pages.
+    def __init__(self, body: bytes, span: Span = WHOLE, kept: bytes = b"", *, sighted: bool = True) -> None:
+        """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `kept` is what an earlier reading kept.
 
-        Raises:
-            Unreadable: Encrypted, damaged, or without these pages.
+        Not `sighted`, it recognises nothing: other documents come first, or an image has ended a process.
+
+        Raises `Unreadable`: encrypted, damaged, or without these pages.
         """
-        with apply_configuration(_CAPS):
-            self._reader, self.count = _open(body)
-            self._off = layers_off(self._reader)
+        self._body, self._sighted = body, sighted
+        self._open()
         self._span = span
         self.first = span[0]
         self._wanted = min(span[1] or self.count, self.count)
         self._last = min(self._wanted, self.first + MAX_PAGES - 1)
         if self.count and self.first > self._last:
-            raise Unreadable(f"it is a PDF of {self.count} pages, and pages {self.first} to {span[1]} were asked for")
-        self.pages = [_page_from(line) for line in kept.splitlines()]
+            raise Unreadable(
+                f"it is {self.kind} of {self.count} pages, and pages {self.first} to {span[1]} were asked for"
+            )
+        self.pages = [
+            _PageLines([_line(*line) for line in lines], *about) for lines, *about in map(json.loads, kept.splitlines())
+        ]
+
+    def _open(self) -> None:
+        with apply_configuration(_CAPS):
+            self._reader, self.count = _open(self._body)
+            self._off = layers_off(self._reader)
 
     @property
     def done(self) -> bool:
@@ -273,9 +289,11 @@ class PdfReading:
             while not self.done and time.thread_time() < began + seconds:
                 check_cancelled()
                 page_began = time.thread_time()
+                number = self.first + len(self.pages)
                 try:
-                    page: PageObject = self._reader.pages[self.first - 1 + len(self.pages)]
-                    found = _read_page(page, self._off, min(page_began + PAGE_SECONDS, began + left))
+                    found = self._read_page(number, min(page_began + PAGE_SECONDS, began + left))
+                    if found.trouble in {"image", "few"}:
+                        found = self._recognised(found, number)
                 except _OutOfTime:
                     if time.thread_time() >= began + left:
                         return
@@ -284,28 +302,68 @@ class PdfReading:
                     found = _PageLines([], "damaged")
                 self.pages.append(found)
 
+    def _read_page(self, number: int, ends: float) -> _PageLines:
+        return _read_page(self._reader.pages[number - 1], self._off, ends)
+
+    def _recognised(self, found: _PageLines, number: int) -> _PageLines:
+        """Return a page that shows an image with what is read off that; one with a few letters as it is, if no more."""
+        given = replace(found, trouble="") if found.trouble == "few" else None
+        if not can_recognise():
+            return given or replace(found, trouble="unsighted")
+        if not self._sighted:
+            return given or replace(found, trouble="slow")
+        if sum(page.took for page in self.pages) >= SCAN_SECONDS:
+            return replace(found, trouble="waiting")
+        try:
+            shown = self._scans.page(number)
+        except Unreadable:
+            return given or replace(found, trouble="refused")
+        from pipeline.read.scan import read_lines  # noqa: PLC0415  an extra, and 1.4 s of imports
+
+        began = time.thread_time()
+        lines, unsure, whole = read_lines(shown, began + SCAN_SECONDS)
+        took, height = time.thread_time() - began, len(shown.pixels) * shown.unit
+        if sum(len(line.text) for line in lines) <= sum(len(line.text) for line in found.lines):
+            return replace(given or found, took=took)
+        return _PageLines(lines, "" if whole else "part", found.hidden, False, height, took, unsure)
+
+    @cached_property
+    def _scans(self) -> "PdfScans | ImageScans":
+        from pipeline.read.images import PdfScans  # noqa: PLC0415  as in `_recognised`
+
+        return PdfScans(self._body)
+
     def kept(self, first: int = 0) -> bytes:
         """Return the pages read, the first few left out, a line each; such pieces are joined for a later reading."""
-        return b"".join(page.to_bytes() for page in self.pages[first:])
+        return b"".join(json.dumps(astuple(page)).encode("ascii") + b"\n" for page in self.pages[first:])
 
     def converted(self) -> Converted:
-        """Return the pages that were read as HTML, with `<section id="page-N">` for each.
+        """Return the pages that were read as HTML, with a section for each.
 
-        Raises:
-            Unreadable: There is no text (scanned, damaged).
+        Raises `Unreadable`: there is no text (scanned, damaged).
         """
         lines = [list(page.lines) for page in self.pages]
         with apply_configuration(_CAPS):
             if not any(lines):
                 raise Unreadable(self._why_empty())
-            title, author, published = _about(self._reader)
+            title, author = self._about()
         hidden, scans = sum(page.hidden for page in self.pages), sum(page.is_scan for page in self.pages)
-        notes = Unseen(hidden, scans).notes()
+        recognised, unsure = sum(page.height > 0 for page in self.pages), sum(page.unsure for page in self.pages)
+        told = {
+            f"PDF: {hidden} pieces of text that no reader sees were left out": hidden,
+            f"PDF: {scans} pages are images; their text is what the file says that they show": scans,
+            f"OCR: text was recognised in the images of {recognised} of {len(lines)} pages; letters may be wrong": (
+                recognised
+            ),
+            f"OCR: {unsure} lines that could not be recognised with confidence were left out": unsure,
+        }
+        notes = [note for note, count in told.items() if count]
         if self._span != WHOLE:
-            notes.append(f"PDF: pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked")
+            notes.append(f"Pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked")
         _drop_furniture(lines)
-        html = _render(lines, title, self.first)
-        return Converted(html, title, "", author, published, tuple(notes), *self._unread())
+        html = self._render(lines, title)
+        trust: Trust = "recognised" if scans or recognised == sum(map(bool, lines)) else "visible"
+        return Converted(html, title, "", author, "", tuple(notes), *self._unread(), trust, hidden)
 
     def _unread(self) -> tuple[str, str]:
         """Return which pages were wanted and are missing, in words, and those that can be asked for next."""
@@ -318,34 +376,92 @@ class PdfReading:
         if begin <= self._wanted:
             parts.append(f"pages {begin} to {self._wanted} of {self.count}")
             rest = f"{begin}-{min(begin + MAX_PAGES - 1, self._wanted)}"
-        return ", ".join(parts), rest
+        waiting = next((number for number, page in enumerate(self.pages, self.first) if page.trouble == "waiting"), 0)
+        return ", ".join(parts), f"{waiting}-{self._wanted}" if waiting else rest
+
+    def _about(self) -> tuple[str, str]:
+        return _about(self._reader)
+
+    def _render(self, pages: Sequence[list[Line]], title: str) -> str:
+        """Return pages of lines as HTML; each that was recognised has sizes of its own, and places for its parts."""
+        scanned = [page.height > 0 for page in self.pages]
+        read = _sizes([lines for lines, is_scan in zip(pages, scanned, strict=True) if not is_scan])
+        parts = []
+        for number, (lines, page) in enumerate(zip(pages, self.pages, strict=True), self.first):
+            levels, leading = _sizes([lines]) if page.height else read
+            parts.append(f'<section {PLACE}="page={number}">')
+            for block, html in _parts(lines, levels, leading):
+                parts.append(placed(html, self._place(number, block, page.height), tag="div") if page.height else html)
+            parts.append("</section>")
+        return whole_page("\n".join(parts), title=title)
+
+    def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
+        """Return the box of some lines as the fragment of a link: left, top, width and height from the upper left."""
+        left, right = min(line.cells[0].left for line in lines), max(line.cells[-1].right for line in lines)
+        top, low = (
+            height - edge for edge in (max(line.y + line.size for line in lines), min(line.y for line in lines))
+        )
+        box = ",".join(f"{max(0, round(edge))}" for edge in (left, top, right - left, low - top))
+        return f"page={number}&{self.box}={box}"
 
     def _why_empty(self) -> str:
+        kind, troubles = self.kind, {page.trouble for page in self.pages}
         if self.count == 0:
-            return "it is a PDF without pages"
+            return f"it is {kind} without pages"
         if not self.pages or self.pages[0].trouble == "slow":
-            return "it is a PDF whose first page takes too long to read"
-        if all(page.trouble == "damaged" for page in self.pages):
-            return "it is a PDF whose pages are damaged"
+            return f"it is {kind} whose first page takes too long to read"
+        if troubles == {"damaged"}:
+            return f"it is {kind} whose pages are damaged"
         if any(page.hidden for page in self.pages):
-            return "it is a PDF that shows no text: what it holds is hidden from its readers"
-        if any(page.trouble == "image" for page in self.pages):
-            return "it is a scanned PDF: its pages are images, which needs OCR"
-        return "it is a PDF with empty pages"
+            return f"it is {kind} that shows no text: what it holds is hidden from its readers"
+        # Scanned, if at all: what keeps the first such page from being read
+        why = next((_TROUBLE[page.trouble] for page in self.pages if page.trouble in _SCANNED), "")
+        return f"it is scanned: {kind} whose pages {why}" if why else f"it is {kind} with empty pages"
 
 
-def pdf_to_html(body: bytes, *, span: Span = WHOLE, seconds: float = SECONDS) -> Converted:
-    """Return a PDF as HTML, with `<section id="page-N">` for each page.
+class ImageReading(PdfReading):
+    """An image on its way to HTML, a TIFF page by page."""
 
-    Args:
-        body: The file.
-        span: The pages wanted.
-        seconds: Processor time, so that a busy machine cuts nothing; pages that do not fit are left out and noted.
+    kind: ClassVar = "an image"
+    box: ClassVar = "xywh"
+    """W3C Media Fragments 1.0."""
 
-    Raises:
-        Unreadable: Encrypted, damaged, or without text (scanned).
+    def _open(self) -> None:
+        if not can_recognise():
+            raise Unreadable(f"it is an image, whose text needs OCR: {INSTALL_OCR}")
+        from pipeline.read.images import ImageScans  # noqa: PLC0415  as in `_recognised`
+
+        self._images = ImageScans(self._body)
+        self.count = self._images.count
+
+    def _read_page(self, number: int, ends: float) -> _PageLines:
+        return _PageLines([], "image")
+
+    @cached_property
+    def _scans(self) -> "PdfScans | ImageScans":
+        return self._images
+
+    def _about(self) -> tuple[str, str]:
+        return "", ""
+
+    def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
+        place = super()._place(number, lines, height)
+        return place if self.count > 1 else place.partition("&")[2]
+
+
+def reading_of(kind: str) -> type[PdfReading]:
+    """Return what reads a media type of `sniff.PAGED`."""
+    return PdfReading if kind == PDF else ImageReading
+
+
+def pdf_to_html(
+    body: bytes, *, span: Span = WHOLE, seconds: float = SECONDS, kind: str = PDF, sighted: bool = True
+) -> Converted:
+    """Return the pages `span` of a PDF or an image as HTML, as far as they are read in `seconds` of processor time.
+
+    Raises `Unreadable`: encrypted, damaged, or without text.
     """
-    reading = PdfReading(body, span)
+    reading = reading_of(kind)(body, span, sighted=sighted)
     reading.read(seconds, left=seconds)
     return reading.converted()
 
@@ -368,10 +484,11 @@ def _read_page(page: PageObject, off: frozenset[int], ends: float) -> _PageLines
     pen = _taken(page, _Pen(ends, ink))
     if covered := ink.covered():
         pen = _taken(page, _Pen(ends, ink := Ink(page, off, covered)))
-    if not pen.lines and ink.hidden and ink.has_image:
-        return _PageLines(_taken(page, _Pen(ends)).lines, is_scan=True)
+    if behind := not pen.lines and ink.hidden > 0 and ink.has_image:
+        pen = _taken(page, _Pen(ends))
     is_image = not pen.lines and "/XObject" in (page.get("/Resources") or {})
-    return _PageLines(pen.lines, "image" if is_image else "", hidden=ink.hidden)
+    few = "few" if ink.has_image and sum(len(line.text) for line in pen.lines) < _STRAY else ""
+    return _PageLines(pen.lines, "image" if is_image else few, hidden=0 if behind else ink.hidden, is_scan=behind)
 
 
 def _taken(page: PageObject, pen: _Pen) -> _Pen:
@@ -381,16 +498,15 @@ def _taken(page: PageObject, pen: _Pen) -> _Pen:
     return pen
 
 
-def _about(reader: PdfReader) -> tuple[str, str, str]:
-    """Return title, author and ISO date from the document information."""
+def _about(reader: PdfReader) -> tuple[str, str]:
+    """Return title and author from the document information; its dates tell when the file was printed."""
     try:
         about = reader.metadata
         if about is None:
-            return "", "", ""
-        made = about.creation_date
-        return str(about.title or "").strip(), str(about.author or "").strip(), made.date().isoformat() if made else ""
+            return "", ""
+        return str(about.title or "").strip(), person(str(about.author or ""), f"{about.creator} {about.producer}")
     except _DAMAGED:
-        return "", "", ""
+        return "", ""
 
 
 def _drop_furniture(pages: list[list[Line]]) -> None:
@@ -404,7 +520,8 @@ def _drop_furniture(pages: list[list[Line]]) -> None:
                 del page[place]
 
 
-def _render(pages: list[list[Line]], title: str, first: int) -> str:
+def _sizes(pages: Sequence[list[Line]]) -> tuple[dict[float, int], float]:
+    """Return the sizes of type that are headings, with their levels, and the usual leading, in heights of the type."""
     sizes: Counter[float] = Counter()
     gaps: Counter[float] = Counter()
     for page in pages:
@@ -414,24 +531,19 @@ def _render(pages: list[list[Line]], title: str, first: int) -> str:
             if line.y > after.y:
                 gaps[round((line.y - after.y) / (line.size or 1.0), 1)] += 1
     body = sizes.most_common(1)[0][0] if sizes else 0.0
-    leading = gaps.most_common(1)[0][0] if gaps else 1.2
     larger = sorted((size for size in sizes if body and size >= body * TYPE.heading), reverse=True)
     levels = {size: min(place + 2, 6) for place, size in enumerate(larger)}
-    parts = []
-    for number, page in enumerate(pages, first):
-        blocks = "\n".join(_page(page, levels, leading))
-        parts.append(f'<section id="page-{number}">\n{blocks}\n</section>')
-    return whole_page("\n".join(parts), title=title)
+    return levels, gaps.most_common(1)[0][0] if gaps else 1.2
 
 
-def _page(page: list[Line], levels: dict[float, int], leading: float) -> Iterator[str]:
-    """Yield the HTML of a page's blocks and tables in order."""
+def _parts(page: list[Line], levels: dict[float, int], leading: float) -> Iterator[tuple[list[Line], str]]:
+    """Yield the blocks and tables of a page, each as its lines and as HTML."""
     at = 0
-    for first, end, rows in find_tables(page):
-        yield from (_block(block, levels) for block in _blocks(page[at:first], levels, leading))
-        yield table_to_html(rows)
+    for begin, end, rows in [*find_tables(page), (len(page), len(page), [])]:
+        yield from ((block, _block(block, levels)) for block in _blocks(page[at:begin], levels, leading))
+        if rows:
+            yield page[begin:end], table_to_html(rows)
         at = end
-    yield from (_block(block, levels) for block in _blocks(page[at:], levels, leading))
 
 
 def _blocks(page: list[Line], levels: dict[float, int], leading: float) -> list[list[Line]]:
@@ -478,7 +590,6 @@ def _block(lines: list[Line], levels: dict[float, int]) -> str:
 
 
 def _width(text: str, size: float, *, fixed: bool) -> float:
-    """Return about how wide `text` is in points."""
     capitals = len(text) if fixed else sum(letter.isupper() or letter in "mw—" for letter in text)
     ideographs = 0 if fixed else sum(letter > "⺀" for letter in text)
     letters = len(text) - capitals - ideographs

@@ -14,16 +14,14 @@ import numpy as np
 from pypdf import PageObject, PdfReader
 from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
-from pipeline.html.colour import WHITE, Rgb, is_faint
+from pipeline.html.colour import LEAST_ALPHA, WHITE, Rgb, is_faint
+from pipeline.read.converted import LEAST_SIZE
 
-LEAST_SIZE: Final = 2.0
-"""Points of height below which type cannot be read; footnotes and superscripts have 5 or more."""
-LEAST_ALPHA: Final = 0.05
 MOST_PAINTS: Final = 2_000
 """Painted areas of a page that are remembered."""
 _UNSEEN_MODES: Final = frozenset({3, 7})
 """Text rendering modes that draw nothing: invisible, and clipping alone."""
-_SHOWS: Final = {b"Tj": 0, b"TJ": 0, b"'": 0, b'"': 2}
+SHOWS: Final = {b"Tj": 0, b"TJ": 0, b"'": 0, b'"': 2}
 """Operators that show text, and the operand that holds it."""
 _FILLS: Final = frozenset((b"f", b"F", b"f*", b"B", b"B*", b"b", b"b*"))
 _ENDS: Final = _FILLS | {b"S", b"s", b"n"}
@@ -100,12 +98,12 @@ class Ink:
     def before(self, operator: bytes, operands: list[Any], cm: Matrix, tm: Matrix) -> None:
         """Take note of an operator before it is worked on."""
         with suppress(*_MISSHAPEN):
-            if (at := _SHOWS.get(operator)) is not None:
+            if (at := SHOWS.get(operator)) is not None:
                 self._show(operands, at, cm, tm)
-            elif operator in _PATHS:
-                _PATHS[operator](self, operands)
             elif operator in _ENDS:
                 self._end_path(cm, fills=operator in _FILLS)
+            elif (given := _SETS.get(operator)) is not None:
+                self._state = replace(self._state, **given(operands))
             elif (change := _CHANGES.get(operator)) is not None:
                 change(self, operands)
             elif operator == b"Do":
@@ -134,10 +132,9 @@ class Ink:
     def _show(self, operands: list[Any], at: int, cm: Matrix, tm: Matrix) -> None:
         number, state = self.shown, self._state
         self.shown += 1
-        whole = _times(_times(tm, cm), self._base)
+        whole = times(times(tm, cm), self._base)
         height = state.size * (whole[2] ** 2 + whole[3] ** 2) ** 0.5
-        parts = operands[at] if isinstance(operands[at], list) else [operands[at]]
-        letters = sum(len(part) for part in parts if isinstance(part, str | bytes))
+        letters = letters_of(operands)
         # From the start of the text to about its end, half a height of type around: a letter is half as wide as high.
         x, y, step = whole[4], whole[5], 0.5 * letters * state.size * state.stretch
         ends = (x, x + step * whole[0]), (y, y + step * whole[1])
@@ -176,9 +173,9 @@ class Ink:
             self.has_image = True
             if not any(self._marked):
                 clear = bool(drawn.get("/ImageMask")) or "/SMask" in drawn or "/Mask" in drawn
-                self._paint(_times(cm, self._base), [(0, 0), (1, 0), (0, 1), (1, 1)], None, covers=not clear)
+                self._paint(times(cm, self._base), [(0, 0), (1, 1)], None, covers=not clear)
             return
-        self._base = _times(_times([float(part) for part in drawn.get("/Matrix", _PLAIN)], cm), self._base)
+        self._base = times(times([float(part) for part in drawn.get("/Matrix", _PLAIN)], cm), self._base)
         self._resources = _got(drawn.get("/Resources")) or self._resources
 
     def _paint(
@@ -193,7 +190,7 @@ class Ink:
 
     def _end_path(self, cm: Matrix, *, fills: bool) -> None:
         if self._path:
-            matrix = _times(cm, self._base)
+            matrix = times(cm, self._base)
             if fills and not any(self._marked):
                 covers = self._rectangles == 1 and len(self._path) == 2
                 self._paint(matrix, self._path, self._state.ink, covers=covers)
@@ -217,9 +214,6 @@ class Ink:
         parts = [float(part) for part in operands] if self._state.parts == len(operands) else []
         self._state = replace(self._state, ink=_rgb(parts))
 
-    def _device_colour(self, operands: list[Any]) -> None:
-        self._state = replace(self._state, parts=len(operands), ink=_rgb([float(part) for part in operands]))
-
     def _colour_space(self, operands: list[Any]) -> None:
         name: Any = operands[0]
         parts = _DEVICES.get(str(name), 0)
@@ -231,7 +225,6 @@ class Ink:
         self._state = replace(self._state, parts=parts, ink=(0.0, 0.0, 0.0) if parts else None)
 
     def _parameters(self, operands: list[Any]) -> None:
-        """Take alpha, blending and font size of a dictionary of parameters."""
         given = _got(_got(self._resources["/ExtGState"])[operands[0]])
         mode = given.get("/BM", "/Normal" if not self._state.blends else "")
         masked = given.get("/SMask", "/None") != "/None"
@@ -265,53 +258,26 @@ class Ink:
         if self._marked:
             self._marked.pop()
 
-    def _font(self, operands: list[Any]) -> None:
-        self._state = replace(self._state, size=abs(float(operands[1])))
 
-    def _mode(self, operands: list[Any]) -> None:
-        self._state = replace(self._state, mode=int(operands[0]))
-
-    def _stretch(self, operands: list[Any]) -> None:
-        self._state = replace(self._state, stretch=abs(float(operands[0])) / 100)
-
-
-_Change = Callable[[Ink, list[Any]], None]
-_PATHS: Final[Mapping[bytes, _Change]] = {
+_SETS: Final[Mapping[bytes, Callable[[list[Any]], dict[str, Any]]]] = {
+    **dict.fromkeys((b"g", b"rg", b"k"), lambda given: {"parts": len(given), "ink": _rgb(list(map(float, given)))}),
+    b"Tf": lambda given: {"size": abs(float(given[1]))},
+    b"Tr": lambda given: {"mode": int(given[0])},
+    b"Tz": lambda given: {"stretch": abs(float(given[0])) / 100},
+}
+"""Operators that set parts of the graphics state, and to what."""
+_CHANGES: Final[Mapping[bytes, Callable[[Ink, list[Any]], None]]] = {
     b"re": Ink._rectangle,
     **dict.fromkeys((b"m", b"l", b"c", b"v", b"y"), Ink._points),
-}
-_CHANGES: Final[Mapping[bytes, _Change]] = {
-    **dict.fromkeys((b"g", b"rg", b"k"), Ink._device_colour),
     **dict.fromkeys((b"sc", b"scn"), Ink._colour),
     **dict.fromkeys((b"W", b"W*"), Ink._clip),
     **dict.fromkeys((b"BDC", b"BMC"), Ink._begin_marked),
     b"EMC": Ink._end_marked,
     b"Q": Ink._restore,
-    b"Tf": Ink._font,
-    b"Tr": Ink._mode,
-    b"Tz": Ink._stretch,
     b"cs": Ink._colour_space,
     b"gs": Ink._parameters,
     b"q": Ink._save,
 }
-
-
-@dataclass(slots=True)
-class Unseen:
-    """What of a file's text is not seen."""
-
-    pieces: int = 0
-    """Pieces of text that were left out."""
-    scans: int = 0
-    """Pages that show an image only, whose text lies unseen behind it and was read."""
-
-    def notes(self) -> list[str]:
-        """Return what a reader should know of it."""
-        told = {
-            f"PDF: {self.pieces} pieces of text that no reader sees were left out": self.pieces,
-            f"PDF: {self.scans} pages are images; their text is what the file says that they show": self.scans,
-        }
-        return [note for note, count in told.items() if count]
 
 
 def layers_off(reader: PdfReader) -> frozenset[int]:
@@ -345,7 +311,14 @@ def _rgb(parts: Sequence[float]) -> Rgb | None:
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
-def _times(one: Matrix, other: Matrix) -> Matrix:
+def letters_of(operands: Sequence[object]) -> int:
+    """Return the bytes of text among the operands of an operator that shows text."""
+    parts = operands[0] if operands and isinstance(operands[0], list) else operands
+    return sum(len(part) for part in parts if isinstance(part, str | bytes))
+
+
+def times(one: Matrix, other: Matrix) -> Matrix:
+    """Return the product of two transformations (ISO 32000-1 §8.3.3); its last two numbers are where it stands."""
     a, b, c, d, e, f = one
     g, h, i, j, k, m = other
     return a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m
@@ -353,16 +326,10 @@ def _times(one: Matrix, other: Matrix) -> Matrix:
 
 def _around(matrix: Matrix, points: Sequence[tuple[float, float]]) -> Box:
     """Return the box around points; two are the corners of a rectangle, which may be turned."""
-    low, high = (min(xs_ys) for xs_ys in zip(*points, strict=True)), (max(xs_ys) for xs_ys in zip(*points, strict=True))
-    (left, bottom), (right, top) = low, high
-    xs, ys = zip(
-        *(
-            (x * matrix[0] + y * matrix[2] + matrix[4], x * matrix[1] + y * matrix[3] + matrix[5])
-            for x in (left, right)
-            for y in (bottom, top)
-        ),
-        strict=True,
-    )
+    a, b, c, d, e, f = matrix
+    xs, ys = zip(*points, strict=True)
+    corners = [(x, y) for x in (min(xs), max(xs)) for y in (min(ys), max(ys))]
+    xs, ys = zip(*((x * a + y * c + e, x * b + y * d + f) for x, y in corners), strict=True)
     return min(xs), min(ys), max(xs), max(ys)
 
 

@@ -118,7 +118,9 @@ def _run(lines: Sequence[Line], start: int) -> int:
         if line.fixed or len(line.cells) > _TABLE.columns or not -0.5 < step <= TYPE.row:
             break
         if len(line.cells) >= 2:
-            joins = _aligned(lines[max(start, end - 3) : end], line)
+            # Two cells or more overlap cells of one of the last rows.
+            rows = lines[max(start, end - 3) : end]
+            joins = any(sum(any(_overlap(c, other) for other in row.cells) for c in line.cells) >= 2 for row in rows)
         else:
             joins = step > 0 and _continues(lines, end, before, line)
         if not joins:
@@ -127,11 +129,6 @@ def _run(lines: Sequence[Line], start: int) -> int:
     while end > start and len(lines[end - 1].cells) < 2:
         end -= 1  # a line below the last row is text after the table
     return end
-
-
-def _aligned(above: Sequence[Line], line: Line) -> bool:
-    """Return whether two or more cells overlap cells of one of the last rows."""
-    return any(sum(any(_overlap(cell, other) for other in row.cells) for cell in line.cells) >= 2 for row in above)
 
 
 def _continues(lines: Sequence[Line], place: int, before: Line, line: Line) -> bool:

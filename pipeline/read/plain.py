@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Final
 
+from pipeline.html.units import CODE_LINES
 from pipeline.read.converted import Converted, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
@@ -20,26 +21,42 @@ _CODE: Final = re.compile(
 )
 """A line of a program or of a console."""
 _UNDERLINE: Final = re.compile(r"(?:=|-|~){3,}\s*")
-_RULE: Final = re.compile(r"(?=.*(?:--|==))[\s|+:=-]+")
+_RULE: Final = re.compile(r"(?=.*(?:--|==|\+-))[\s|+:=-]+")
+_WORD: Final = re.compile(r"\S+")
 _GAP: Final = re.compile(r"\s*\|\s*|\s*\t\s*|\s{2,}")
 _PAIR: Final = re.compile(r"([^\W\d_][^:.!?]{0,38}[^\s:.!?]):\s+(\S.*)")
 _LOGGED: Final = re.compile(
     r"\[?(?:\d{4}-\d\d-\d\d|\d\d[:/]\d\d[:/]\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:)"
     r"|\W?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE)\b"
 )
-_BULLET: Final = re.compile(r"\s{0,8}(?:[-*•·–]|\(?(\d{1,3})[.)])\s+(\S.*)")
+_PROMPT: Final = re.compile(r"\s*(?:\$|>>>|\w+@[\w.:~/-]+[$#]|[A-Z]:\\[^>]{0,80}>|PS [^>]{1,80}>) ?\S")
+"""What a console writes before a command."""
+_BULLET: Final = re.compile(r"\s{0,8}(?:[-*•·–]|o(?=\s{2})|\(?(\d{1,3})[.)])\s+(\S.*)")
+_OPTION: Final = re.compile(r"\s*--?\w")
+_OUTLINED: Final = re.compile(r"\s*\d{1,3}(?:\.\d{1,3})*\.?\s+\S")
+_FIELD: Final = re.compile(r"[A-Z][\w-]*:\s")
 _NUMBERED: Final = re.compile(
     r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[IVX]{1,5}\.|Chapter \S+|Section \S+|Appendix \S+)\s+[^\W\d_].*"
 )
 _LONGEST_TITLE: Final = 80
+_MARKS: Final = ".,;:!?'\"()[]“”‘’«»"
+"""Signs of prose around a word."""
 _FILLED: Final = 0.7
 """Share of the longest line from which a line was broken to fit the width; words are shorter than the rest."""
 _WIDTH: Final = 50
 """Characters of the narrowest width to which text is broken."""
 _PROSE: Final = 7
 """Words a line from which indented lines are text."""
+_NARROW: Final = 30
+"""Characters of the narrowest text whose lines go on with a small letter; those of a list are shorter."""
 _LEAST: Final = 2
 """Lines and columns of a table or list."""
+_NAME_WORDS: Final = 4
+"""Of a column at most."""
+_CENTRED: Final = 12
+"""Blanks in front of a line that stands in the middle of a page."""
+_FULL: Final = 0.8
+"""Share of the cells of a table that hold something."""
 
 
 def plain_to_html(text: str) -> Converted:
@@ -51,30 +68,62 @@ def plain_to_html(text: str) -> Converted:
     for number, lines in enumerate(blocks):
         if number % 1000 == 0:
             check_cancelled()
+        if len(lines) > 1 and lines[0].isupper() and _is_title(lines[0]) and lines[1][0].isspace():
+            parts.append(f"<h2>{escape(lines.pop(0).strip())}</h2>")
         parts.append(_block(lines, is_last=number == len(blocks) - 1))
     return Converted(whole_page("\n".join(parts)))
+
+
+def source_to_html(text: str, language: str) -> Converted:
+    """Return a program as listings under the numbers of their lines, and what they stand in where that is above."""
+    lines = text.replace("\r\n", "\n").rstrip().split("\n")
+    parts: list[str] = []
+    first, around = 0, ""
+    while first < len(lines):
+        check_cancelled()
+        end = min(len(lines), first + CODE_LINES)
+        if end < len(lines):
+            end = max(range(first + CODE_LINES // 2, end + 1), key=lambda number: _is_joint(lines, number))
+        inside = f" · {around}" if around and lines[first][:1].isspace() else ""
+        parts.append(f"<h2>Lines {first + 1}-{end}{escape(inside)}</h2>")
+        parts.append(f'<pre><code class="language-{language}">{escape(chr(10).join(lines[first:end]))}</code></pre>')
+        around = next((line for line in reversed(lines[first:end]) if line[:1].isidentifier()), around)
+        first = end
+    return Converted(whole_page("\n".join(parts)))
+
+
+def _is_joint(lines: Sequence[str], number: int) -> tuple[bool, int, int]:
+    """Order lines by how well a program is cut above them: below an empty line, at the least indented, late."""
+    line = lines[number].lstrip()
+    return line != "" and not lines[number - 1].strip(), len(line) - len(lines[number]), number
 
 
 def _block(lines: list[str], *, is_last: bool) -> str:  # noqa: PLR0911  one return a kind
     """Return the lines between two empty ones as what they are."""
     if len(lines) == _LEAST and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120:
         return f"<h2>{escape(lines[0].strip())}</h2>"
-    if len(lines) == 1 and not is_last and _is_title(lines[0].strip()):
+    centred = _indent(lines[0]) >= _CENTRED and not _CODE.match(lines[0])
+    if len(lines) == 1 and not is_last and (centred or _is_title(lines[0].strip())):
         return f"<h2>{escape(lines[0].strip())}</h2>"
+    if _PROMPT.match(lines[0]):
+        return _listing(lines)
+    if _OPTION.match(lines[0]) and len({_indent(line) for line in lines[1:]} - {_indent(lines[0])}) == 1:
+        return f"<dl><dt>{escape(lines[0].strip())}<dd>{escape(' '.join(map(str.strip, lines[1:])))}</dl>"
     if all(map(_INDENTED.match, lines)) and not _is_prose(lines) and not all(map(_BULLET.match, lines)):
         return _listing(lines)
     if rows := _table(lines):
         return rows
     if len(lines) >= _LEAST and all(pairs := [_PAIR.fullmatch(line.strip()) for line in lines]):
         return "<dl>" + "".join(f"<dt>{escape(pair[1])}<dd>{escape(pair[2])}" for pair in pairs if pair) + "</dl>"
-    if len(lines) >= _LEAST and all(map(_LOGGED.match, lines)):
+    outlined = all(map(_OUTLINED.match, lines)) and any("." in line.split()[0][:-1] for line in lines)
+    if outlined or (_LOGGED.match(lines[0]) and sum(map(bool, map(_LOGGED.match, lines))) >= _LEAST):
         return "\n".join(f"<p>{escape(line.strip())}</p>" for line in lines)
     if _BULLET.match(lines[0]):
         return _items(lines)
-    drawn = sum("   " in line.strip() or "\t" in line.strip() for line in lines)
+    drawn = sum("   " in line.strip() or "\t" in line.strip() or bool(_RULE.fullmatch(line)) for line in lines)
     like_code = 0 if _is_prose(lines) else sum(bool(_CODE.match(line) or _INDENTED.match(line)) for line in lines)
     if 2 * like_code > len(lines) or (2 * drawn > len(lines) >= _LEAST):
-        return _listing(lines)
+        return _columns(lines) or _listing(lines)
     return "\n".join(f"<p>{escape(line)}</p>" for line in _unbroken(lines))
 
 
@@ -113,6 +162,29 @@ def _table(lines: Sequence[str]) -> str:
     return html_table(rows, header=heads > 0)
 
 
+def _columns(lines: Sequence[str]) -> str:
+    """Return lines in columns that blanks part in all of them as a table, empty for others; the first names each."""
+    lines = [line.expandtabs() for line in lines]
+    used = bytearray(max(map(len, lines)))
+    for line in lines:
+        for word in _WORD.finditer(line):
+            used[word.start() : word.end()] = b"x" * len(word[0])
+    starts = [gap.end() for gap in re.finditer(rb"\0+|\A(?!\0)", bytes(used)) if gap.end() < len(used)]
+    ends = [*starts[1:], len(used)]
+    # What stands below no name goes on with the column before it.
+    begins = [start for start, end in zip(starts, ends, strict=True) if lines[0][start:end].strip()]
+    parts = list(pairwise([*begins, len(used)]))
+    if not _LEAST < len(parts) <= sum(map(len, lines)) / len(lines):
+        return ""
+    rows = [[line[start:end].strip() for start, end in parts] for line in lines if not _RULE.fullmatch(line)]
+    cells = [cell for row in rows for cell in row]
+    torn = any("   " in cell for row in rows for cell in row[:-1]) or not all(row[0] for row in rows if row)
+    torn = torn or any(len(name.split()) > _NAME_WORDS for name in rows[0])
+    if len(rows) <= _LEAST or torn or sum(map(bool, cells)) < _FULL * len(cells):
+        return ""
+    return html_table(rows, header=len(rows) < len(lines))
+
+
 def _items(lines: Sequence[str]) -> str:
     """Return a list; a line without a mark goes on with the item before it."""
     items: list[str] = []
@@ -128,6 +200,19 @@ def _items(lines: Sequence[str]) -> str:
     return f"<{tag}{start}>" + "".join(f"<li>{escape(item)}</li>" for item in items) + f"</{tag}>"
 
 
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _is_own(before: str, line: str) -> bool:
+    """Whether a line is a record as the one before it: it begins with a word of the same signs, or names a field."""
+    words = [text.split(None, 1)[0].strip(_MARKS) for text in (before, line)]
+    signs = [re.sub(r"\w", "", word) for word in words]
+    alike = set(signs[0]) == set(signs[1]) != set()
+    told = any(map(str.isdigit, words[1])) or len(signs[1]) >= _LEAST
+    return (alike and told) or _FIELD.match(line) is not None
+
+
 def _unbroken(lines: Sequence[str]) -> list[str]:
     """Return lines, those that were only broken to fit a width joined again."""
     longest = max(len(line.rstrip()) for line in lines)
@@ -135,7 +220,7 @@ def _unbroken(lines: Sequence[str]) -> list[str]:
     for before, line in pairwise(lines):
         text = line.strip()
         was_full = _WIDTH <= longest <= 4 * _WIDTH and len(before.rstrip()) >= _FILLED * longest
-        if text[0].islower() or was_full:
+        if ((text[0].islower() and longest >= _NARROW) or was_full) and not _is_own(before, text):
             joined[-1] += " " + text
         else:
             joined.append(text)

@@ -6,26 +6,20 @@ this process: the caller holds it and sends it with the next slice. Started by `
 """
 
 import json
-import os
 import time
 from collections import OrderedDict, deque
-from collections.abc import Set
+from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 from errors import SourceUnreadable
-from models.pipe import Counters, Engine, Fields, Frame, serve
+from models.pipe import Counters, Fields, Frame, serve
 from pipeline.read.convert import Raw, kind_of, to_page, unreadable
 from pipeline.read.converted import Unreadable
-from pipeline.read.pdf import SECONDS, PdfReading
-from pipeline.read.sniff import PDF
+from pipeline.read.pdf import SECONDS, PdfReading, reading_of
+from pipeline.read.sniff import PAGED
+from pipeline.text.tokens import count_tokens
 from pipeline.work import Stopped, stopped_by
-
-try:
-    import resource
-except ImportError:  # Windows has no such limits
-    resource = None  # type: ignore[assignment]  # the one use looks for it
 
 SLICE_SECONDS: Final = 1.0
 """Processor time for one answer: what a process that is killed costs at most, a page that began before aside."""
@@ -34,46 +28,16 @@ OPEN_READINGS: Final = 2
 
 
 def main(text: str) -> None:
-    """Convert what is asked until stdin ends or nothing is asked for long.
-
-    Args:
-        text: JSON with `idle_seconds` and `memory_bytes` (most address space for documents) of `Limits`.
-    """
+    """Convert what is asked until stdin ends or nothing is asked for long; `text` is JSON as `models.worker` sends."""
     arguments = json.loads(text)
-    bound = arguments["memory_bytes"]
-    if bound is not None and resource is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (bound + _mapped(), bound + _mapped()))
-
-    def load(cancelled: set[int]) -> Engine:
-        return _Desk(cancelled)
-
-    serve(load, idle_seconds=arguments["idle_seconds"])
-
-
-def _mapped() -> int:
-    """Return the bytes of address space that this process has: numpy's threads take some on each of many cores."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    except OSError:
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-class _Call:
-    """Whether a call was cancelled, as `pipeline.work` asks it."""
-
-    def __init__(self, number: int, cancelled: Set[int]) -> None:
-        self._number = number
-        self._cancelled = cancelled
-
-    def is_set(self) -> bool:
-        return self._number in self._cancelled
+    count_tokens(" ")  # its table is read before memory is bounded
+    serve(_Desk, idle_seconds=arguments["idle_seconds"], memory_bytes=arguments["memory_bytes"])
 
 
 class _Desk:
     """Converts one document after the other; a `models.pipe.Engine`."""
 
-    def __init__(self, cancelled: Set[int]) -> None:
+    def __init__(self, cancelled: set[int]) -> None:
         self.facts: Fields = {}
         self.counters = Counters()
         self._cancelled = cancelled
@@ -93,7 +57,7 @@ class _Desk:
     def step(self) -> list[tuple[int, Frame]]:
         call, frame = self._waiting.popleft()
         try:
-            with stopped_by(_Call(call, self._cancelled)):
+            with stopped_by(lambda: call in self._cancelled):
                 return [(call, self._answer(frame))]
         except Stopped:
             return []
@@ -106,12 +70,15 @@ class _Desk:
         first, last = fields["raw"].pop("span")
         notes = tuple(fields["raw"].pop("notes"))
         raw = Raw(frame.blob[:size], **fields["raw"], span=(first, last), notes=notes)
-        if kind_of(raw) != PDF:
+        if (kind := kind_of(raw)) not in PAGED:
             return _whole(raw)
         kept = frame.blob[size:]
         known = kept.count(b"\n")
         began = time.thread_time()
-        reading = self._reading(key, raw, kept, known)
+        try:
+            reading = self._reading(key, known, lambda: reading_of(kind)(raw.body, raw.span, kept, sighted=raw.sighted))
+        except Unreadable as error:
+            raise unreadable(raw, error) from error
         if len(reading.pages) == known:
             reading.read(SLICE_SECONDS, left=left)
         spent = time.thread_time() - began
@@ -120,14 +87,11 @@ class _Desk:
             return _whole(raw, reading)
         return Frame({"left": left - spent}, reading.kept(known))
 
-    def _reading(self, key: str, raw: Raw, kept: bytes, known: int) -> PdfReading:
+    def _reading(self, key: str, known: int, begun: Callable[[], PdfReading]) -> PdfReading:
         """Return the reading as another slice left it, with at least the pages that the caller holds."""
         reading = self._open.pop(key, None)
         if reading is None or len(reading.pages) < known:
-            try:
-                reading = PdfReading(raw.body, raw.span, kept)
-            except Unreadable as error:
-                raise unreadable(raw, error) from error
+            reading = begun()
         self._open[key] = reading
         while len(self._open) > OPEN_READINGS:
             self._open.popitem(last=False)

@@ -73,25 +73,28 @@ def linked_data(html: str) -> list[dict[str, Json]]:
 def script_texts(html: str) -> list[tuple[str, str]]:
     """Return tag and text of what a page's data says, in reading order.
 
-    From the first of JSON-LD, flight, state (`h2` and `p`, `dd` for a name with its value; a text may be HTML) and
-    `noscript` (HTML) that holds more than names; empty where none does.
+    From the first of JSON-LD, flight and state (`h2` and `p`, `dd` for a name with its value; a text may be HTML) that
+    holds more than names, or from `noscript` (HTML) where that holds more, as forums write themselves out for crawlers;
+    empty where none does.
     """
     state: list[Json] = []
     for tag, script in _elements(html, "script"):
         if "ld+json" not in tag:
             value = _value(script)
             state.append(_revived(value) if "__NUXT_DATA__" in tag and isinstance(value, list) else value)
-    for texts in (
-        _texts([*linked_data(html)], _LINKED_TEXTS.split()),
-        _flight_texts(html),
-        _texts(state),
-        (("noscript", inner) for _, inner in _elements(html, "noscript")),
-    ):
+    told: list[tuple[str, str]] = []
+    for texts in (_texts([*linked_data(html)], _LINKED_TEXTS.split()), _flight_texts(html), _texts(state)):
         check_cancelled()
-        found = list(dict.fromkeys(texts))
-        if sum(letters_in(_MARKUP.sub(" ", text)) for _, text in found) >= 2 * EMPTY_LETTERS:
-            return found
-    return []
+        told = list(dict.fromkeys(texts))
+        if _letters(told) >= 2 * EMPTY_LETTERS:
+            break
+    unscripted = [("noscript", inner) for _, inner in _elements(html, "noscript")]
+    most = max(told, unscripted, key=_letters)
+    return most if _letters(most) >= 2 * EMPTY_LETTERS else []
+
+
+def _letters(texts: list[tuple[str, str]]) -> int:
+    return sum(letters_in(_MARKUP.sub(" ", text)) for _, text in texts)
 
 
 def letters_in(text: str) -> int:

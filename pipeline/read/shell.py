@@ -44,12 +44,8 @@ class NeedsScripts(Unreadable):
 def look_at(html: str, *, rendered: bool = False) -> Converted:
     """Return an HTML page with its title and language, and a note where it may be a shell.
 
-    Args:
-        rendered: Whether its scripts have run in a browser, so that there is nothing to be had beyond what it shows.
-
-    Raises:
-        NeedsScripts: It is empty until its scripts run, and carries no data that could stand for it.
-        Unreadable: There is no visible text, and nothing in its place.
+    Of one that was `rendered` by a browser no more is to be had than it shows. Raises `NeedsScripts` for one that is
+    empty until its scripts run and carries no data in their place, `Unreadable` where there is no visible text.
     """
     scan = _Scan(html)
     scan.run()
@@ -67,11 +63,8 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
 def may_be_filled(html: str, shown: Sequence[str]) -> bool:
     """Return whether text in a page's scripts may be read as the page's: it shows none, or is a shell that loads.
 
-    No reader is sure to see that text, so that it never stands beside what a page does say, let alone for it.
-
-    Args:
-        html: The page.
-        shown: The texts that it shows, its navigation left out.
+    No reader is sure to see that text, so that it never stands beside what a page does say (the texts `shown`, without
+    its navigation), let alone for it.
     """
     letters = sum(map(letters_in, shown))
     if not letters or letters >= EMPTY_LETTERS:
@@ -116,7 +109,6 @@ class _Scan:
             at = self._enter(start, end)
 
     def is_shell(self) -> bool:
-        """Return whether scripts are likely to fill the page."""
         return self.letters < _FEW_LETTERS and self.has_scripts and (self.is_shell_form or self.letters == 0)
 
     def found(self) -> str:

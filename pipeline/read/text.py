@@ -1,51 +1,60 @@
-"""Markdown, JSON and CSV to HTML that a person could read.
+"""Markdown, JSON, CSV and XML to HTML that a person could read; an article for each entry of feeds, links of sitemaps.
 
-Not for: plain text (`plain.py`), XML (`xml.py`), nor finding out which of these a text is (`sniff.py`).
+XML's one careful parser knows no entities, no network and no document type, and mends damaged input. Not for: plain
+text (`plain.py`), nor finding out which of these a text is (`sniff.py`).
 """
 
 import csv
+import html
 import io
 import json
 import re
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
+from lxml import etree
 from markdown_it import MarkdownIt
 
+from pipeline.html.guard import parse
 from pipeline.html.tree import MAX_DEPTH
-from pipeline.read.converted import MAX_ITEMS, Converted, day_in, escape, html_table, whole_page
+from pipeline.read.converted import MAX_ITEMS, Converted, day_in, escape, html_table, unplaced, whole_page
 from pipeline.read.plain import plain_to_html
 from pipeline.work import check_cancelled
 
 _MAX_MARKDOWN: Final = 5_000_000
 """Characters; markdown-it needs about 1 s a million."""
 _FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
-_DATE_LINE: Final = re.compile(r"^(?:date|published|created):\s*[\"']?(\d{4}-\d{2}-\d{2})", re.MULTILINE)
-_TITLE_LINE: Final = re.compile(r"title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 
 _markdown: Final = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
 def markdown_to_html(text: str) -> Converted:
     """Return Markdown as HTML; HTML inside it is shown as text, never taken as markup."""
-    title = published = ""
     front = _FRONT_MATTER.match(text)
-    if front:
-        named = _TITLE_LINE.search(front.group(1))
-        title = named.group(1) if named else ""
-        dated = _DATE_LINE.search(front.group(1))
-        published = day_in(dated.group(1)) if dated else ""
-        text = text[front.end() :]
+    above = front[1] if front else ""
+    text = text[front.end() :] if front else text
+    title, author = _field("title", above), _field("author", above)
+    published = day_in(_field("date|published|created", above))
     if len(text) > _MAX_MARKDOWN:
         plain = plain_to_html(text)
-        return Converted(
-            plain.html, title, published=published, notes=("Markdown over 5 million characters, read as plain text",)
-        )
+        notes = ("Markdown over 5 million characters, read as plain text",)
+        return Converted(plain.html, title, author=author, published=published, notes=notes)
     check_cancelled()
-    inner = _markdown.render(text)
+    inner = markdown_to_body(text)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
     headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
-    return Converted(whole_page(inner, title=title), title or headline, published=published)
+    return Converted(whole_page(inner, title=title), title or headline, author=author, published=published)
+
+
+def markdown_to_body(text: str) -> str:
+    """Return Markdown as the inside of an HTML page."""
+    return str(_markdown.render(text))
+
+
+def _field(names: str, front_matter: str) -> str:
+    """Return the first line of YAML with one of these names, without quotes; a list or a text of many lines is left."""
+    found = re.search(rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$", front_matter, re.MULTILINE)
+    return found[2] if found else ""
 
 
 def json_to_html(text: str) -> Converted | None:
@@ -100,4 +109,130 @@ def csv_to_html(text: str) -> Converted:
     except csv.Error:
         return plain_to_html(text)
     unread = f"what follows its first {MAX_ITEMS} rows" if len(rows) > MAX_ITEMS else ""
-    return Converted(whole_page(html_table(rows[:MAX_ITEMS], header=True)), unread=unread)
+    places = [f"row={number}" for number in range(1, len(rows) + 1)]  # as RFC 7111 counts them
+    return Converted(whole_page(html_table(rows[:MAX_ITEMS], header=True, places=places)), unread=unread)
+
+
+_TAG: Final = re.compile(r"<[^<>]{0,2000}>")
+_LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
+XML_OPTIONS: Final[dict[str, Any]] = dict.fromkeys(("resolve_entities", "load_dtd", "huge_tree"), False) | {
+    "no_network": True,
+    "recover": True,
+}
+
+
+def parse_xml(body: bytes) -> etree._Element | None:
+    """Return the root of an XML document, or None when there is none or it declares entities of its own."""
+    if has_own_entities(body):
+        return None
+    parser = etree.XMLParser(**XML_OPTIONS, remove_pis=True)
+    try:
+        return etree.fromstring(body, parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+
+
+def has_own_entities(body: bytes) -> bool:
+    """Return whether entities are declared in any place and width of letters: the form of every XML bomb."""
+    return b"<!ENTITY" in body.replace(b"\x00", b"").upper()
+
+
+def child_text(element: etree._Element, *names: str) -> str:
+    """Return the text of the first child with one of `names`, in the order of the names; empty if there is none."""
+    for name in names:
+        for child in element:
+            if local_name(child) == name:
+                text = "".join(child.itertext()).strip()
+                if text:
+                    return text
+    return ""
+
+
+def xml_to_html(body: bytes) -> Converted | None:
+    """Return a feed, or one paragraph for each element that has text of its own; None for what is no XML."""
+    root = parse_xml(body)
+    if root is None:
+        return None
+    if local_name(root) in {"rss", "feed", "rdf"}:
+        return _feed(root)
+    if local_name(root) in {"urlset", "sitemapindex"}:
+        return _sitemap(root)
+    title = ""
+    parts: list[str] = []
+    for number, element in enumerate(root.iter()):
+        if number % 1000 == 0:
+            check_cancelled()
+        name = local_name(element)
+        texts = [element.text or "", *(child.tail or "" for child in element)]
+        own = " ".join(" ".join(texts).split())
+        if not own or not name:
+            continue
+        title = title or (own if name == "title" else "")
+        tag = "h2" if name == "title" else "p"
+        parts.append(f"<{tag}>{escape(own)}</{tag}>")
+    return Converted(whole_page("\n".join(parts), title=title), title)
+
+
+def _feed(root: etree._Element) -> Converted:
+    channel = next((child for child in root if local_name(child) == "channel"), root)
+    title = child_text(channel, "title")
+    entries = [element for element in root.iter() if local_name(element) in {"item", "entry"}]
+    parts = [f"<h1>{escape(title)}</h1>"]
+    about = child_text(channel, "description", "subtitle")
+    if about:
+        parts.append(f"<p>{escape(_plain_text(about))}</p>")
+    for entry in entries[:MAX_ITEMS]:
+        check_cancelled()
+        parts.append(_article(entry))
+    unread = f"what follows its first {MAX_ITEMS} of {len(entries)} entries" if len(entries) > MAX_ITEMS else ""
+    language = (child_text(channel, "language") or root.get(_LANG) or "")[:2]
+    inner = whole_page("\n".join(parts), title=title, language=language)
+    return Converted(inner, title, language.lower(), unread=unread)
+
+
+def _sitemap(root: etree._Element) -> Converted:
+    """Return a list of links, those of an index to further sitemaps with `rel="sitemap"`."""
+    rel = ' rel="sitemap"' if local_name(root) == "sitemapindex" else ""
+    parts: list[str] = []
+    for entry in islice(root, MAX_ITEMS):
+        link, when = html.escape(child_text(entry, "loc")), escape(child_text(entry, "lastmod"))
+        parts += [f'<li><a href="{link}"{rel}>{link}</a> {when}</li>'] if link else []
+    unread = f"what follows its first {MAX_ITEMS} of {len(root)} addresses" if len(root) > MAX_ITEMS else ""
+    return Converted(whole_page("<ul>" + "\n".join(parts) + "</ul>", title="Sitemap"), "Sitemap", unread=unread)
+
+
+def _article(entry: etree._Element) -> str:
+    title = escape(_plain_text(child_text(entry, "title")) or "(without title)")
+    links = (child.get("href") or "" for child in entry if local_name(child) == "link")
+    link = child_text(entry, "link") or next(links, "")
+    if link.startswith(("http://", "https://")):
+        title = f'<a href="{html.escape(link)}">{title}</a>'
+    parts = [f"<article>\n<h2>{title}</h2>"]
+    when = child_text(entry, "pubdate", "published", "updated", "date")
+    if when:
+        parts.append(f"<p><time>{escape(when)}</time></p>")
+    for child in entry:  # of a podcast's episode
+        address = child.get("url") or "" if local_name(child) == "transcript" else ""
+        if address.startswith(("http://", "https://")):
+            parts.append(f'<p><a href="{html.escape(address)}">Transcript: {escape(address)}</a></p>')
+    text = child_text(entry, "encoded", "content", "description", "summary")
+    if text:
+        parts.append(fragment_to_html(text))
+    return "\n".join([*parts, "</article>"])
+
+
+def local_name(element: etree._Element) -> str:
+    """Return an element's name without its namespace, in lower case; empty for comments."""
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+
+
+def fragment_to_html(text: str) -> str:
+    """Return a text that may be HTML as HTML whose tags are all closed: such texts are often cut anywhere."""
+    root = parse(unplaced(text)) if "<" in text else None
+    body = root.css_first("body") if root is not None else None
+    return f"<div>{body.inner_html}</div>" if body is not None else f"<p>{escape(_plain_text(text))}</p>"
+
+
+def _plain_text(text: str) -> str:
+    """Return a text that may be HTML as plain text on one line."""
+    return " ".join(html.unescape(_TAG.sub(" ", text)).split())

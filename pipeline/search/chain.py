@@ -1,16 +1,19 @@
-"""The chain of providers: parallel queries, one order of providers, honest failures .
+"""The chain of providers: parallel queries, one order of providers, honest failures, each page and snippet once.
 
 A provider that was blocked has not found nothing: its status, its reason and its `retry_after` are kept, and only when
-no provider answered does the chain fail, naming each. Not for: speaking to a provider (`providers/`), ranking by
-relevance (`pipeline/rank/mixed.py`).
+no provider answered does the chain fail, naming each. In the CRAG sample 12 of 50 addresses repeat within a question;
+the canonical form is a key for comparing only, and what is fetched is the address as it was given. Not for: speaking to
+a provider (`providers/`), ranking by relevance (`pipeline/rank/mixed.py`).
 """
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import anyio
 from pydantic import TypeAdapter, ValidationError
@@ -19,16 +22,112 @@ from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.rank.fuse import reciprocal_rank_fusion
-from pipeline.search.canonical import canonical_url, distinct, merged
 from pipeline.text.frame import new_mark, quoted
+from pipeline.text.words import word_runs
 from pipeline.trace import traced
-from pipeline.work import in_thread, time_left
+from pipeline.work import STEP_SHARE, in_thread, time_left
+
+_TRACKING: Final = re.compile(
+    r"utm_\w+|ga_\w+|mc_[ce]id|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|yclid|twclid|ttclid|igshid|igsh|"
+    r"li_fat_id|"
+    r"_hs(?:enc|mi)|mkt_tok|vero_(?:id|conv)|oly_(?:anon|enc)_id|s_cid|cmpid|ncid|srsltid|wt_?\.?mc|ref_src|ref_url|"
+    r"spm|scm|share_(?:source|from)|at_(?:medium|campaign)|trk|_ga|_gl|amp",
+    re.IGNORECASE,
+)
+_DEFAULT_PORT: Final = {"http": 80, "https": 443}
+_MOBILE_HOST: Final = re.compile(r"^(?:www\d?|m|mobile|amp|touch)\.(?=[^.]+\.)")
+_MOBILE_LABEL: Final = re.compile(r"^([a-z]{2,3})\.m\.")
+_INDEX_PAGE: Final = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?)$", re.IGNORECASE)
+_AMP_PATH: Final = re.compile(r"(?:/amp(?:\.html)?|\.amp)/?$|^/amp(?=/.)", re.IGNORECASE)
+_AMP_CACHE: Final = re.compile(r"^/(?:[cvi]/)?(?:s/)?(?=[^/]+\.[^/]+)")
+_SAME_SNIPPET: Final = 0.9
+"""Share of common three-word runs from which two snippets are one text; mirrors and syndicated copies lie at 0.95 and
+above, two pages about one event below 0.5."""
+_LONG_ENOUGH: Final = 10
+"""Such runs from which a snippet can tell; shorter ones ("Log in to see more") say nothing about the page."""
+
+
+def canonical_url(url: str) -> str:
+    """Return the key under which one page's many addresses meet.
+
+    Scheme, `www.`, mobile and AMP hosts and paths, default ports, fragments, tracking parameters, the order of
+    parameters, `index.html` and a trailing slash make no difference. What is no http(s) address comes back without its
+    fragment.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:
+        return url.strip()
+    if parts.scheme not in _DEFAULT_PORT or not parts.hostname:
+        return url.strip().split("#", 1)[0]
+    host, path, query = parts.hostname.rstrip("."), parts.path, parts.query
+    # AMP caches carry the real address in host and path
+    if host.endswith(".cdn.ampproject.org") or (host.startswith("www.google.") and path.startswith("/amp/")):
+        inner = _AMP_CACHE.sub("", path.removeprefix("/amp"))
+        host, _, path = inner.lstrip("/").partition("/")
+        path = "/" + path
+    host = _MOBILE_LABEL.sub(r"\1.", _MOBILE_HOST.sub("", host))
+    path = _INDEX_PAGE.sub("/", _AMP_PATH.sub("", path))
+    pairs = sorted(
+        (key, value) for key, value in parse_qsl(query, keep_blank_values=True) if not _TRACKING.fullmatch(key)
+    )
+    shown = host if port in (None, _DEFAULT_PORT[parts.scheme]) else f"{host}:{port}"
+    return f"//{shown}{_unquoted(path).rstrip('/')}" + (f"?{urlencode(pairs)}" if pairs else "")
+
+
+def _unquoted(path: str) -> str:
+    """Undo percent escapes except of characters that would change the path (`/`, `?`, `#`, `%`)."""
+    return "/".join(
+        re.sub(r"[%?#/]", lambda match: f"%{ord(match[0]):02X}", unquote(part, errors="surrogateescape"))
+        for part in path.split("/")
+    )
+
+
+def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
+    """Return `results` in order without repeats: one an address, and one a snippet where snippets are the same text.
+
+    What stays is the first, `merged` with the others.
+    """
+    by_url: dict[str, SearchResult] = {}
+    for result in results:
+        key = _key(result)
+        by_url[key] = merged(by_url[key], result) if key in by_url else result
+    kept: list[SearchResult] = []
+    known: list[frozenset[tuple[str, ...]]] = []
+    for result in by_url.values():
+        own = word_runs(result.snippet)
+        shares = (len(own & other) / len(own | other) for other in known if min(len(own), len(other)) >= _LONG_ENOUGH)
+        same = next((number for number, share in enumerate(shares) if share >= _SAME_SNIPPET), None)
+        if same is not None:
+            kept[same] = merged(kept[same], result)
+            continue
+        kept.append(result)
+        known.append(own)
+    return tuple(kept)
+
+
+def _key(result: SearchResult) -> str:
+    """The name under which catalogues and engines list one work, or one page."""
+    return f"doi:{result.doi}" if result.doi else canonical_url(result.url)
+
+
+def merged(first: SearchResult, other: SearchResult) -> SearchResult:
+    """Return `first` with the engines of both, and what the other says of the page where it says nothing."""
+    engines = dict.fromkeys(filter(None, (*first.engine.split("+"), *other.engine.split("+"))))
+    return replace(
+        first,
+        engine="+".join(engines),
+        published=first.published or other.published,
+        language=first.language or other.language,
+        author=first.author or other.author,
+        doi=first.doi or other.doi,
+    )
+
 
 DEADLINE: Final = 7.0
-"""Seconds for all queries and providers together: APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of its engines;
-a metasearch that needs longer does not come back."""
-CALL_SHARE: Final = 0.4
-"""Most of the time left of a call that the search may take."""
+"""Seconds for all queries and providers of the web together: APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of
+its engines; a metasearch that needs longer does not come back."""
 FIRST_SHARE: Final = 0.6
 """Part of the time left that a provider gets while others wait behind it: 4 s, and SearXNG's engines have 3 s."""
 KEPT: Final = 900.0
@@ -37,6 +136,10 @@ REST: Final = {"rate_limited": 60.0, "quota": 3600.0, "unauthorized": 300.0, "bl
 """Seconds a provider is left alone when it did not say for how long."""
 _LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
 """Failures that are remembered on disk: another process would only meet them again."""
+WORKS: Final = 50
+"""Works that one request asks for by their DOIs: as many as OpenAlex takes in a filter."""
+UNDATED: Final = frozenset({"folder"})
+"""Providers over a person's own files, whose results carry no dates."""
 _RESULTS: Final = TypeAdapter(tuple[SearchResult, ...])
 _NEXT_STEP: Final = {
     "blocked": "try again later or add another provider",
@@ -89,20 +192,21 @@ class Chain:
         clock: Callable[[], float],
         *,
         beside: Sequence[Provider] = (),
+        scholarly: Sequence[Provider] = (),
         deadline: float = DEADLINE,
         accounts: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep the providers.
+        """Keep the `providers`, asked in order until one answers, and those asked `beside` them whoever answers.
 
-        Args:
-            providers: Asked in order until one answers.
-            clock: Seconds, for the rests of providers.
-            beside: Asked for every query as well, whoever answers: a person's own documents beside the web.
-            deadline: Seconds for one search.
-            accounts: Provider name to a fingerprint of its key, so that another key is another account; never the key.
+        The `scholarly` ones are one more line beside, for queries that ask for published research, and are asked for
+        works by their DOIs.
+
+        A search of the web takes `deadline` seconds at most; `clock` gives seconds, for the rests of providers.
+        `accounts` has a fingerprint of each provider's key, never the key, so that another key is another account.
         """
         self._providers = tuple(providers)
         self._beside = tuple(beside)
+        self._scholarly = tuple(scholarly)
         self._store = store
         self._clock = clock
         self._deadline = deadline
@@ -112,32 +216,34 @@ class Chain:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the providers, in order."""
-        return tuple(provider.name for provider in (*self._providers, *self._beside))
+        return tuple(dict.fromkeys(one.name for one in (*self._providers, *self._beside, *self._scholarly)))
 
     @traced("search")
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
         """Return at most `limit` distinct results over all `queries`.
 
         The first provider that answers `ok` ends a query; after `empty` one more provider is asked; any other status
-        moves on. An empty answer of a healthy provider is an answer.
-
-        Raises:
-            SearchFailed: No provider is set up, or none of them answered any query.
+        moves on. An empty answer of a healthy provider is an answer. Raises `SearchFailed` where no provider is set
+        up, or none of them answered any query.
         """
         if not self._providers and not self._beside:
             raise SearchFailed(
                 "No search provider is set up.",
-                hint="Set WINNOW_SEARXNG to the address of a SearXNG instance, a key such as WINNOW_BRAVE_KEY, or "
-                "WINNOW_FOLDERS to document folders.",
+                hint="WINNOW_SEARCH is none, or names folders alone: unset it to search the web without a key, or set "
+                "WINNOW_FOLDERS to document folders, a SearXNG in WINNOW_SEARXNG, or a key such as WINNOW_BRAVE_KEY.",
             )
         # 1. Ask, every query on its own, all against one deadline
         queries = tuple(dict.fromkeys(queries))
         lines = [self._providers, *((provider,) for provider in self._beside)]
-        asked = [(query, line) for query in queries for line in lines]
+        asked = [(query, line) for query in queries for line in lines if not _repeats(query, queries, line)]
+        besides = self._scholarly if self._scholarly not in lines else ()
+        asked += [(query, besides) for query in queries if query.scholarly and besides]
         answers: list[list[SearchOutcome]] = [[] for _ in asked]
-        ends = anyio.current_time() + min(self._deadline, CALL_SHARE * time_left())
+        began, most = anyio.current_time(), STEP_SHARE * time_left()
         async with anyio.create_task_group() as group:
             for (query, line), into in zip(asked, answers, strict=True):
+                own = UNDATED.issuperset(provider.name for provider in line)
+                ends = began + (most if own else min(self._deadline, most))
                 group.start_soon(self._ask, line, query, limit, ends, into)
         outcomes = tuple(outcome for answer in answers for outcome in answer)
         # 2. Did anyone answer?
@@ -147,6 +253,25 @@ class Chain:
         lists = [outcome.results for outcome in outcomes if outcome.results]
         silent = [one for answer in answers if not any(map(_has_answered, answer)) for one in answer]
         return Found(_fused(lists)[:limit], outcomes, tuple(silent))
+
+    async def look_up(self, dois: Sequence[str]) -> Found:
+        """Return what the catalogues of research know of works, each asked for those that the ones before lack.
+
+        Nothing is raised: the outcomes say who answered, and there are none where no catalogue is set.
+        """
+        found: dict[str, SearchResult] = {}
+        outcomes: list[SearchOutcome] = []
+        ends = anyio.current_time() + min(self._deadline, STEP_SHARE * time_left())
+        for provider in self._scholarly:
+            missing = [doi for doi in dict.fromkeys(dois) if doi not in found]
+            for start in range(0, len(missing), WORKS):
+                wanted = tuple(missing[start : start + WORKS])
+                query = SearchQuery("", dois=wanted)
+                left = FIRST_SHARE * max(0.0, ends - anyio.current_time())
+                outcome = await self._rest_of(provider) or await self._answer(provider, query, len(wanted), left)
+                outcomes.append(outcome)
+                found |= {one.doi: one for one in outcome.results}
+        return Found(tuple(found.values()), tuple(outcomes))
 
     async def _ask(
         self, line: Sequence[Provider], query: SearchQuery, limit: int, ends: float, into: list[SearchOutcome]
@@ -237,12 +362,18 @@ def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
     )
 
 
+def _repeats(query: SearchQuery, queries: Sequence[SearchQuery], line: Sequence[Provider]) -> bool:
+    """Whether providers that know no dates are asked the same without a period already."""
+    undated = replace(query, freshness="any")
+    return undated != query and undated in queries and all(provider.name in UNDATED for provider in line)
+
+
 def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
     """Fuse result lists by reciprocal ranks of canonical addresses, then drop repeats; ranks are renumbered."""
     pages: dict[str, SearchResult] = {}
     orders = []
     for results in lists:
-        keys = [canonical_url(result.url) for result in results]
+        keys = list(map(_key, results))
         for key, result in zip(keys, results, strict=True):
             pages[key] = merged(pages[key], result) if key in pages else result
         orders.append(dict.fromkeys(keys))

@@ -1,22 +1,24 @@
-"""Searching a person's own documents below the allowed folders, nothing indexed beforehand.
+"""Searching a person's own documents below the allowed folders, of any size, nothing indexed beforehand.
 
-The first call counts the words of every file, without parsing those that are text; later calls look only at files whose
-time or size changed, and count again only those whose bytes did. A file counted stays counted: a question waits a few
-seconds, is answered from what is counted by then, and says how much that is. The few best files are then read properly
-for their best passage.
+The first call begins to count the words of every file, without parsing those that are text; later calls look only at
+files whose time or size changed, and count again only those whose bytes did. A file counted stays counted, in this
+process and, where a place for that is given, for the next: a question waits a few seconds, is answered from what is
+counted by then, and says how much that is. The few best files are then read properly for their best passage.
 Not for: the counts (`pipeline/search/word_index.py`), reading a named file (`pipeline/fetch/files.py`) or judging
 relevance across providers (`pipeline/rank/mixed.py`).
 """
 
 import hashlib
-import json
+import logging
 import os
+import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,48 +26,47 @@ import anyio
 import numpy as np
 from anyio.abc import TaskGroup
 
-from cache.store import Store
-from errors import ModelError, SourceError
+from cache.folder import make_folder
+from errors import CacheError, ModelError, SourceError
 from models.protocols import Embedder
 from pipeline.documents import Page, SearchOutcome, SearchQuery, SearchResult
-from pipeline.fetch.files import Files
+from pipeline.fetch.files import CONVERTED, DOCUMENTS, IMAGES, Files, read_raw
 from pipeline.html.document import read_document
-from pipeline.rank.fuse import Floats, blend
+from pipeline.rank.fuse import blend
 from pipeline.rank.passages import best_passages
 from pipeline.read.charset import decode
-from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, outline, title_and_text
+from pipeline.read.converted import can_recognise
+from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, remove, suffix_of
 from pipeline.text.frame import one_line
 from pipeline.text.language import guess_language
-from pipeline.work import check_cancelled, in_thread
+from pipeline.work import check_cancelled, in_thread, time_left
 
-TITLE_WEIGHT: Final = 3
-"""How often a word of title or file name counts more than one of the text."""
 EMBEDDED_AT_ONCE: Final = 16
 """Outlines of one batch; what a batch gave is kept when time runs out."""
 OUTLINES: Final = 128
 """Outlines that one question embeds at most, some 1.3 processor seconds, files with its words first; the next question
 embeds on."""
-_PLAIN: Final = ".html .htm .xhtml .md .markdown .txt .text .rst .adoc .org .csv .tsv .json .jsonl .ndjson .ipynb .xml"
-_PARSED: Final = frozenset({".pdf", ".docx"})
-"""Files that must be parsed to be counted, 1 ms to seconds each."""
-_SUFFIXES: Final = _PARSED | frozenset(_PLAIN.split())
+SLICE: Final = 0.1
+"""Processor seconds of counting after which the database is free for a question, and for other processes."""
+WAIT_SHARE: Final = 0.15
+"""Part of a call's time left that a question waits for new files, where that is less than `FolderLimits.seconds`; with
+embedding and reading, half as long each, it stays below what the chain gives a search."""
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class FolderLimits:
     """How much of the folders is looked at."""
 
-    files: int = 20_000
+    files: int = 200_000
     file_bytes: int = 20_000_000
     """Larger files are left out: no document that a person wrote is larger, save scans without text."""
     seconds: float = 4.0
     """How long a question waits for files not seen before; its answer says what is left. Half as much for reading the
     best ones."""
-    behind: float = 120.0
-    """How long counting goes on behind the last question; a folder of any size is done by asking on."""
-    kept_bytes: int = 64_000_000
-    """Bytes of word counts that are kept on disk; beyond, they live as long as the process."""
+    behind: float = 600.0
+    """How long counting and embedding go on behind the last question, half of the time at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,43 +89,37 @@ class FolderProvider:
     def __init__(
         self,
         roots: Sequence[Path],
-        store: Store | None,
+        place: Path | None,
         *,
         files: Files | None = None,
         embedder: Embedder | None = None,
         limits: FolderLimits = FolderLimits(),
     ) -> None:
-        """Search below `roots`.
+        """Search below `roots`, reading documents by `files`, by default in this process.
 
-        Args:
-            roots: Folders.
-            store: Where word counts are kept; on this machine only.
-            files: What reads documents; by default below `roots` and in this process.
-            embedder: Finds what shares no word with the question; left out where it does not read the question.
-            limits: How much is looked at.
+        What is counted is kept in `place`, a folder of this machine; None keeps it as long as the process. `embedder`
+        finds what shares no word with the question; it is left out where it does not read the question.
         """
         self._roots = tuple(root.expanduser().resolve() for root in roots)
-        self._store = store
         self._limits = limits
-        self._files = files or Files(self._roots, store=store, max_bytes=limits.file_bytes)
+        self._files = files or Files(self._roots, max_bytes=limits.file_bytes)
         self._embedder = embedder
-        self._vectors: dict[str, Floats] = {}
-        """Vectors of outlines."""
         self._index: WordIndex | None = None
         self._lock = threading.Lock()
         self._looked = 0.0
         self._listing = Listing()
-        self._todo: dict[str, FileStamp] = {}
-        """Files that are new or changed and not counted yet, in the order in which they will be."""
-        self._doing: dict[str, FileStamp] = {}
-        """Documents that are being converted."""
-        self._changed = False
+        # What is new or changed and not counted yet, the next one last; documents that are being converted; files of
+        # which something is to be recognised, after all others
+        self._plain: list[FileStamp] = []
+        self._parsed: list[FileStamp] = []
+        self._doing: set[FileStamp] = set()
+        self._scans: set[FileStamp] = set()
         self._turn = anyio.Lock()
         self._group: TaskGroup | None = None
         self._wanted, self._caught_up = anyio.Event(), anyio.Event()
-        self._counting: anyio.CancelScope | None = None
-        places = json.dumps([str(root) for root in self._roots]).encode()
-        self.key = f"folder:{VERSION}:{hashlib.blake2b(places, digest_size=12).hexdigest()}"
+        self._waiting = 0
+        name = hashlib.blake2b(repr(self._roots).encode(), digest_size=12).hexdigest()
+        self._place = place / f"{VERSION}-{name}.sqlite" if place is not None else None
 
     @asynccontextmanager
     async def behind(self) -> AsyncIterator[None]:
@@ -140,17 +135,31 @@ class FolderProvider:
             self._group = None
             group.cancel_scope.cancel()
             await group.__aexit__(None, None, None)
+            if self._index is not None:
+                self._index.close()
+                self._index = None
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return at most `limit` files with a term of `query`, or near it, best first, each with its best passage."""
         language = query.language or guess_language(query.text) or "en"
-        # 1. What is there, and what of it is new; count that as far as there is time
-        await in_thread(self._look_around, time.monotonic())
-        await self._catch_up()
-        # 2. Find the files
-        best, state = await self._find(query.text, language, limit)
+        try:
+            # 1. What is there, and what of it is new; count that as far as there is time
+            await in_thread(self._look_around, time.monotonic())
+            await self._catch_up()
+            # 2. Find the files
+            files, best, by_words = await self._find(query.text, language, limit)
+        except sqlite3.Error as error:
+            if not self._do_without(error):
+                raise
+            return await self.search(query, limit=limit)
+        later = len(self._plain) + len(self._parsed) + len(self._doing)
+        total = len(self._listing.files)
+        unread = f"{total - later} of {total} documents are read; ask again to go on." if later else ""
         # 3. Read them properly, in parallel; one that takes too long comes by its title alone
-        read = [self._unread(file) for file in best]
+        read = [
+            SearchResult(file.title or Path(file.stamp.path).stem, Path(file.stamp.path).as_uri(), "", engine=self.name)
+            for file in best
+        ]
 
         async def read_one(place: int) -> None:
             try:
@@ -159,184 +168,195 @@ class FolderProvider:
                 return
             read[place] = await in_thread(_shown, read[place], page, query.text, language)
 
-        with anyio.move_on_after(self._limits.seconds / 2):
+        with anyio.move_on_after(self._patience / 2):
             async with anyio.create_task_group() as group:
                 for place in range(len(best)):
                     group.start_soon(read_one, place)
         results = tuple(replace(result, rank=rank) for rank, result in enumerate(read, start=1))
-        reason = " ".join(filter(None, (_not_honoured(query), state.described())))
+        meant = ["No file has a word of the query; these are nearest in meaning."] if results and not by_words else []
+        reason = " ".join([*meant, *_left_out(query, files, self._listing)])
         if results:
-            return SearchOutcome(results, self.name, "ok", reason, unread=state.unread)
-        if state.later:
-            return SearchOutcome((), self.name, "timeout", f"{state.unread} {reason}".strip(), unread=state.unread)
-        nothing = f"None of {state.searched} files below {', '.join(map(str, self._roots))} has a word of the query."
-        if state.listing.missing and not state.searched:
+            return SearchOutcome(results, self.name, "ok", reason, unread=unread)
+        if later:
+            return SearchOutcome((), self.name, "timeout", f"{unread} {reason}".strip(), unread=unread)
+        if self._listing.missing and not files:
             return SearchOutcome((), self.name, "unreachable", reason)
+        nothing = f"None of {len(files)} files below {', '.join(map(str, self._roots))} has a word of the query."
         return SearchOutcome((), self.name, "empty", f"{nothing} {reason}".strip())
+
+    def _is_scan(self, stamp: FileStamp) -> bool:
+        return stamp in self._scans or suffix_of(stamp.path) in IMAGES
+
+    @property
+    def _patience(self) -> float:
+        """Seconds that the running call waits for new files."""
+        return min(self._limits.seconds, WAIT_SHARE * time_left())
 
     def _look_around(self, came: float) -> None:
         """List the folders, forget what is gone, and note what is to be counted."""
-        with self._locked():
+        with self._lock:
             # A look around that began after this call came is fresh enough for it: parallel queries share one
             if self._index is not None and self._looked > came:
                 return
             self._looked = time.monotonic()
-            if self._index is None:
-                kept = self._store.get_bytes(self.key) if self._store is not None else None
-                self._index = WordIndex.from_bytes(kept) if kept else WordIndex()
+            index = self._opened()
+            index.refresh()
             self._listing = list_files(self._roots, self._limits)
-            self._changed = bool(self._index.keep_only(stamp.path for stamp in self._listing.files)) or self._changed
-            new = [stamp for stamp in self._listing.files if not self._index.known(stamp)]
-            new = [stamp for stamp in new if self._doing.get(stamp.path) != stamp]
-            # What is quick comes first
-            new.sort(key=lambda stamp: (_is_parsed(stamp), stamp.size if _is_parsed(stamp) else 0))
-            self._todo = {stamp.path: stamp for stamp in new}
+            # A drive that is away for a while comes back with its files.
+            index.keep_only((stamp.path for stamp in self._listing.files), forget=not self._listing.missing)
+            new = [stamp for stamp in reversed(self._listing.files) if not index.known(stamp)]
+            self._plain = [stamp for stamp in new if suffix_of(stamp.path) not in CONVERTED]
+            parsed = {*new} - {*self._plain} - self._doing
+            # What is quick comes first, what is to be recognised last.
+            self._parsed = sorted(parsed, key=lambda stamp: (not self._is_scan(stamp), -stamp.size, stamp.path))
+
+    def _opened(self) -> WordIndex:
+        """The index; one that cannot be used on disk is held in memory."""
+        try:
+            if self._index is None and self._place is not None:
+                make_folder(self._place.parent)
+                self._index = WordIndex(self._place)
+                if self._index.is_worn:
+                    self._index.close()
+                    remove(self._place)
+                    self._index = WordIndex(self._place)
+        except (CacheError, OSError, sqlite3.Error) as error:
+            self._do_without(error)
+        self._index = self._index or WordIndex(None)
+        return self._index
+
+    def _do_without(self, error: Exception) -> bool:
+        """Go on in memory, if that is new; a damaged database is removed, so that the next process begins it anew."""
+        place, self._place = self._place, None
+        if place is not None:
+            self._index = None
+            _log.warning("the index of the folders, %s, is not used any more: %s", place, error)
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+                remove(place)
+        return place is not None
 
     async def _catch_up(self) -> None:
         """Count what is new for as long as a question may wait; with `behind` open it goes on after that."""
-        if self._group is None:
-            with anyio.move_on_after(self._limits.seconds):
-                await self._count_all()
-            return
-        if self._caught_up.is_set():
-            self._caught_up = anyio.Event()
-        self._wanted.set()
-        if self._counting is not None:
-            self._counting.deadline = anyio.current_time() + self._limits.behind
-        with anyio.move_on_after(self._limits.seconds):
-            await self._caught_up.wait()
+        self._waiting += 1
+        try:
+            with anyio.move_on_after(self._patience):
+                if self._group is None:
+                    await self._count_all()
+                    return
+                if self._caught_up.is_set():
+                    self._caught_up = anyio.Event()
+                self._wanted.set()
+                await self._caught_up.wait()
+        finally:
+            self._waiting -= 1
 
     async def _count_on(self) -> None:
         """Count whenever a question wants it; a task of the server's, which no call's deadline or place holds."""
         while True:
             await self._wanted.wait()
             self._wanted = anyio.Event()
-            with anyio.CancelScope(deadline=anyio.current_time() + self._limits.behind) as self._counting:
-                while self._todo:
+            with anyio.move_on_after(self._limits.behind):
+                while self._plain or self._parsed:
                     await self._count_all()
+                if not self._wanted.is_set():
+                    self._caught_up.set()
+                with suppress(ModelError, sqlite3.Error):
+                    while self._embedder is not None and not self._wanted.is_set():
+                        async with self._slice():
+                            files = await in_thread(self._opened().files)
+                            if not await self._embed(self._embedder, files, EMBEDDED_AT_ONCE):
+                                break
             if not self._wanted.is_set():
                 self._caught_up.set()
 
     async def _count_all(self) -> None:
         async with self._turn:
-            try:
-                await in_thread(self._count_plain)
-                async with anyio.create_task_group() as group:
-                    for _ in range(self._files.at_once + 1):  # one waits for its turn in a process
-                        group.start_soon(self._count_parsed)
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await in_thread(self._keep)
+            while self._plain:
+                async with self._slice():
+                    await in_thread(self._add, self._plain, self._count)
+            async with anyio.create_task_group() as group:
+                for _ in range(self._files.at_once + 1):  # one waits for its turn in a process
+                    group.start_soon(self._count_parsed)
 
-    def _count_plain(self) -> None:
-        for stamp in [stamp for stamp in self._todo.values() if not _is_parsed(stamp)]:
-            check_cancelled()
-            self._count(stamp)
-            self._todo.pop(stamp.path, None)
+    @asynccontextmanager
+    async def _slice(self) -> AsyncIterator[None]:
+        """Rest as long as the work in the context took, while no question waits for it."""
+        began = anyio.current_time()
+        yield
+        await anyio.sleep(0 if self._waiting else anyio.current_time() - began)
+
+    def _add(self, stamps: list[FileStamp], add: Callable[[WordIndex, FileStamp], None]) -> None:
+        """`add` files for a slice of processor time, the last first, unless another process has its turn."""
+        index, ends = self._opened(), time.thread_time() + SLICE
+        try:
+            with index.writing() as mine:
+                while mine and stamps and time.thread_time() < ends:
+                    check_cancelled()
+                    if not index.known(stamps[-1]):
+                        add(index, stamps[-1])
+                    stamps.pop()
+        except sqlite3.Error as error:
+            stamps.clear()
+            self._do_without(error)
+
+    def _count(self, index: WordIndex, stamp: FileStamp) -> None:
+        try:
+            data = read_raw(Path(stamp.path), stamp.path, self._limits.file_bytes).body
+        except SourceError as error:
+            index.add(stamp, failure=str(error))
+        else:
+            index.add(stamp, decode(data).text.encode("utf-8", "surrogatepass"))
 
     async def _count_parsed(self) -> None:
-        while stamp := next(iter(self._todo.values()), None):
-            del self._todo[stamp.path]
-            self._doing[stamp.path] = stamp
-            counted = False
+        while self._parsed:
+            stamp = self._parsed.pop()
+            self._doing.add(stamp)
+            left = [stamp]
             try:
+                sighted = self._is_scan(stamp)
                 try:
-                    page = await self._files.read(Path(stamp.path))
+                    page = await self._files.read(Path(stamp.path), sighted=sighted)
+                    html = page.html.encode("utf-8", "surrogatepass")
+                    add, whole = partial(WordIndex.add, data=html, unread=page.unread), not page.unread
                 except (SourceError, OSError) as error:
-                    self._add(IndexedFile(stamp, failure=str(error)))
-                else:
-                    await in_thread(self._add_text, stamp, page.html.encode("utf-8", "surrogatepass"), page.unread)
-                counted = True
+                    add, whole = partial(WordIndex.add, failure=str(error)), False
+                if not (whole or sighted) and can_recognise() and suffix_of(stamp.path) == ".pdf":
+                    self._scans.add(stamp)  # it may be a scan: read again, after all others
+                    self._parsed.insert(0, left.pop())
+                while left:
+                    await in_thread(self._add, left, add)
             finally:
-                self._doing.pop(stamp.path, None)
-                if not counted:
-                    self._todo[stamp.path] = stamp
+                self._doing.discard(stamp)
+                self._parsed += left
 
-    def _count(self, stamp: FileStamp) -> None:
-        try:
-            with open(stamp.path, "rb", buffering=0, opener=_open) as opened:
-                data = opened.read(self._limits.file_bytes)
-        except OSError as error:
-            self._add(IndexedFile(stamp, failure=str(error)))
-            return
-        mark = hashlib.blake2b(data, digest_size=16).hexdigest()
-        with self._lock:
-            if self._index is not None and self._index.unchanged(stamp, mark):
-                return
-        self._add_text(stamp, _as_utf8(data), mark=mark)
-
-    def _add_text(self, stamp: FileStamp, data: bytes, unread: str = "", mark: str = "") -> None:
-        suffix = _suffix(stamp.path)
-        title, text = title_and_text(data, suffix)
-        named = f"{title} {_name_of(stamp.path)} ".encode("utf-8", "surrogatepass")
-        about = outline(title or _name_of(stamp.path), data, text, suffix)
-        self._add(IndexedFile(stamp, title, mark, unread=unread, outline=about), text + b" " + TITLE_WEIGHT * named)
-
-    def _add(self, file: IndexedFile, text: bytes = b"") -> None:
-        with self._lock:
-            if self._index is not None:
-                self._index.add(file, text)
-                self._changed = True
-
-    def _keep(self) -> None:
-        with self._lock:
-            if not self._changed or self._index is None or self._store is None:
-                return
-            self._changed = False
-            data = self._index.to_bytes()
-        if len(data) <= self._limits.kept_bytes:
-            self._store.set_bytes(self.key, data)
-
-    async def _find(self, text: str, language: str, limit: int) -> tuple[list[IndexedFile], "_State"]:
-        """Return up to `limit` files, best first, by their words and, with an embedder, by their outlines' meaning."""
-        files, words, state = await in_thread(self._scored, text, language)
+    async def _find(self, text: str, language: str, limit: int) -> tuple[list[IndexedFile], list[IndexedFile], bool]:
+        """Return all files, the `limit` best by words and meaning of outlines, and whether these have a word of it."""
+        files, words = await in_thread(self._opened().scores, text, language=language)
         scores, wanted = words, words > 0
-        if files and self._embedder is not None and self._embedder.reads(text):
-            scores = blend([words, await self._likeness(text, files, words, self._embedder)])
+        if files and (embedder := self._embedder) is not None and embedder.reads(text):
+            asked = None
+            # Where the embedder fails or takes too long, words find files without it.
+            with anyio.move_on_after(self._patience / 2), suppress(ModelError):
+                asked = (await embedder.embed([text], kind="query"))[0]
+                order = np.argsort(-words, kind="stable").tolist()
+                await self._embed(embedder, [files[row] for row in order], OUTLINES)
+            if asked is not None:
+                scores = blend([words, await in_thread(self._opened().likeness, embedder.name, files, asked)])
             # Files without a word of the question come where too few have one: it may be in another language.
             wanted |= np.count_nonzero(wanted) < limit
-        best = [row for row in np.argsort(-scores, kind="stable").tolist() if wanted[row]][:limit]
-        return [files[row] for row in best], replace(state, meant=bool(best) and not words[best].any())
+        rows = np.flatnonzero(wanted)
+        best = rows[np.argsort(-scores[rows], kind="stable")[:limit]]
+        return files, [files[row] for row in best.tolist()], bool(words[best].any())
 
-    async def _likeness(self, text: str, files: Sequence[IndexedFile], words: Floats, embedder: Embedder) -> Floats:
-        """Return the cosine of a question with the outline of each file [n]; of those not embedded yet the lowest.
-
-        All are zero where the embedder fails or takes too long: words find files without it.
-        """
-        asked: Floats | None = None
-        new = [row for row in np.argsort(-words, kind="stable").tolist() if files[row].outline not in self._vectors]
-        outlines = list(dict.fromkeys(files[row].outline for row in new[:OUTLINES]))
-        with anyio.move_on_after(self._limits.seconds / 2), suppress(ModelError):
-            asked = (await embedder.embed([text], kind="query"))[0]
-            for at in range(0, len(outlines), EMBEDDED_AT_ONCE):
-                part = outlines[at : at + EMBEDDED_AT_ONCE]
-                self._vectors.update(zip(part, await embedder.embed(part, kind="passage"), strict=True))
-        known = [self._vectors.get(file.outline) for file in files]
-        if asked is None or not any(vector is not None for vector in known):
-            return np.zeros(len(files), dtype=np.float32)
-        found = np.array([np.nan if vector is None else vector @ asked for vector in known], dtype=np.float32)
-        return np.nan_to_num(found, nan=float(np.nanmin(found)))
-
-    def _scored(self, text: str, language: str) -> tuple[list[IndexedFile], Floats, "_State"]:
-        with self._locked():
-            index = self._index or WordIndex()
-            later = sum(not index.known(stamp) for stamp in self._listing.files)
-            state = _State(len(index), later, tuple(index.failures()), index.in_part(), listing=self._listing)
-            return *index.scores(text, language=language), state
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the index, unless the call goes while another has it."""
-        while not self._lock.acquire(timeout=0.05):
-            check_cancelled()
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    def _unread(self, file: IndexedFile) -> SearchResult:
-        path = Path(file.stamp.path)
-        return SearchResult(file.title or path.stem, path.as_uri(), "", engine=self.name)
+    async def _embed(self, embedder: Embedder, files: Sequence[IndexedFile], most: int) -> bool:
+        """Embed the outlines of the first `most` files that have no vector yet; return whether there were any."""
+        index = self._opened()
+        new = await in_thread(index.without_vector, embedder.name, files, most)
+        for at in range(0, len(new), EMBEDDED_AT_ONCE):
+            part = dict(new[at : at + EMBEDDED_AT_ONCE])
+            vectors = await embedder.embed(list(part.values()), kind="passage")
+            await in_thread(index.keep_vectors, embedder.name, list(part), vectors)
+        return bool(new)
 
 
 def _shown(unread: SearchResult, page: Page, question: str, language: str) -> SearchResult:
@@ -347,120 +367,61 @@ def _shown(unread: SearchResult, page: Page, question: str, language: str) -> Se
     return replace(shown, snippet=one_line(best.text)) if best is not None else shown
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What the last look around saw, for the outcome's reason."""
-
-    searched: int = 0
-    later: int = 0
-    failures: tuple[tuple[str, str], ...] = ()
-    in_part: int = 0
-    meant: bool = False
-    """Whether no file has a word of the query, so that what is found is near in meaning only."""
-    listing: Listing = field(default_factory=Listing)
-
-    @property
-    def unread(self) -> str:
-        """How much of the folders the answer stands on; empty when it is all of them."""
-        total = len(self.listing.files)
-        return f"{total - self.later} of {total} documents are read; ask again to go on." if self.later else ""
-
-    def described(self) -> str:
-        """Sentences on what will not be searched by asking again; empty when nothing is left out."""
-        parts = []
-        if self.meant:
-            parts.append("No file has a word of the query; these are nearest in meaning.")
-        if self.in_part:
-            parts.append(f"{self.in_part} files were searched in part.")
-        if self.listing.cut:
-            parts.append(f"Only the first {len(self.listing.files)} files were searched.")
-        if self.listing.too_large:
-            parts.append(f"{self.listing.too_large} files were left out for their size.")
-        if self.failures:
-            path, why = self.failures[0]
-            parts.append(f"{len(self.failures)} files could not be read ({Path(path).name}: {why}).")
-        parts.extend(f"The folder {folder} cannot be read." for folder in self.listing.missing)
-        return " ".join(parts)
-
-
-def _open(path: str, flags: int) -> int:
-    """Open without following a link that came after the listing, and without waiting at a pipe."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-
-
-def _is_parsed(stamp: FileStamp) -> bool:
-    return _suffix(stamp.path) in _PARSED
-
-
-def _suffix(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
-
-
-def _name_of(path: str) -> str:
-    """A file's name as words: without folder and suffix."""
-    return os.path.splitext(os.path.basename(path))[0].replace("_", " ")
-
-
-def _as_utf8(data: bytes) -> bytes:
-    """`data` as UTF-8; what is not is decoded as a reader of web pages would."""
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return decode(data).text.encode("utf-8", "surrogatepass")
-    return data
-
-
-def _not_honoured(query: SearchQuery) -> str:
-    parts = []
+def _left_out(query: SearchQuery, files: Sequence[IndexedFile], listing: Listing) -> Iterator[str]:
+    """Sentences on what was not honoured, and what will not be searched by asking again."""
     if query.freshness != "any":
-        parts.append("Files carry no reliable date, so freshness was not filtered by.")
+        yield "Files carry no reliable date, so freshness was not filtered by."
     if query.language and query.language != guess_language(query.text):  # else nobody asked for a filter
-        parts.append("The language was used for word forms, not as a filter.")
-    return " ".join(parts)
+        yield "The language was used for word forms, not as a filter."
+    if in_part := sum(bool(file.unread) for file in files):
+        yield f"{in_part} files were searched in part."
+    if listing.cut:
+        yield f"Only the first {len(listing.files)} files were searched."
+    if listing.too_large:
+        yield f"{listing.too_large} files were left out for their size."
+    if failed := [file for file in files if file.failure]:
+        yield f"{len(failed)} files could not be read ({Path(failed[0].stamp.path).name}: {failed[0].failure})."
+    yield from (f"The folder {folder} cannot be read." for folder in listing.missing)
 
 
 def list_files(roots: Sequence[Path], limits: FolderLimits = FolderLimits()) -> Listing:
     """Return the readable documents below `roots`, each once, breadth first and by name; nothing is opened.
 
-    Hidden names, links, folders of dependencies and other file types are passed over.
+    Hidden names, links, folders of dependencies and other file types are passed over; a root may be a file.
     """
-    files: dict[str, FileStamp] = {}
+    single = [(os.fspath(root), root.stat()) for root in roots if root.is_file()]
+    files = {path: FileStamp(path, found.st_mtime_ns, found.st_size) for path, found in single}
     missing: list[str] = []
     too_large = 0
-    tops = [os.fspath(root) for root in roots]
+    tops = [os.fspath(root) for root in roots if not root.is_file()]
     folders = deque(tops)
     while folders:
         check_cancelled()
         folder = folders.popleft()
         try:
             with os.scandir(folder) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
+                listed = sorted((entry for entry in entries if entry.name[0] != "."), key=lambda entry: entry.name)
         except OSError:
             if folder in tops:
                 missing.append(folder)
             continue
         for entry in listed:
-            if entry.name.startswith(".") or entry.is_symlink():
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _SKIPPED_FOLDERS:
-                    folders.append(entry.path)
-            elif (stamp := _stamp(entry)) is not None:
+            if (stamp := _stamp(entry)) is not None:
                 if stamp.size > limits.file_bytes:
                     too_large += 1
                 elif len(files) >= limits.files:
                     return Listing(tuple(files.values()), too_large, cut=True, missing=tuple(missing))
                 else:
-                    files[entry.path] = stamp
+                    files[stamp.path] = stamp
+            elif entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED_FOLDERS:
+                folders.append(entry.path)
     return Listing(tuple(files.values()), too_large, missing=tuple(missing))
 
 
 def _stamp(entry: "os.DirEntry[str]") -> FileStamp | None:
     """The stamp of a document; None for other files, and for one that went between listing and looking."""
-    if _suffix(entry.name) not in _SUFFIXES or not entry.is_file(follow_symlinks=False):
-        return None
-    try:
-        stat = entry.stat(follow_symlinks=False)
-    except OSError:
-        return None
-    return FileStamp(entry.path, stat.st_mtime_ns, stat.st_size)
+    with suppress(OSError):
+        if suffix_of(entry.name) in DOCUMENTS and entry.is_file(follow_symlinks=False):
+            found = entry.stat(follow_symlinks=False)
+            return FileStamp(entry.path, found.st_mtime_ns, found.st_size)
+    return None

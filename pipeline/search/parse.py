@@ -13,19 +13,14 @@ from typing import Final
 
 from pipeline.documents import Freshness, ParsedRequest, SearchQuery
 from pipeline.text.language import OTHER_SCRIPTS, guess_language
-from pipeline.text.lexicon import any_of, whole_words, words
+from pipeline.text.lexicon import whole_words, words
 from pipeline.text.names import find_entities
+from pipeline.text.parts import MOST_PARTS, cut_parts
 from pipeline.trace import traced
 
-MAX_QUERIES: Final = 4
+MAX_QUERIES: Final = 1 + MOST_PARTS
 LONGEST_QUERY: Final = 300
 """Characters from which a request gets a short query besides: providers cut at about 400."""
-_QUESTION_END: Final = re.compile(r"(?<=[?？])\s*(?=\S)|(?<=[。！])\s*(?=[^。！]*[？?])")
-_AND_QUESTION: Final = re.compile(
-    rf"[,;]?\s+(?:{any_of(words('questions.and'))})\s+(?=(?:{any_of(words('questions.words'))})\b)|;\s+", re.IGNORECASE
-)
-_LIST_ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
-
 _PERIODS: Final[dict[str, Freshness]] = {
     "freshness.day": "day",
     "freshness.week": "week",
@@ -38,6 +33,11 @@ _PERIODS: Final[dict[str, Freshness]] = {
 _SECTION_OF: Final = {word: section for section in reversed(_PERIODS) for word in words(section)}
 _TIME: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
 """All of them, with the phrases in which such a word is none of time ("electric current")."""
+_CHANGING: Final = whole_words(words("freshness.changing"))
+"""Words for what holds for some years at most: prices, records, ages, "last season"."""
+_SCHOLARLY: Final = whole_words(words("scholarly"))
+_IDENTIFIER: Final = re.compile(r"\b10\.\d{4,9}/\S+|\barxiv:?\s?\d{4}\.\d{4,5}", re.IGNORECASE)
+"""A DOI, or an arXiv number."""
 _YEAR_NUMBER: Final = re.compile(r"(?<![\d.,/$€£-])(1[5-9]\d\d|20\d\d)(?![\d,]|\.\d|[-/]\d{3})")
 _FULL_DATE: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
 
@@ -49,19 +49,24 @@ def parse_request(question: str, *, today: date) -> ParsedRequest:
     language = guess_language(request)
     entities = find_entities(request, language=language)
     freshness = freshness_of(request, today=today)
-    texts = [(text, language) for text in (request, *_parts(request, language))]
+    parts = cut_parts(request)
+    scholarly = asks_for_research(request)
+    queries = [SearchQuery(text, language, freshness, scholarly=scholarly) for text in (request, *parts)]
+    if freshness == "any" and _changes(request):
+        # Beside the request, not in its place: what changes is often told by pages that carry no date.
+        queries.insert(1, SearchQuery(request, language, "year"))
     if len(request) > LONGEST_QUERY:
-        texts.append((_short_form(request, entities), language))
+        queries.append(SearchQuery(_short_form(request, entities), language, freshness))
     if language in OTHER_SCRIPTS and (latin := _latin_form(request, entities)):
-        texts.append((latin, "en"))
-    return ParsedRequest(first_distinct(SearchQuery(text, spoken, freshness) for text, spoken in texts), entities)
+        queries.append(SearchQuery(latin, "en", freshness))
+    return ParsedRequest(first_distinct(queries), entities, parts)
 
 
 def first_distinct(queries: Iterable[SearchQuery]) -> tuple[SearchQuery, ...]:
-    """Return the first `MAX_QUERIES` of `queries` with different words."""
-    kept: dict[str, SearchQuery] = {}
+    """Return the first `MAX_QUERIES` of `queries` with different words or periods."""
+    kept: dict[tuple[str, str], SearchQuery] = {}
     for query in queries:
-        kept.setdefault(query.text.casefold(), query)
+        kept.setdefault((query.text.casefold(), query.freshness), query)
     return tuple(kept.values())[:MAX_QUERIES]
 
 
@@ -82,21 +87,14 @@ def freshness_of(text: str, *, today: date) -> Freshness:
     return "year" if years and found in ("month", "year") else found
 
 
-def _parts(request: str, language: str) -> list[str]:
-    """The questions of a request with several, each with the name before it where it has none; else nothing."""
-    pieces = [item.strip() for item in _LIST_ITEM.findall(request)]
-    if len(pieces) < 2:
-        pieces = [part.strip() for sentence in _QUESTION_END.split(request) for part in _AND_QUESTION.split(sentence)]
-    pieces = [piece for piece in pieces if len(piece) >= 8 or (piece and not piece.isascii())]
-    if len(pieces) < 2 or len(request) > 3 * LONGEST_QUERY:
-        return []
-    subject = ""
-    parts = []
-    for piece in pieces:
-        own = find_entities(piece, language=language)
-        parts.append(piece if own or not subject else f"{piece} ({subject})")
-        subject = own[-1] if own else subject
-    return parts
+def asks_for_research(text: str) -> bool:
+    """Whether `text` asks for published research, by words such as "papers on", or by a DOI or an arXiv number."""
+    return bool(_SCHOLARLY.search(text.lower().replace("’", "'")) or _IDENTIFIER.search(text))
+
+
+def _changes(text: str) -> bool:
+    """Whether `text` asks for what changes within years, without a word for the period or a date that it speaks of."""
+    return bool(_CHANGING.search(text.lower())) and not _YEAR_NUMBER.search(text) and not _FULL_DATE.search(text)
 
 
 def _short_form(request: str, entities: tuple[str, ...]) -> str:

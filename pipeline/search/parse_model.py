@@ -13,13 +13,14 @@ from typing import Final, TypedDict, cast
 
 from cache.store import Store
 from errors import ModelError
-from models.protocols import Generator
+from models.protocols import Generator, Said
 from pipeline.documents import Freshness, ParsedRequest, SearchQuery
-from pipeline.messages import ANSWER_TOKENS, Asking, Said, ask
+from pipeline.messages import ANSWER_TOKENS, Asking, ask
 from pipeline.search.parse import LONGEST_QUERY, first_distinct, parse_request
 from pipeline.text.frame import one_line
 from pipeline.text.language import LOOKED_AT
 from pipeline.text.names import MAX_ENTITIES
+from pipeline.text.parts import MOST_PARTS
 from prompts import load
 
 PROMPT: Final = "parse_request"
@@ -31,6 +32,7 @@ SCHEMA: Final[dict[str, object]] = {
     "type": "object",
     "properties": {
         "entities": {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": 6},
+        "parts": {"type": "array", "items": {"type": "string", "maxLength": 300}, "maxItems": MOST_PARTS},
         "freshness": {"enum": ["any", "day", "week", "month", "year"]},
         "queries": {
             "type": "array",
@@ -44,7 +46,7 @@ SCHEMA: Final[dict[str, object]] = {
             },
         },
     },
-    "required": ["entities", "freshness", "queries"],
+    "required": ["entities", "parts", "freshness", "queries"],
     "additionalProperties": False,
 }
 _WORD: Final = re.compile(r"\w+")
@@ -59,6 +61,7 @@ class _Answer(TypedDict):
     entities: list[str]
     freshness: Freshness
     queries: list[_Query]
+    parts: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,7 @@ async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:
 def merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
     """Return the model's answer in the rules' type, checked against the request.
 
-    Raises:
-        ModelError: It has nothing in common with the request, so that following it would search for something else.
+    Raises `ModelError` where it has nothing in common with it, so that following it would search for something else.
     """
     first = rules.queries[0]
     request = first.text
@@ -111,11 +113,21 @@ def merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
     ]
     if not queries:
         raise ModelError("none of its queries has a word of the request.", hint="Set a larger model.")
+    parts = rules.parts or _parts(said["parts"], known)
+    queries = [*(SearchQuery(part, first.language, first.freshness) for part in parts), *queries]
     return ParsedRequest(
         first_distinct([first, *queries]),
         tuple(dict.fromkeys(entities))[:MAX_ENTITIES],
+        parts,
         made_by="model",
     )
+
+
+def _parts(said: list[str], known: frozenset[str]) -> tuple[str, ...]:
+    """Return the parts that a model named, where each asks with words of the request and all ask for different ones."""
+    parts = [part for part in map(one_line, said) if len(part) <= LONGEST_QUERY]
+    asked = {known & _words(part) for part in parts}
+    return tuple(parts) if 1 < len(parts) == len(asked) and all(asked) else ()
 
 
 def _words(text: str) -> frozenset[str]:

@@ -1,42 +1,55 @@
-"""Which words stand in which local files: counted without parsing, kept as flat arrays, searched by BM25.
+"""Which words stand in which local files, and what each is about: one SQLite database, searched by BM25 and cosine.
 
 Counting serves to find a file, not to show it. Markup is blanked by one regular expression, and what stands between
-blanks is a word: some twenty times faster than reading the document properly. Words are kept as they stand (folded, not
-stemmed); a query stems the part of the vocabulary that it can meet, so one index serves queries in any language. Not
-for: finding and reading files (`pipeline/search/folder.py`).
+blanks is a word: some twenty times faster than reading the document properly. FTS5 keeps where each word stands, folded
+and not stemmed; a query stems the part of the vocabulary that it can meet, so one index serves queries in any language.
+The formula is `okapi`, since FTS5's own gives words of more than half of the files no weight. No number of a file is
+given twice: by it other processes see what is new, and words of what was replaced are passed over. Not for: finding and
+reading files (`pipeline/search/folder.py`).
 """
 
+import hashlib
 import html
 import json
+import os
 import re
-import zlib
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cache.folder import LOCK_WAIT
+from pipeline.fetch.files import CONVERTED
 from pipeline.rank.bm25 import okapi
 from pipeline.rank.fuse import Floats
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
-VERSION: Final = "5"
-"""Part of the stored form; raise it when counting changes."""
+TITLE_WEIGHT: Final = 3
+"""How often a word of title or file name counts more than one of the text."""
+VERSION: Final = "6"
+"""Part of the database's name; raise it when counting changes."""
 MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
 OUTLINE: Final = 500
 """Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first paragraphs, find no more."""
-LONGEST_WORD: Final = 80
-"""Bytes of a word that count; what follows makes no other word."""
+LONGEST_WORD: Final = 40
+"""Letters of a word that is found by its other forms too."""
 _PREFIX: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
+_SPELLED: Final = 300_000
+"""Words known to be in the vocabulary that are held in memory, about 30 MB."""
 _BLANKS: Final = bytes(
     code if code >= 0x80 else ord(chr(code).lower()) if chr(code).isalnum() else 0x20 for code in range(256)
 )
 """Upper case ASCII to lower, ASCII that is no letter or digit to blanks, bytes of other characters as they are."""
+_STRETCH: Final = re.compile(r"(?<![!-~])[!-~]*+[^\x00-\x7f]\S*")
 # Linear on any input: an unclosed piece of markup ends at the end of the data, and `*+` never tries again.
 _MARKUP: Final = re.compile(
     rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
@@ -44,59 +57,63 @@ _MARKUP: Final = re.compile(
     rb"|/?[a-z!?][^>]*+(?:>|\Z))",
     re.DOTALL | re.IGNORECASE,
 )
-_ENTITY: Final = re.compile(rb"&(?:#x?)?\w{2,31};")
-_PLAIN_ENTITY: Final = re.compile(
-    rb"&(?:nbsp|amp|lt|gt|quot|apos|#39|ndash|mdash|hellip|copy|middot|rsquo|ldquo|rdquo);"
-)
 _TITLE: Final = re.compile(rb"<title[^>]{0,200}>([^<]{1,500})", re.IGNORECASE)
-_HEADING: Final = re.compile(rb"<h1[^>]{0,500}>(.{1,500}?)</h1", re.IGNORECASE | re.DOTALL)
 _HEADINGS: Final = re.compile(rb"<h[1-4]\b[^>]{0,500}>(.{1,400}?)</h[1-4]", re.IGNORECASE | re.DOTALL)
 _MARKDOWN_HEADINGS: Final = re.compile(rb"^#{1,4}[ \t]+(.{1,300})$", re.MULTILINE)
 _MARKDOWN_TITLE: Final = re.compile(rb"^(?:#[ \t]+|title:[ \t]*)(.{1,300})$", re.MULTILINE | re.IGNORECASE)
 _JSON_ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)")
-_MARKED_UP: Final = frozenset({".html", ".htm", ".xhtml", ".xml", ".pdf", ".docx"})
+_MARKED_UP: Final = CONVERTED | {".html", ".htm", ".xhtml", ".xml"}
 """Endings of files that are markup, or come as such from their readers."""
 _JSON: Final = frozenset({".json", ".jsonl", ".ndjson", ".ipynb"})
 
 
-def title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
-    """Return title (empty where none is given) and text, markup blanked, of a file in UTF-8 with this ending."""
-    data = data[:MOST_BYTES]
+_SCHEMA: Final = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS files(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
+    length INTEGER NOT NULL, about INTEGER NOT NULL, title TEXT NOT NULL, failure TEXT NOT NULL, unread TEXT NOT NULL,
+    mark BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS outlines(about INTEGER PRIMARY KEY, text TEXT NOT NULL, model TEXT, vector BLOB);
+CREATE TABLE IF NOT EXISTS words(word TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5(words, content='', columnsize=0, tokenize='ascii');
+CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 'instance');
+"""
+_MOST_DEAD: Final = 1_000
+"""Texts of edited and deleted files that are passed over, beside one for each file, before all are counted anew."""
+
+
+def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
+    """Return what a file in UTF-8 with this ending is called, says and is about.
+
+    The title is empty where none is given; in the text markup is blanked; the outline is title and headings, or the
+    first words where there are none.
+    """
+    title, text = _title_and_text(data[:MOST_BYTES], suffix)
+    headings = (_HEADINGS if suffix in _MARKED_UP else _MARKDOWN_HEADINGS).findall(data[:MOST_BYTES])
+    parts = dict.fromkeys([title, *map(_line, headings)])
+    outline = ". ".join(filter(None, parts))
+    if len(outline) < OUTLINE // 4:
+        outline = f"{outline}. {' '.join(text[: 4 * OUTLINE].decode('utf-8', 'replace').split())}"
+    return title, text, outline[:OUTLINE]
+
+
+def _title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
     if suffix in _JSON:
-        return "", _JSON_ESCAPE.sub(_character, data)
+        return "", _JSON_ESCAPE.sub(lambda at: chr(int(at[1], 16)).encode("utf-8", "replace") if at[1] else b" ", data)
     if suffix not in _MARKED_UP:
         heading = _MARKDOWN_TITLE.search(data[:4_000])
         return (heading[1].decode("utf-8", "replace").strip(" #\"'\r") if heading else ""), data
-    named = _TITLE.search(data[:20_000]) or _HEADING.search(data)
-    title = html.unescape(_MARKUP.sub(b" ", named[1]).decode("utf-8", "replace")) if named else ""
+    named = _TITLE.search(data[:20_000]) or _HEADINGS.search(data)
     text = _MARKUP.sub(b" ", data)
     if b"&" in text:
-        text = _PLAIN_ENTITY.sub(b" ", text)
-        if _ENTITY.search(text):
-            text = html.unescape(text.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
-    return " ".join(title.split()), text
+        text = html.unescape(text.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
+    return _line(named[1]) if named else "", text
 
 
-def outline(title: str, data: bytes, text: bytes, suffix: str) -> str:
-    """Return what a file is about as one line: its title and headings, or its first words where it has none.
-
-    Args:
-        title: As `title_and_text` gives it.
-        data: The file in UTF-8.
-        text: The same, markup blanked.
-        suffix: The file's ending.
-    """
-    headings = (_HEADINGS if suffix in _MARKED_UP else _MARKDOWN_HEADINGS).findall(data[:MOST_BYTES])
-    named = [html.unescape(_MARKUP.sub(b" ", heading).decode("utf-8", "replace")) for heading in headings]
-    parts = dict.fromkeys(" ".join(part.split()) for part in (title, *named))
-    line = ". ".join(filter(None, parts))
-    if len(line) < OUTLINE // 4:
-        line = f"{line}. {' '.join(text[: 4 * OUTLINE].decode('utf-8', 'replace').split())}"
-    return line[:OUTLINE]
-
-
-def _character(escape: re.Match[bytes]) -> bytes:
-    return chr(int(escape[1], 16)).encode("utf-8", "surrogatepass") if escape[1] else b" "
+def _line(marked_up: bytes) -> str:
+    return " ".join(html.unescape(_MARKUP.sub(b" ", marked_up).decode("utf-8", "replace")).split())
 
 
 class FileStamp(NamedTuple):
@@ -107,200 +124,225 @@ class FileStamp(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
-    """What is known of one file without opening it."""
+class IndexedFile(NamedTuple):
+    """What is known of one file without opening it: `length` in words, `about` as the hash of its outline."""
 
+    id: int
     stamp: FileStamp
-    title: str = ""
-    mark: str = ""
-    """Hash of its bytes: a file that was only touched is not counted again."""
-    failure: str = ""
+    length: int
+    about: int
+    title: str
+    failure: str
     """Why it could not be read; such a file has no words and is not tried again until it changes."""
-    unread: str = ""
+    unread: str
     """What of it was not read, and is not counted."""
-    outline: str = ""
-    """What it is about, for its meaning."""
-    words: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
-    """Numbers of its words in the vocabulary, [n]."""
-    counts: NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
-    """How often each occurs, [n]; words of the title weigh more."""
-
-
-class _Vocabulary(dict[bytes, int]):
-    """Word (UTF-8) to its number, in the order of first use."""
-
-    def __missing__(self, word: bytes) -> int:
-        if len(word) > LONGEST_WORD:
-            return self[word[:LONGEST_WORD]]
-        number = self[word] = len(self)
-        return number
 
 
 class WordIndex:
-    """The words of many files. Not for several threads at once."""
+    """The words of many files; for any number of threads and processes.
 
-    def __init__(self) -> None:
-        """Start without files."""
+    Methods raise `sqlite3.Error` where the database cannot be read or written.
+    """
+
+    def __init__(self, place: Path | None) -> None:
+        """Open or make the database at `place`, for its owner's eyes alone; None keeps it in memory."""
+        if place is not None:
+            os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
+        self._database = sqlite3.connect(
+            place or ":memory:", timeout=LOCK_WAIT, isolation_level=None, check_same_thread=False
+        )
+        self._lock = threading.RLock()
         self._files: dict[str, IndexedFile] = {}
-        self._vocabulary = _Vocabulary()
-        self._sorted: list[bytes] = []
-        self._flat: _Flat | None = None
+        self._newest = 0
+        self._spelled: set[str] = set()
+        self._vectors: dict[str, list[tuple[list[int], Floats]]] = {}  # by model: hashes of outlines with vectors
+        self._database.executescript(_SCHEMA)
+        # Two slices of another process; who does not get its turn by then comes again.
+        self._database.execute("PRAGMA busy_timeout = 200")
+        self.refresh()
+        [(given,)] = self._database.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence")
+        self.is_worn = given > 2 * len(self._files) + _MOST_DEAD
+        """Whether most words were of files that are gone."""
 
-    def __len__(self) -> int:
-        return len(self._files)
+    def close(self) -> None:
+        """Let go of the database."""
+        with self._lock:
+            self._database.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[bool]:
+        """Hold the sole right to add files, and know those that other processes added; False while another has it.
+
+        What is added is kept when the context ends, and nothing of it where the process is killed before.
+        """
+        with self._lock:
+            try:
+                self._database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                yield False
+                return
+            try:
+                self.refresh()
+                yield True
+                self.refresh()
+            except sqlite3.Error:
+                self._database.rollback()
+                raise
+            finally:
+                self._database.commit()
+
+    def refresh(self) -> None:
+        """Take in what was added, by other processes as well."""
+        with self._lock:
+            for number, path, mtime_ns, size, *rest in self._database.execute(
+                "SELECT id, path, mtime_ns, size, length, about, title, failure, unread FROM files "
+                "WHERE id > ? ORDER BY id",
+                (self._newest,),
+            ):
+                stamp = FileStamp(os.fsdecode(path), mtime_ns, size)
+                self._files[stamp.path] = IndexedFile(number, stamp, *rest)
+                self._newest = number
+
+    def files(self) -> list[IndexedFile]:
+        """Return all files."""
+        with self._lock:
+            return list(self._files.values())
 
     def known(self, stamp: FileStamp) -> bool:
         """Whether the file is here just as `stamp` says."""
-        file = self._files.get(stamp.path)
-        return file is not None and file.stamp == stamp
+        return stamp.path in self._files and self._files[stamp.path].stamp == stamp
 
-    def unchanged(self, stamp: FileStamp, mark: str) -> bool:
-        """Whether the file has the bytes that it had when last counted; it then keeps its words under the new stamp."""
-        file = self._files.get(stamp.path)
-        if file is None or file.failure or file.mark != mark:
-            return False
-        self._put(replace(file, stamp=stamp))
-        return True
+    def keep_only(self, paths: Iterable[str], *, forget: bool) -> None:
+        """Leave out the files that are not in `paths`, and with `forget` drop them from the database."""
+        with self._lock:
+            gone = [(self._files.pop(path).id,) for path in self._files.keys() - set(paths)]
+            if gone and forget:
+                with self.writing() as mine:
+                    if mine:
+                        self._database.executemany("DELETE FROM files WHERE id = ?", gone)
 
-    def add(self, file: IndexedFile, text: bytes = b"") -> None:
-        """Take in a file with the words of its `text` (UTF-8), in place of an older state of it."""
-        words = text.translate(_BLANKS).split()
-        if not text.isascii():
-            words = [part for word in words for part in ((word,) if word.isascii() else _foreign_words(word))]
-        numbers = np.fromiter(map(self._vocabulary.__getitem__, words), dtype=np.uint32, count=len(words))
-        found, counts = np.unique(numbers, return_counts=True)
-        often = np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16)
-        self._put(replace(file, words=found, counts=often))
+    def add(self, stamp: FileStamp, data: bytes = b"", *, failure: str = "", unread: str = "") -> None:
+        """Take in a file, while `writing`: what it says, in UTF-8, or why it could not be read, and what was not.
 
-    def _put(self, file: IndexedFile) -> None:
-        self._files[file.stamp.path] = file
-        self._flat = None
-
-    def keep_only(self, paths: Iterable[str]) -> int:
-        """Forget the files that are not in `paths`; returns how many went."""
-        gone = self._files.keys() - set(paths)
-        for path in gone:
-            del self._files[path]
-        if gone:
-            self._flat = None
-        return len(gone)
-
-    def failures(self) -> list[tuple[str, str]]:
-        """Path and reason of every file that could not be read."""
-        return [(path, file.failure) for path, file in self._files.items() if file.failure]
-
-    def in_part(self) -> int:
-        """How many files were not read to their ends."""
-        return sum(bool(file.unread) for file in self._files.values())
+        A file that was only touched keeps its words under the new stamp.
+        """
+        write, mark = self._database.execute, hashlib.blake2b(data, digest_size=16).digest()
+        old = self._files.get(stamp.path)
+        same = "UPDATE files SET mtime_ns = ? WHERE id = ? AND mark = ? AND failure = ''"
+        if old is not None and not failure and write(same, (stamp.mtime_ns, old.id, mark)).rowcount:
+            self._files[stamp.path] = old._replace(stamp=stamp)
+            return
+        # 1. Its words
+        suffix, name = suffix_of(stamp.path), os.path.splitext(os.path.basename(stamp.path))[0].replace("_", " ")
+        title, text, outline = title_text_outline(data, suffix)
+        outline = _plain(outline if title else f"{name}. {outline}")
+        text += b" " + TITLE_WEIGHT * f"{title} {name} ".encode("utf-8", "surrogatepass")
+        spaced = text.translate(_BLANKS).decode("utf-8", "replace")
+        spaced = spaced if spaced.isascii() else _STRETCH.sub(lambda found: _cut(found[0]), spaced)
+        words = spaced.split()
+        # 2. Its row, and the words under the same number
+        about = int.from_bytes(hashlib.blake2b(outline.encode(), digest_size=8).digest(), "little", signed=True)
+        row = (*map(_plain, (title, failure, unread)), mark)
+        write("INSERT OR IGNORE INTO outlines VALUES (?, ?, NULL, NULL)", (about, outline))
+        number = write(
+            "INSERT OR REPLACE INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (os.fsencode(stamp.path), stamp.mtime_ns, stamp.size, len(words), about, *row),
+        ).lastrowid
+        write("INSERT INTO texts(rowid, words) VALUES (?, ?)", (number, spaced))
+        # 3. The vocabulary
+        new = set(words) - self._spelled
+        if len(self._spelled) > _SPELLED:
+            self._spelled.clear()
+        self._spelled |= new
+        self._database.executemany("INSERT OR IGNORE INTO words VALUES (?)", ((w,) for w in new if _has_forms(w)))
 
     def scores(self, question: str, *, language: str) -> tuple[list[IndexedFile], Floats]:
         """Return all files, and the BM25 score of each [n], 0 without a term of `question`."""
-        flat = self._flattened()
         terms = index_terms(question, language=language) or index_terms(
             question, language=language, keep_stop_words=True
         )
-        found = []
-        for term in dict.fromkeys(terms):
-            wanted = np.zeros(len(self._vocabulary), dtype=bool)
-            wanted[self._numbers(term, language)] = True
-            hits = np.flatnonzero(wanted[flat.words])
-            found.append(np.bincount(flat.file_of[hits], weights=flat.counts[hits], minlength=len(flat.files)))
-        if not found or not flat.files:
-            return flat.files, np.zeros(len(flat.files), dtype=np.float32)
-        counts = np.stack(found)
-        return flat.files, np.asarray(okapi(counts, flat.lengths), dtype=np.float32)
+        with self._lock:
+            files = self.files()
+            place_of = np.full(self._newest + 1, -1, dtype=np.int64)  # -1 where a file is gone
+            place_of[[file.id for file in files]] = np.arange(len(files))
+            ids = [self._ids(term, language) for term in dict.fromkeys(terms)]
+        at = [place_of[own[own <= self._newest]] for own in ids]
+        found = [np.bincount(own[own >= 0], minlength=len(files)) for own in at]
+        if not found or not files:
+            return files, np.zeros(len(files), dtype=np.float32)
+        return files, okapi(np.stack(found), np.asarray([file.length for file in files], dtype=np.float64))
 
-    def _numbers(self, term: str, language: str) -> list[int]:
-        """The numbers of the words that have this index term in `language`."""
-        if len(self._sorted) != len(self._vocabulary):
-            self._sorted = sorted(self._vocabulary)
-        prefix = term[:_PREFIX].encode("utf-8", "surrogatepass")
-        near = self._sorted[bisect_left(self._sorted, prefix) : bisect_right(self._sorted, prefix + b"\xff")]
-        return [
-            self._vocabulary[spelled]
-            for spelled in near
-            if (word := spelled.decode("utf-8", "replace")) == term
-            or index_terms(word, language=language, keep_stop_words=True) == [term]
-        ]
+    def _ids(self, term: str, language: str) -> NDArray[np.int64]:
+        """The files, as often as a term stands in them in any of its forms."""
+        prefix = term[:_PREFIX]
+        near = self._database.execute(
+            "SELECT word FROM words WHERE word >= ? AND word < ?", (prefix, f"{prefix}\U0010ffff")
+        )
+        forms = {word for (word,) in near if index_terms(word, language=language, keep_stop_words=True) == [term]}
+        places = self._database.execute(
+            "SELECT doc FROM places WHERE term IN (SELECT value FROM json_each(?))", (json.dumps([*forms | {term}]),)
+        )
+        return np.fromiter(chain.from_iterable(places), dtype=np.int64)
 
-    def _flattened(self) -> "_Flat":
-        if self._flat is None:
-            self._flat = _Flat.of(list(self._files.values()))
-        return self._flat
+    def without_vector(self, model: str, files: Iterable[IndexedFile], most: int) -> list[tuple[int, str]]:
+        """Return hash and outline of the first `most` of `files` that have no vector of `model` yet."""
+        with self._lock:
+            if model not in self._vectors:
+                kept = "SELECT about, vector FROM outlines WHERE model = ?"
+                packed = dict(self._database.execute(kept, (model,)))
+                rows = np.frombuffer(b"".join(packed.values()), dtype=np.float16).astype(np.float32)
+                self._vectors[model] = [(list(packed), rows.reshape(len(packed), -1))] if packed else []
+            known = {about for abouts, _ in self._vectors[model] for about in abouts}
+            new = dict.fromkeys(file.about for file in files if file.about not in known)
+            query = "SELECT about, text FROM outlines WHERE about IN (SELECT value FROM json_each(?))"
+            return list(self._database.execute(query, (json.dumps(list(islice(new, most))),)))
 
-    def to_bytes(self) -> bytes:
-        """Return everything as bytes for `from_bytes`; about 8 bytes a distinct word of a file."""
-        flat = self._flattened()
-        vocabulary = b" ".join(self._vocabulary)
-        head = {
-            "version": VERSION,
-            "vocabulary": len(vocabulary),
-            "files": [
-                [*file.stamp, file.title, file.mark, file.failure, file.unread, file.outline, len(file.words)]
-                for file in flat.files
-            ],
-        }
-        text = json.dumps(head, separators=(",", ":")).encode()
-        counts = flat.counts.astype(np.uint16).tobytes()
-        body = len(text).to_bytes(8, "little") + text + vocabulary + flat.words.tobytes() + counts
-        return zlib.crc32(body).to_bytes(4, "little") + body
+    def keep_vectors(self, model: str, abouts: list[int], vectors: Floats) -> None:
+        """Keep the unit vectors [n, width] of outlines with these hashes."""
+        with self._lock, self.writing() as mine:
+            self._vectors.setdefault(model, []).append((abouts, vectors))
+            if mine:
+                rows = zip(vectors.astype(np.float16), abouts, strict=True)
+                self._database.executemany(
+                    "UPDATE outlines SET model = ?, vector = ? WHERE about = ?",
+                    ((model, vector.tobytes(), about) for vector, about in rows),
+                )
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "WordIndex":
-        """Return what `to_bytes` wrote; without files where `data` is damaged or of another version."""
-        index = cls()
-        if len(data) < 12 or zlib.crc32(data[4:]).to_bytes(4, "little") != data[:4]:
-            return index
-        at = 12 + int.from_bytes(data[4:12], "little")
-        head = json.loads(data[12:at])
-        if head.get("version") != VERSION:
-            return index
-        total = sum(row[-1] for row in head["files"])
-        vocabulary, at = data[at : at + head["vocabulary"]], at + head["vocabulary"]
-        words = np.frombuffer(data, dtype=np.uint32, count=total, offset=at)
-        counts = np.frombuffer(data, dtype=np.uint16, count=total, offset=at + words.nbytes)
-        index._vocabulary.update((word, number) for number, word in enumerate(vocabulary.split()))
-        start = 0
-        for path, mtime_ns, size, title, mark, failure, unread, about, n in head["files"]:
-            stamp, end = FileStamp(path, mtime_ns, size), start + n
-            own = words[start:end], counts[start:end]
-            index._files[path] = IndexedFile(stamp, title, mark, failure, unread, about, *own)
-            start = end
-        return index
+    def likeness(self, model: str, files: Sequence[IndexedFile], asked: Floats) -> Floats:
+        """Return the cosine of a unit vector with each file's outline [n]; of those without a vector the lowest."""
+        with self._lock:
+            lots = list(self._vectors.get(model, ()))
+        pairs = (zip(abouts, (vectors @ asked).tolist(), strict=True) for abouts, vectors in lots)
+        found = dict(chain.from_iterable(pairs))
+        lowest = min(found.values(), default=0.0)
+        return np.fromiter((found.get(file.about, lowest) for file in files), dtype=np.float32, count=len(files))
 
 
-def _foreign_words(stretch: bytes) -> tuple[bytes, ...]:
-    """The words and CJK pairs, folded, of a stretch between ASCII blanks that holds other characters."""
-    return _remembered(stretch) if len(stretch) <= LONGEST_WORD else _cut(stretch)
+def remove(place: Path) -> None:
+    """Remove a database; its own file first, for SQLite passes over the log of one that is gone."""
+    for part in ("", "-wal", "-shm"):
+        Path(f"{place}{part}").unlink(missing_ok=True)
 
 
-def _cut(stretch: bytes) -> tuple[bytes, ...]:
-    words: list[str] = []
-    for run in lower_runs(stretch.decode("utf-8", "replace").replace("’", " ")):
-        words.extend(bigrams(run) if is_cjk(run) else [run])
-    return tuple(fold(word).encode("utf-8", "surrogatepass") for word in words)
+def suffix_of(path: str) -> str:
+    """Return the ending of a file's name, in lower case, with its dot."""
+    return os.path.splitext(path)[1].lower()
 
 
-_remembered = lru_cache(maxsize=100_000)(_cut)
-"""Words with other characters than ASCII, about 20 MB at most; whole CJK sentences are not worth it."""
+def _plain(text: str) -> str:
+    """`text` with what has no form in UTF-8 replaced."""
+    return text.encode("utf-8", "replace").decode()
 
 
-@dataclass(frozen=True, slots=True)
-class _Flat:
-    """All files end to end."""
+def _has_forms(word: str) -> bool:
+    """Whether a query can mean a word by another form of it."""
+    return len(word) <= LONGEST_WORD and word.isalpha() and not is_cjk(word)
 
-    files: list[IndexedFile]
-    words: NDArray[np.uint32]
-    counts: NDArray[np.float32]
-    file_of: NDArray[np.int64]
-    lengths: NDArray[np.float64]
 
-    @classmethod
-    def of(cls, files: list[IndexedFile]) -> "_Flat":
-        words = np.concatenate([np.zeros(0, dtype=np.uint32), *(file.words for file in files)])
-        counts = np.concatenate([np.zeros(0, dtype=np.float32), *(file.counts for file in files)]).astype(np.float32)
-        sizes = np.asarray([len(file.words) for file in files], dtype=np.int64)
-        file_of = np.repeat(np.arange(len(files)), sizes)
-        lengths = np.bincount(file_of, weights=counts, minlength=len(files)).astype(np.float64)
-        return cls(files, words, counts, file_of, lengths)
+@lru_cache(maxsize=30_000)
+def _cut(stretch: str) -> str:
+    """Return the words and CJK pairs, folded, of a stretch between ASCII blanks that holds other characters."""
+    runs = lower_runs(stretch.replace("’", " "))
+    return " ".join(fold(word) for run in runs for word in (bigrams(run) if is_cjk(run) else [run]))

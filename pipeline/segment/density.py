@@ -1,7 +1,9 @@
-"""Information density of chunks: the six factors of IDMS, each from 0 to 1, their geometric mean over the length.
+"""Density-driven chunking (IDMS): how dense chunks are, those of low density condensed, those of high supplemented.
 
-The paper multiplies a cosine, a count, two more cosines and a rating, and sums over an index that it does not define;
-so each factor is scaled to 0..1 here, and one that cannot be had is left out. Not for: rewriting chunks (`enrich.py`).
+Density is the geometric mean of six factors over the length. The paper multiplies a cosine, a count, two more cosines
+and a rating, and sums over an index that it does not define; so each factor is scaled to 0..1 here, and one that cannot
+be had is left out. What a generator writes never takes a chunk's place: it stands beside the text for the index to
+read, while citations keep to the text. A form that loses or invents a name or a figure is thrown away.
 """
 
 import functools
@@ -9,21 +11,25 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cache.store import Store
 from errors import ModelError
-from models.protocols import Embedder, Generator, chooser
-from pipeline.messages import KEPT_SECONDS, Asking, Said, ask, side_by_side, within
+from models.protocols import Embedder, Generator, Said, chooser
+from pipeline.messages import KEPT_SECONDS, Asking, ask, side_by_side, within
 from pipeline.text.frame import one_line
-from pipeline.text.names import MAX_ENTITIES, find_entities
+from pipeline.text.names import FIGURE, MAX_ENTITIES, find_entities
 from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
 from prompts import load
 
+KEPT: Final = 0.8
+"""Part of a chunk's names that a written form must still have."""
+ITERATIONS: Final = 3
+"""Most iterations of supplementing a chunk, and sentences from elsewhere that each brings."""
 ENTITIES: Final[dict[str, object]] = {
     "type": "object",
     "properties": {
@@ -118,3 +124,93 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
     if reading.store is not None:
         await in_thread(reading.store.set_json, key, rating, expire=KEPT_SECONDS)
     return rating
+
+
+# Written forms
+
+
+class Form(NamedTuple):
+    """What an index reads beside a chunk."""
+
+    text: str
+    """Empty where the chunk is read as it stands."""
+    way: Literal["kept", "condensed", "supplemented", "refused"]
+    """`refused`: what was written lost or invented something."""
+
+
+async def enrich(
+    chunks: Sequence[Sequence[str]],
+    densities: NDArray[np.float64],
+    generator: Generator,
+    reading: DensityModels,
+    *,
+    language: str,
+) -> list[Form]:
+    """Return the written form of each chunk of a document; those between the quartiles of `densities` [n] have none."""
+    # The paper gives no threshold, so a chunk is of low or high density by its document's quartiles.
+    low, high = np.quantile(densities, [0.25, 0.75])
+    owners = np.array([place for place, chunk in enumerate(chunks) for _ in chunk])
+    sentences = [sentence for chunk in chunks for sentence in chunk]
+    vectors = await reading.embedder.embed(sentences, kind="passage")
+
+    async def one(place: int) -> Form:
+        text = " ".join(chunks[place])
+        if densities[place] < low:
+            return await _condensed(text, generator, reading, language)
+        if densities[place] > high:
+            # Neighbours stand beside it anyway; the paper wants what is not adjacent.
+            own = (await reading.embedder.embed([text], kind="passage"))[0]
+            far = np.flatnonzero(np.abs(owners - place) > 1)
+            nearest = far[np.argsort(-(vectors[far] @ own), kind="stable")]
+            return await _supplemented(text, [sentences[i] for i in nearest], generator, reading, language)
+        return Form("", "kept")
+
+    return await side_by_side([functools.partial(one, place) for place in range(len(chunks))])
+
+
+async def _condensed(text: str, generator: Generator, reading: DensityModels, language: str) -> Form:
+    """Ask for two thirds of the words."""
+    most = len(text.split())
+    written = await _write("condense", generator, reading, max(8, most * 2 // 3), text=one_line(text))
+    faithful = _is_faithful(written, text, text, most=most, language=language)
+    return Form(written, "condensed") if faithful else Form("", "refused")
+
+
+async def _supplemented(
+    text: str, others: Sequence[str], generator: Generator, reading: DensityModels, language: str
+) -> Form:
+    """Put in what sentences from elsewhere say, the nearest first, until nothing new comes of it.
+
+    At most a third of the words are added, so that chunks stay about as long as they are.
+    """
+    form, written = Form("", "kept"), text
+    most = len(text.split()) * 4 // 3 + 8
+    for low in range(0, min(len(others), ITERATIONS**2), ITERATIONS):
+        beside = " ".join(others[low : low + ITERATIONS])
+        named = {"text": one_line(written), "sentences": one_line(beside)}
+        answer = await _write("supplement", generator, reading, most, **named)
+        if not _is_faithful(answer, text, f"{written} {beside}", most=most, language=language):
+            return form if form.text else Form("", "refused")
+        if set(find_entities(answer, language=language)) <= set(find_entities(written, language=language)):
+            break
+        form, written = Form(answer, "supplemented"), answer
+    return form
+
+
+async def _write(name: str, generator: Generator, reading: DensityModels, words: int, **values: str) -> str:
+    prompt = load(name)
+    asking = Asking(3 * words + 20, reading.seconds, prompt.version)
+    said = [Said("user", prompt.fill(**values, words=str(words)))]
+    return one_line(await ask(generator, said, asking, store=reading.store))
+
+
+def _is_faithful(written: str, text: str, allowed: str, *, most: int, language: str) -> bool:
+    """Whether a written form of `text` keeps its figures and most of its names, and has no other than `allowed` has."""
+    figures = set(FIGURE.findall(written))
+    names = find_entities(text, language=language)
+    return (
+        0 < len(written.split()) <= most
+        and set(FIGURE.findall(text)) <= figures <= set(FIGURE.findall(allowed))
+        and all(name.lower() in allowed.lower() for name in find_entities(written, language=language))
+        and sum(name in written for name in names) >= KEPT * len(names)
+    )

@@ -1,8 +1,8 @@
 """How documents become IDMS leaves: boundaries by a rule, and written forms of chunks by their density, where wanted.
 
 What `chunking="idms"` of a tree uses. A tree's handle takes in `Idms.version`, so that a tree whose model ran out of
-time does not stand under the handle of a whole one. Not for: margins (`judge.py`), rules (`partition.py`), writing
-(`enrich.py`).
+time does not stand under the handle of a whole one. Not for: margins (`judge.py`), rules (`partition.py`), forms
+(`density.py`).
 """
 
 from collections import Counter
@@ -16,8 +16,7 @@ from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, Generator
 from pipeline.documents import Sentence
-from pipeline.segment.density import DensityModels, densities
-from pipeline.segment.enrich import Form, enrich
+from pipeline.segment.density import DensityModels, Form, densities, enrich
 from pipeline.segment.judge import judge_of
 from pipeline.segment.partition import Ranges, Rule, cut_by_margins, segment, sentence_costs
 from pipeline.work import in_thread
@@ -45,23 +44,21 @@ class Idms:
         generator: Generator | None = None,
         embedder: Embedder | None = None,
         store: Store | None = None,
-        boundary_seconds: float = 0.0,
-        form_seconds: float = 0.0,
+        seconds: float = 0.0,
     ) -> None:
         """Cut by the margins of `generator` where it lists probabilities, else by embeddings.
 
         Args:
             generator: Judges boundaries and writes forms.
             embedder: Measures densities; without one no forms are written.
-            boundary_seconds: Time for all boundaries, from the first question on.
-            form_seconds: Time for all forms, from the first on.
+            seconds: Time for all boundaries, from the first question on, and again for all forms.
         """
         self._options = options or IdmsOptions()
         self._generator = generator
-        self._judge = judge_of(generator, store=store, seconds=boundary_seconds)
+        self._judge = judge_of(generator, store=store, seconds=seconds)
         self._reading: DensityModels | None = None
         if self._options.density and generator is not None and embedder is not None:
-            self._reading = DensityModels(embedder, generator, self._options.entities, store, form_seconds)
+            self._reading = DensityModels(embedder, generator, self._options.entities, store, seconds)
         self._forms_until: float | None = None
         self._no_margins = self._no_forms = ""
         """Why margins, or forms, are missing; empty while none is."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from cache.store import Store
 from errors import ContextExceeded, ModelError
-from models.protocols import Generator, chooser, tree_scorer
-from pipeline.messages import KEPT_SECONDS, Said
+from models.protocols import Generator, Said, chooser, tree_scorer
+from pipeline.messages import KEPT_SECONDS
 from pipeline.segment.partition import sentence_costs
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_tokens

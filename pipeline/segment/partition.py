@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from models.protocols import Embedder
 from pipeline.documents import Sentence
 from pipeline.rank.bm25 import word_vectors
+from pipeline.rank.relevance import EMBEDDED_AT_ONCE
 from pipeline.text.tokens import count_each
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, in_thread
@@ -29,8 +30,6 @@ PRICE: Final = 1.1
 """What a further segment costs, in units of a unit vector's agreement with itself; higher means longer segments."""
 LONGEST: Final = 64
 """Most items of one segment, which bounds the work to 64 ranges an item."""
-BATCH: Final = 64
-"""Texts embedded between two points where a call can be cancelled: about 0.7 s of MiniLM."""
 
 
 async def segment(
@@ -53,7 +52,8 @@ async def segment(
     if embedder is None or not embedder.reads(" ".join(texts)[:20_000]):
         vectors = await in_thread(lambda: word_vectors([Counter(index_terms(text)) for text in texts]))
     else:
-        batches = [await embedder.embed(texts[i : i + BATCH], kind="passage") for i in range(0, len(texts), BATCH)]
+        starts = range(0, len(texts), EMBEDDED_AT_ONCE)
+        batches = [await embedder.embed(texts[i : i + EMBEDDED_AT_ONCE], kind="passage") for i in starts]
         vectors = np.concatenate(batches)
     costs = await in_thread(sentence_costs, texts)
     if rule == "partition":

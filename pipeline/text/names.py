@@ -13,6 +13,8 @@ from pipeline.text.lexicon import words
 from pipeline.text.words import is_cjk
 
 MAX_ENTITIES: Final = 12
+FIGURE: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
+"""A number as it is written, with the marks inside."""
 _QUOTED: Final = re.compile(
     r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|„([^“”\n]{2,80})[“”]|«\s?([^»\n]{2,80}?)\s?»|「([^」\n]{1,40})」|"
     r"『([^』\n]{1,40})』|"
@@ -35,12 +37,7 @@ _CAPITAL_NOUNS: Final = frozenset({"de"})
 
 
 def find_entities(text: str, *, language: str) -> tuple[str, ...]:
-    """Return names and unknown words of `text`, verbatim and in order, at most `MAX_ENTITIES`.
-
-    Args:
-        text: The request.
-        language: ISO 639-1 code, empty where unknown.
-    """
+    """Return names and unknown words of a request (its language ISO 639-1 or empty), verbatim, in order, few."""
     text = text[:LOOKED_AT]
     found: list[tuple[int, str]] = []
     covered: list[tuple[int, int]] = []
@@ -84,7 +81,7 @@ def _named_runs(text: str, covered: list[tuple[int, int]], language: str) -> lis
             following = tokens[ahead][2]
             if following in _ROLES:
                 break
-            if _name_like(following) or (following.isdigit() and ahead == last + 1):
+            if following[0].isupper() or _odd(following) or (following.isdigit() and ahead == last + 1):
                 last = ahead
             elif following.lower() not in _JOINING or ahead - last > 2:
                 break
@@ -108,10 +105,6 @@ def _starts_name(text: str, start: int, word: str, language: str) -> bool:
         return False
     first = start == 0 or bool(_SENTENCE_END.search(text[max(0, start - 6) : start])) or text[start - 1] == "\n"
     return not (first and bare.lower() in (words("stop", language) or words("stop", "en")))
-
-
-def _name_like(word: str) -> bool:
-    return bool(word[0].isupper()) or _odd(word)
 
 
 def _odd(word: str) -> bool:

@@ -104,12 +104,16 @@ def bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] if len(run) > 1 else [run]
 
 
-def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = False) -> list[str]:
-    """Return the index terms of `text` in order, repeats kept.
+def word_runs(text: str) -> frozenset[tuple[str, ...]]:
+    """Return the runs of three terms of `text`, by which two texts are told to be one in spite of small edits."""
+    terms = index_terms(text, keep_stop_words=True)
+    return frozenset(zip(terms, terms[1:], terms[2:], strict=False))
 
-    Args:
-        language: ISO 639-1 code that picks the stemmer; English where unknown. Query and texts must agree.
-        keep_stop_words: Keep words such as "the"; for texts that are nothing else.
+
+def index_terms(text: str, *, language: str = "en", keep_stop_words: bool = False) -> list[str]:
+    """Return the index terms of `text` in order, repeats kept; query and texts must agree in the arguments.
+
+    `language` (ISO 639-1) picks the stemmer, English where unknown; stop words such as "the" go unless they are kept.
     """
     memory = _memory(language if language in _STEMMED or language in languages() else "en", keep_stop_words)
     text = full_width(text)

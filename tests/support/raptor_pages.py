@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping, Sequence
 
 from errors import ModelError
-from models.protocols import Embedder, Message, TextKind, Vectors
+from models.protocols import Embedder, Said, TextKind, Vectors
 from pipeline.documents import Document, Page
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.html.document import read_document
@@ -59,7 +59,7 @@ class Author:
         self.asked: list[str] = []
 
     async def generate(
-        self, messages: Sequence[Message], *, max_tokens: int, schema: dict[str, object] | None = None
+        self, messages: Sequence[Said], *, max_tokens: int, schema: dict[str, object] | None = None
     ) -> str:
         """Note what was asked and answer."""
         self.asked.append(messages[-1].content)

@@ -27,6 +27,53 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<p><span>Ada Lovelace</span><span>Moderator</span><time>3 May</time>",
         "Ada Lovelace Moderator 3 May",
     ),
+    "numbers on a flex line": ("<div style='display:flex'><span>12</span><b>34</b><a href=x>56</a></div>", "12 34 56"),
+    "years on a flex line by a sheet": (
+        "<style>.row{display:flex}</style><div class=row><span>2023</span><span>2024</span></div>",
+        "2023 2024",
+    ),
+    "words of an item of a flex line": (
+        "<div style='display:flex'><span>un<i>even</i></span><span>1<b>2</b></span></div>",
+        "uneven 12",
+    ),
+    "names and values in a grid": (
+        "<style>.g{display:grid}</style>"
+        "<div class=g><label>from</label><span>12</span><em>to</em><span>30</span></div>",
+        "from 12 to 30",
+    ),
+    "a number over its label": (
+        "<style>.s strong{display:block}</style><p class=s><strong>42</strong>members</p>",
+        "42 members",
+    ),
+    "a number at the right": ("<p><span>total</span><span style='float:right'>34</span></p>", "total 34"),
+    "a number that lies over another": (
+        "<div style='position:relative'><span style='position:absolute'>12</span><span>34</span></div>",
+        "12 34",
+    ),
+    "a number at the right by a sheet": (
+        "<style>.r{float:right}</style><p>total<span class=r>3</span><span class=r>4</span></p>",
+        "total 3 4",
+    ),
+    "a number that a sheet moves over another": (
+        "<style>.b{position:absolute;top:0}</style><div>12<span class=b>34</span></div>",
+        "12 34",
+    ),
+    "numbers on both sides of an empty block": (
+        "<div>4<div></div>17</div><div>5<p> </p>18</div><div>6<div><p></p></div>19</div>",
+        "4 17\n5 18\n6 19",
+    ),
+    "a rating and a count": (
+        "<p><span>4.6</span> <span>stars</span>, <span>4.6</span><span>120</span></p>",
+        "4.6 stars, 4.6 120",
+    ),
+    "a drawing's title": (
+        "<p>Map</p><svg role=img><title>The river at high water</title></svg>",
+        "Map\nThe river at high water",
+    ),
+    "a number broken for colour": ("<p>Order 12<mark>34</mark>56</p>", "Order 123456"),
+    "a number in digits": ("<p><span>1</span><span>2</span><span>3</span> visitors</p>", "123 visitors"),
+    "thousands in elements": ("<p>Total <span>1</span><span>,</span><span>234</span> rows</p>", "Total 1,234 rows"),
+    "a number that may break": ("<p>Call 1234<wbr>5678 or Donau&shy;dampf</p>", "Call 12345678 or Donaudampf"),
     # What opens
     "accordion": (
         "<h3><button aria-expanded=false aria-controls=a1>Do you ship?</button></h3><div id=a1 hidden>"
@@ -132,6 +179,44 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "Length | 4.2 m\nWidth | 1.8 m",
     ),
     "definitions": ("<dl><dt>Weight<dd>3 kg<dt>Colour<dd>Red</dl>", "Weight: 3 kg\nColour: Red"),
+    "plans with headings": (
+        "<table><tr><td><h3>Basic</h3><p>$9</p><td><h3>Pro</h3><p>$19</p><tr><td>1 user<td>5 users</table>",
+        "Basic $9 | Pro $19\n1 user | 5 users",
+    ),
+    "a cart": (
+        "<table><tr><td>Pen<td>4 EUR<td><form><button>Buy</button></form>"
+        "<tr><td>Ink<td>6 EUR<td><form><button>Buy</button></form></table>",
+        "Pen | 4 EUR | Buy\nInk | 6 EUR | Buy",
+    ),
+    "rows that are links": (
+        "<div role=table><div role=rowgroup><a role=row href=x><b role=cell>Reds</b><b role=cell>31</b></a>"
+        "<a role=row href=y><b role=cell>Blues</b><b role=cell>28</b></a></div></div>",
+        "Reds | 31\nBlues | 28",
+    ),
+    "rows and cells in wrappers": (
+        "<div role=table><div class=body>"
+        "<div role=row><div class=w><p role=cell>Reds</p><p role=cell>31</p></div></div>"
+        "<div role=row><p role=cell>Blues</p><p role=cell>28</p></div></div></div>",
+        "Reds | 31\nBlues | 28",
+    ),
+    "a list with the roles of a table": (
+        "<ul role=table><li role=row><span role=cell>Reds</span><span role=cell>31</span></li></ul>",
+        "Reds\n31",
+    ),
+    "text beside the rows of roles": (
+        "<div role=table>All teams<div role=row><i role=cell>Reds</i><i role=cell>31</i></div>"
+        "<div role=row><i role=cell>Blues</i><i role=cell>28</i></div></div>",
+        "All teams\nReds | 31\nBlues | 28",
+    ),
+    "a header over two columns": (
+        "<table><thead><tr><th rowspan=2>City<th colspan=2>Temp<tr><th>Min<th>Max</thead>"
+        "<tr><td>Rome<td>4<td>31</table>",
+        "City | Temp\nMin | Max\nRome | 4 | 31",
+    ),
+    "a hidden column": (
+        "<style>.h{display:none}</style><table><tr><th>A<th class=h>Id<th>B<tr><td>1<td class=h>999<td>2</table>",
+        "A | B\n1 | 2",
+    ),
     # Code
     "a listing by spans": (
         "<pre><code><span class=line>def f():</span>\n<span class=line>    return 1</span></code></pre>",
@@ -164,6 +249,6 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
 }
 APART: Final = frozenset({
     "a meter", "progress", "time without text", "stars", "a title of a drawing", "an image", "marks in cells", "tasks",
-    "a listing with numbers and a button", "numbers beside a listing",
+    "a drawing's title", "a listing with numbers and a button", "numbers beside a listing",
 })  # fmt: skip
 """Pages that read otherwise on purpose: what Chromium draws without text, and what copying a listing leaves out."""

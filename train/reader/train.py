@@ -81,6 +81,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m train.reader.train", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--minilm", type=Path, required=True, metavar="FILE", help="float32 all-MiniLM-L6-v2")
+    parser.add_argument("--start", type=Path, metavar="FILE", help="weights to begin with, of an earlier run")
     parser.add_argument("--export", type=Path, default=EMBEDDED, metavar="FOLDER", help="where the end is exported to")
     parser.add_argument(
         "--judge", type=Path, metavar="FILE", help="only print its figures on the sites held out; - for none"
@@ -91,8 +92,10 @@ def main() -> int:
     plan = Plan(**{item.name: getattr(options, item.name) for item in dataclasses.fields(Plan)})
     options.out.mkdir(parents=True, exist_ok=True)
     weights = from_minilm(options.minilm)
+    given = options.judge or options.start
+    if given and given.is_file():
+        weights |= {name: tensor.float() for name, tensor in load_file(given).items()}
     if options.judge:
-        weights |= load_file(options.judge) if options.judge.is_file() else {}
         print(json.dumps({name: measure(weights, windows) for name, windows in dev_sets("held").items()}))
         return 0
     trainer = Trainer(plan, weights, options.out, lambda number: draw_round(plan, number), dev_sets)

@@ -10,6 +10,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
@@ -19,7 +20,7 @@ from urllib.parse import quote, urlsplit
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
-from pipeline.fetch.answer import retry_after as seconds_asked
+from pipeline.fetch.exchange import retry_after as seconds_asked
 from pipeline.html.tree import LONGEST_LABEL
 from pipeline.search.chain import DEADLINE
 from pipeline.text.frame import one_line
@@ -73,6 +74,8 @@ class Exchange:
     judge: Judge = lambda code, answer: None
     meaning: Mapping[SearchStatus, str] = field(default_factory=dict)
     """Statuses of which there is more to say here than elsewhere."""
+    read: Callable[[bytes], object] = json.loads
+    """A body as values; raises ValueError for one of another form."""
 
     async def ask(self, request: Request) -> dict[str, object] | SearchOutcome:
         """Send `request`; return the JSON object of a 200, or how it failed. Raises nothing over the other side."""
@@ -96,13 +99,15 @@ class Exchange:
             return self.failed("unreachable" if away else "bad_response", missed)
         except (UnicodeError, ValueError):
             return self.failed("unauthorized", "The key cannot be sent: it holds characters that no header may hold.")
-        answer = _read_json(body)
+        answer: object = None
+        with suppress(ValueError, RecursionError):
+            answer = self.read(body)
         judged = self.judge(response.status_code, answer)
         if response.status_code != 200 or judged is not None:
             return self._refused(response, answer, judged)
         if isinstance(answer, dict):
             return answer
-        form = "HTML came where JSON was asked for" if body.lstrip()[:1] == b"<" else "The answer is no complete JSON"
+        form = "HTML came instead of data" if body.lstrip()[:1] == b"<" else "The answer is not complete"
         return self.failed("bad_response", f"{form}; something between here and {address} may have answered instead.")
 
     def _refused(self, response: httpx2.Response, answer: object, judged: SearchStatus | None) -> SearchOutcome:
@@ -158,7 +163,14 @@ def web_address(value: object) -> str:
 
 
 def day_of(value: object) -> str:
-    """Return the ISO day of a date as APIs write it: ISO, mail format or `May 3, 2024`; empty for anything else."""
+    """Return the ISO day of a date as APIs write it: ISO, mail format, `May 3, 2024` or a list of numbers.
+
+    A year alone stays one; empty for anything else.
+    """
+    if isinstance(value, list):
+        value = "-".join(f"{part:02}" for part in value if isinstance(part, int))
+    if isinstance(value, str) and re.fullmatch(r"[12]\d{3}(-\d\d)?", value):
+        return value
     if not isinstance(value, str) or len(value) > 60:
         return ""
     readers: tuple[Callable[[str], date], ...] = (
@@ -183,6 +195,24 @@ def hit(provider: str, row: Mapping[str, object], *, url: str, snippet: object) 
     return SearchResult(title=title, url=address, snippet=plain_text(snippet), engine=provider)
 
 
+def at(value: object, path: str) -> object:
+    """Return what lies in `value` at a dotted path of names and numbers, None for nothing there.
+
+    A `*` goes through a list and gives what lies below each entry; `|` parts paths of which the first that leads to
+    something counts.
+    """
+    if "|" in path:
+        return next(filter(None, (at(value, one) for one in path.split("|"))), None)
+    step, _, rest = path.partition(".")
+    if step == "*":
+        return [at(one, rest) if rest else one for one in value] if isinstance(value, list) else []
+    if isinstance(value, list) and step.isdecimal():
+        value = value[int(step)] if int(step) < len(value) else None
+    else:
+        value = value.get(step) if isinstance(value, dict) else None
+    return at(value, rest) if rest else value
+
+
 def rows_of(value: object) -> list[Mapping[str, object]] | None:
     """Return the objects of a JSON list; None where `value` is no list."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else None
@@ -204,11 +234,7 @@ def on_site(url: str, site: str) -> bool:
 def words_of(query: SearchQuery, *, longest: int = 400, words: int = 1_000, operator: bool = False) -> tuple[str, str]:
     """Return the words of `query`, cut to what an API takes, and the sentence that says so if they were cut.
 
-    Args:
-        query: Its blanks are made one.
-        longest: Characters; most engines cut or refuse more than 400.
-        words: Most words.
-        operator: Put the site in front as `site:HOST`.
+    Most engines cut or refuse more than 400 characters. With `operator` the site stands in front as `site:HOST`.
     """
     text = " ".join(query.text.split())
     site = f"site:{query.site} " if operator and query.site else ""
@@ -238,7 +264,7 @@ def sentences(*parts: str) -> str:
 def error_text(answer: object) -> str:
     """Return the words of an error body in the forms the APIs document: error, errors, detail, message, nested."""
     while isinstance(answer, dict | list):
-        names = ("detail", "error", "errors", "message", "msg", "info")
+        names = ("detail", "error", "errors", "message", "msg", "info", "errMsg")
         parts = answer if isinstance(answer, list) else map(answer.get, names)
         answer = next(filter(None, parts), None)
     return answer if isinstance(answer, str) else ""
@@ -273,10 +299,3 @@ async def _read_body(response: httpx2.Response) -> bytes:
         if len(body) > MAX_BYTES:
             return b""
     return bytes(body)
-
-
-def _read_json(body: bytes) -> object:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None

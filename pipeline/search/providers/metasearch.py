@@ -30,11 +30,7 @@ class Metasearch:
     name: Final = "ddgs"
 
     def __init__(self, *, timeout: float = DEADLINE, backends: str = BACKENDS) -> None:
-        """Load the library.
-
-        Raises:
-            MissingExtra: The package `ddgs` is not installed.
-        """
+        """Load the library; raises `MissingExtra` where it is not installed."""
         try:
             self._library = importlib.import_module("ddgs")
             self._failures = importlib.import_module("ddgs.exceptions")

@@ -1,5 +1,7 @@
 """The search APIs on the web: what sets each apart is a row of a table and the request it wants.
 
+The catalogues of research (`scholarly.py`) are rows of the same form.
+
 Brave has an index of its own; its `offset` counts pages, and a wrong key is a 422. Tavily also answers a few requests
 without a key; used-up plans are 432 and 433. Exa gives dates and passages. Serper brings Google's results; it documents
 no errors, and users recorded 403 for a wrong key and 400 with words on credits once they are used up. Wikipedia, in any
@@ -8,6 +10,7 @@ texts), or the call itself (`exchange.py`).
 """
 
 import html
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +18,7 @@ from datetime import date, timedelta
 from typing import Final
 from urllib.parse import quote
 
+import anyio
 import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
@@ -23,12 +27,14 @@ from pipeline.search.providers.exchange import (
     Exchange,
     Judge,
     Request,
+    at,
     day_of,
     error_code,
     error_text,
     hit,
     joined,
     on_site,
+    plain_text,
     rows_of,
     sentences,
     unmet,
@@ -38,28 +44,27 @@ from pipeline.search.providers.exchange import (
 WIKIPEDIA: Final = "https://{language}.wikipedia.org"
 AGENT: Final = "winnow-mcp/0.1 (https://github.com/winnow-mcp/winnow)"
 """Wikimedia's policy asks for a name and a way to reach its maker."""
+Field = str | Callable[[Mapping[str, object]], object]
+"""Where a value stands in a row: a path for `at`, or what works it out."""
+_DOI: Final = re.compile(r"10\.\d{4,9}/[-._;()/:a-zA-Z0-9]{1,100}")
+LONGEST_AUTHORS: Final = 20
+"""Names of authors that are kept; papers of physics have thousands."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchCall:
-    """What a request is written from."""
-
-    query: SearchQuery
-    words: str
-    count: int
-    base: str
-    key: str
-    today: date
+def agent(contact: str) -> str:
+    """Return the name we go by, with the address of the person who asks where one is set."""
+    return f"{AGENT[:-1]}; mailto:{contact})" if contact else AGENT
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One search API that takes a key."""
+    """One search API."""
 
     name: str
     title: str
     address: str
-    write: Callable[[SearchCall], Request]
+    write: "Callable[[WebApi, SearchQuery, str, int], Request]"
+    """Takes who asks, for what, in which words, and how many results are wanted."""
     judge: Judge
     able: frozenset[str]
     """What of a query it honours, in the words of `unmet`."""
@@ -73,12 +78,24 @@ class Service:
     """Pages that it has; without any, a later page is cut from one longer list, up to `most`."""
     rows: Callable[[Mapping[str, object]], object] = lambda answer: answer.get("results")
     """The list of results in an answer."""
-    url: str = "url"
-    """Field of a row with the address; the next ones are named in the same way."""
-    snippet: tuple[str, ...] = ()
+    headline: str = "title"
+    """Where the title stands in a row; the next ones are told in the same way."""
+    url: Field = "url"
+    """An address, or a DOI."""
+    snippet: tuple[Field, ...] = ()
     """One text or several, or a list of texts."""
     published: str = ""
     language: str = ""
+    authors: Field = ""
+    """A list of names."""
+    doi: str = ""
+    retracted: Callable[[Mapping[str, object]], bool] = lambda row: False
+    read: Callable[[bytes], object] = json.loads
+    """A body as values."""
+    pause: float = 0.0
+    """Seconds between requests, one at a time, where a service asks for that."""
+    keyless: bool = False
+    """Whether it has no keys; the mail address of the person who asks then stands where others have the key."""
 
 
 class WebApi:
@@ -94,19 +111,18 @@ class WebApi:
         timeout: float = DEADLINE,
         today: Callable[[], date] = date.today,
     ) -> None:
-        """Ask `service` with `key`.
+        """Ask `service` with the `key` of the person who asks; a keyless service takes their mail address in its place.
 
-        Args:
-            service: A row of `SERVICES`.
-            key: Of the person who asks; only Tavily answers without one.
-            today: Turns a freshness into a date where that is all a service knows.
+        `today` turns a freshness into a date where that is all a service knows.
         """
-        self.name = service.name if key else f"{service.name}-keyless"
+        self.name = service.name if key or service.keyless else f"{service.name}-keyless"
         self._service = service
-        self._exchange = Exchange(self.name, client, timeout, key, service.judge)
-        self._base = (base_url or service.address).rstrip("/")
-        self._key = key
-        self._today = today
+        self._exchange = Exchange(self.name, client, timeout, key, service.judge, read=service.read)
+        self.base = (base_url or service.address).rstrip("/")
+        self.key = key
+        self.today = today
+        self._turn = anyio.Lock()
+        self._free_at = 0.0
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return one page of results, at most `limit`; never raises for what the service does."""
@@ -116,12 +132,12 @@ class WebApi:
             end = f"{service.pages} pages" if service.pages else f"{service.most} results"
             notes = f"{service.title} has no more than {end}."
             return self._exchange.finished([], query, limit=limit, notes=notes)
+        if query.dois and "dois" not in service.able:
+            return self._exchange.failed("unsupported", f"{service.title} is not asked by DOI.")
         operator = "site" not in service.able
         words, cut = words_of(query, longest=service.longest, words=service.words, operator=operator)
         count = min(first + limit, service.most)
-        answer = await self._exchange.ask(
-            service.write(SearchCall(query, words, count, self._base, self._key, self._today()))
-        )
+        answer = await self._ask(service.write(self, query, words, count))
         if isinstance(answer, SearchOutcome):
             return answer
         rows = rows_of(service.rows(answer))
@@ -130,16 +146,41 @@ class WebApi:
         notes = sentences(unmet(query, service.able), cut)
         return self._exchange.finished(map(self._result, rows[first:]), query, limit=limit, notes=notes)
 
+    async def _ask(self, request: Request) -> dict[str, object] | SearchOutcome:
+        if not self._service.pause:
+            return await self._exchange.ask(request)
+        async with self._turn:
+            await anyio.sleep_until(self._free_at)
+            answer = await self._exchange.ask(request)
+            self._free_at = anyio.current_time() + self._service.pause
+            return answer
+
     def _result(self, row: Mapping[str, object]) -> SearchResult | None:
         service = self._service
-        found = hit(self.name, row, url=service.url, snippet=joined(map(row.get, service.snippet)))
-        language = row.get(service.language)
-        spoken = language[:2] if isinstance(language, str) else ""
-        return found and replace(found, published=day_of(row.get(service.published)), language=spoken)
+        url = _value(row, service.url)
+        address = f"https://doi.org/{url}" if isinstance(url, str) and _DOI.fullmatch(url) else url
+        bare = {"title": at(row, service.headline), "url": address}
+        snippet = joined(_value(row, field) for field in service.snippet)
+        found = hit(self.name, bare, url="url", snippet=snippet)
+        language = at(row, service.language)
+        doi = _DOI.search(str(at(row, service.doi) or ""))
+        names = _value(row, service.authors)
+        authors = [plain_text(name) for name in names[:LONGEST_AUTHORS]] if isinstance(names, list) else []
+        return found and replace(
+            found,
+            published=day_of(at(row, service.published)),
+            language=language[:2] if isinstance(language, str) else "",
+            author="; ".join(filter(None, authors)),
+            doi=doi[0].lower() if doi else "",
+            retracted=service.retracted(row),
+        )
+
+
+def _value(row: Mapping[str, object], field: Field) -> object:
+    return at(row, field) if isinstance(field, str) else field(row)
 
 
 def _given(**fields: object) -> dict[str, object]:
-    """The fields that have a value."""
     return {name: value for name, value in fields.items() if value}
 
 
@@ -157,8 +198,7 @@ _BRAVE_JUDGED: Final[Mapping[str, SearchStatus]] = {
 }
 
 
-def _brave(call: SearchCall) -> Request:
-    query = call.query
+def _brave(api: WebApi, query: SearchQuery, words: str, count: int) -> Request:
     between = f"{query.since or '1970-01-01'}to{query.until or '9999-12-31'}" if query.since or query.until else ""
     wished = _given(
         freshness=between or _BRAVE_PERIOD[query.freshness],
@@ -167,9 +207,9 @@ def _brave(call: SearchCall) -> Request:
         safesearch=query.safe,
         offset=query.page - 1,
     )
-    fixed = {"q": call.words, "count": call.count, "text_decorations": "false", "extra_snippets": "true"}
+    fixed = {"q": words, "count": count, "text_decorations": "false", "extra_snippets": "true"}
     sent = {name: str(value) for name, value in {**fixed, **wished}.items()}
-    return Request("GET", f"{call.base}/v1/web/search", {"X-Subscription-Token": call.key}, sent)
+    return Request("GET", f"{api.base}/v1/web/search", {"X-Subscription-Token": api.key}, sent)
 
 
 def _brave_rows(answer: Mapping[str, object]) -> object:
@@ -181,12 +221,11 @@ def _brave_rows(answer: Mapping[str, object]) -> object:
 # ---- Tavily
 
 
-def _tavily(call: SearchCall) -> Request:
-    query = call.query
+def _tavily(api: WebApi, query: SearchQuery, words: str, count: int) -> Request:
     dated = bool(query.since or query.until)
     body = _given(
-        query=call.words,
-        max_results=call.count,
+        query=words,
+        max_results=count,
         search_depth="basic",
         start_date=query.since,
         end_date=query.until,
@@ -194,26 +233,32 @@ def _tavily(call: SearchCall) -> Request:
         language=query.language,
         include_domains=[query.site] if query.site else [],
     )
-    headers = {"Authorization": f"Bearer {call.key}"} if call.key else {"X-Tavily-Access-Mode": "keyless"}
-    return Request("POST", f"{call.base}/search", headers, body=body)
+    headers = {"Authorization": f"Bearer {api.key}"} if api.key else {"X-Tavily-Access-Mode": "keyless"}
+    return Request("POST", f"{api.base}/search", headers, body=body)
 
 
 # ---- Exa
 
 _DAYS: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
+
+
+def since_of(api: WebApi, query: SearchQuery) -> str:
+    """Return the first day that `query` wants, for services that know days and no periods; empty for any."""
+    if query.since or query.until or query.freshness == "any":
+        return query.since
+    return (api.today() - timedelta(days=_DAYS[query.freshness])).isoformat()
+
+
 _REFUSED_WORDS: Final = frozenset({"PROHIBITED_CONTENT", "CONTENT_FILTER_ERROR"})
 """Tags of a 403 over the words that were asked for; the key is good for others."""
 
 
-def _exa(call: SearchCall) -> Request:
-    query = call.query
-    since = query.since
-    if not since and not query.until and query.freshness != "any":
-        since = (call.today - timedelta(days=_DAYS[query.freshness])).isoformat()
+def _exa(api: WebApi, query: SearchQuery, words: str, count: int) -> Request:
+    since = since_of(api, query)
     body = _given(
-        query=call.words,
+        query=words,
         type="auto",
-        numResults=call.count,
+        numResults=count,
         contents={"highlights": True},
         startPublishedDate=f"{since}T00:00:00.000Z" if since else "",
         endPublishedDate=f"{query.until}T23:59:59.999Z" if query.until else "",
@@ -222,23 +267,22 @@ def _exa(call: SearchCall) -> Request:
     )
     if query.safe:
         body["moderation"] = query.safe != "off"
-    return Request("POST", f"{call.base}/search", {"x-api-key": call.key}, body=body)
+    return Request("POST", f"{api.base}/search", {"x-api-key": api.key}, body=body)
 
 
 # ---- Serper
 
 
-def _serper(call: SearchCall) -> Request:
-    query = call.query
+def _serper(api: WebApi, query: SearchQuery, words: str, count: int) -> Request:
     body = _given(
-        q=call.words,
-        num=call.count,
+        q=words,
+        num=count,
         tbs=_google_period(query),
         hl=query.language,
         gl=query.region.lower(),
         page=query.page if query.page > 1 else 0,
     )
-    return Request("POST", f"{call.base}/search", {"X-API-KEY": call.key}, body=body)
+    return Request("POST", f"{api.base}/search", {"X-API-KEY": api.key}, body=body)
 
 
 def _google_period(query: SearchQuery) -> str:
@@ -250,7 +294,7 @@ def _google_period(query: SearchQuery) -> str:
     return f"qdr:{query.freshness[0]}" if query.freshness != "any" else ""
 
 
-SERVICES: Final[Mapping[str, Service]] = {
+SERVICES: Final[dict[str, Service]] = {
     service.name: service
     for service in (
         Service(
@@ -330,9 +374,7 @@ _WIKI_JUDGED: Final[Mapping[str, SearchStatus]] = {
 
 def _wiki_judged(code: int, answer: object) -> SearchStatus | None:
     said = error_code(answer)
-    if said:
-        return _WIKI_JUDGED.get(said, "bad_response")
-    return "blocked" if code == 403 else None
+    return _WIKI_JUDGED.get(said, "bad_response") if said else "blocked" if code == 403 else None
 
 
 class Wikipedia:
@@ -343,8 +385,11 @@ class Wikipedia:
 
     name: Final = "wikipedia"
 
-    def __init__(self, client: httpx2.AsyncClient, *, base_url: str = WIKIPEDIA, timeout: float = DEADLINE) -> None:
-        """Ask at `base_url`, in which `{language}` is replaced."""
+    def __init__(
+        self, client: httpx2.AsyncClient, contact: str = "", *, base_url: str = WIKIPEDIA, timeout: float = DEADLINE
+    ) -> None:
+        """Ask at `base_url`, in which `{language}` is replaced; `contact` is a mail address to be reached at."""
+        self._agent = agent(contact)
         self._exchange = Exchange(self.name, client, timeout, judge=_wiki_judged)
         self._base_url = base_url
 
@@ -372,7 +417,7 @@ class Wikipedia:
             "format": "json",
             "formatversion": "2",
         }
-        answer = await self._exchange.ask(Request("GET", f"{base}/w/api.php", {"User-Agent": AGENT}, parameters))
+        answer = await self._exchange.ask(Request("GET", f"{base}/w/api.php", {"User-Agent": self._agent}, parameters))
         if isinstance(answer, SearchOutcome):
             return answer
         inner = answer.get("query")

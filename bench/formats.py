@@ -1,0 +1,540 @@
+"""Files of every format, made by other programs, asked for what is known to stand in them, and where.
+
+    python -m bench.formats              shown at 512 tokens by `extract_relevant`, beside the naive way; links' places
+    python -m bench.formats --misses     and what was shown instead
+    python -m bench.formats --hostile    bombs, loops, cut and misnamed files only: processor time and memory of each
+    python -m bench.formats --check      exit code 1 where a bar falls short
+
+pandoc writes DOCX, ODT, RTF, EPUB, PPTX and notebooks, LibreOffice workbooks and OpenDocument's slides, git and
+Python's `email` mail. The naive way is a sum of BM25 and cosine over chunks of the text that pandoc, LibreOffice or
+Python extract. Not for: scans, pages of the web.
+"""
+
+import argparse
+import csv
+import json
+import mailbox
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from email.message import EmailMessage
+from pathlib import Path
+from random import Random
+from typing import Final
+from xml.sax.saxutils import escape
+
+import anyio
+from mcp import Client
+from mcp_types import TextContent
+
+from bench.answer_sets import Asked, QuestionSet
+from bench.answers import CACHE_BYTES, References, filled
+from cache.store import open_stores
+from models.onnx import OnnxEmbedder
+from pipeline.cached_models import CachedEmbedder
+from pipeline.evidence.cite import place_name
+from server.app import build_server
+from server.settings import read_settings
+from tests.support.hostile_files import HOSTILE, read_all
+
+TOKENS: Final = 512
+BAR: Final = 0.90
+FILES: Final = 9
+"""Of each format."""
+NEAR: Final = 250
+"""Characters."""
+SPOKEN: Final = 7
+"""Seconds from the beginning of a thing's first sentence to that of its second."""
+SECONDS: Final = 15.0
+MEGABYTES: Final = 100
+_PLACES: Final = [
+    "Pell",
+    "Brod",
+    "Orvane",
+    "Tessin",
+    "Morwick",
+    "Halden",
+    "Cresta",
+    "Varn",
+    "Linthe",
+    "Osk",
+    "Dunmere",
+    "Salla",
+    "Quill",
+    "Arbon",
+    "Fenn",
+    "Ister",
+]
+_KINDS: Final = ("bridge", "mill", "harbour", "tower", "ferry", "market hall", "chapel", "weir", "granary", "lock")
+_PEOPLE: Final = [
+    "Ana Kovac",
+    "Piet Mondal",
+    "Ruth Saller",
+    "Ivo Brandt",
+    "Mara Lindqvist",
+    "Tomas Reyle",
+    "Edda Voss",
+    "Jan Okoro",
+]
+_MATTER: Final = ("oak", "granite", "brick", "larch", "limestone", "iron", "slate", "chestnut")
+_FILL: Final = (
+    "The minutes of that year tell little more than this.",
+    "Travellers wrote of it in letters that were printed later.",
+    "A drawing of it hangs in the room where the council meets.",
+    "The road past it is closed when the river is high.",
+    "Children of the town learn its story at school.",
+    "Nobody has counted how many people pass there on a market day.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """What a section, slide, cell, row or message is about."""
+
+    name: str
+    year: int
+    maker: str
+    cost: int
+    matter: str
+    fill: str
+
+    @property
+    def said(self) -> list[str]:
+        """What is told of it, in sentences."""
+        return [
+            f"The {self.name} was built in {self.year} by {self.maker}.",
+            f"It is made of {self.matter}, and its repair came to {self.cost} crowns.",
+            self.fill,
+        ]
+
+    def asked(self, number: int) -> tuple[str, str]:
+        """Return a question and its answer."""
+        return (
+            (f"Who put up the {self.name}?", self.maker),
+            (f"How much did repairing the {self.name} cost?", str(self.cost)),
+            (f"In which year was the {self.name} constructed?", str(self.year)),
+            (f"What material is the {self.name} of?", self.matter),
+        )[number % 4]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One file: what it tells, with where each thing stands in it as links say it, and its text by another program."""
+
+    path: Path
+    things: list[Thing]
+    places: list[str]
+    dump: str
+
+
+def things(seed: str, count: int) -> list[Thing]:
+    """Return distinct things, the same for the same seed."""
+    draw = Random(seed)
+    names = draw.sample([f"{kind} of {place}" for place in _PLACES for kind in _KINDS], count)
+    return [
+        Thing(
+            name,
+            draw.randrange(1610, 1980),
+            draw.choice(_PEOPLE),
+            draw.randrange(1200, 98000),
+            draw.choice(_MATTER),
+            " ".join(draw.sample(_FILL, 2)),
+        )
+        for name in names
+    ]
+
+
+def run(*command: str, stdin: str = "") -> str:
+    """Run a program and return what it writes; raises where it fails."""
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603
+    return done.stdout
+
+
+def office(form: str, folder: Path, paths: Sequence[Path]) -> None:
+    """Let LibreOffice save files in another form into a folder."""
+    profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
+    run("soffice", profile, "--headless", "--convert-to", form, "--outdir", str(folder), *map(str, paths))
+    shutil.rmtree(folder / "profile", ignore_errors=True)
+
+
+# Formats: each takes a folder and returns its files
+
+
+def by_pandoc(form: str) -> Callable[[Path], list[Made]]:
+    """Return the maker of a format that pandoc writes and reads again."""
+
+    def make(folder: Path) -> list[Made]:
+        made = []
+        for number in range(FILES):
+            told = things(f"{form}{number}", 24)
+            chapters = [told[place : place + 4] for place in range(0, 24, 4)]
+            text = "---\ntitle: The works of the valley\nauthor: The council\n---\n\n"
+            for place, chapter in enumerate(chapters, start=1):
+                text += f"# Part {place}\n\n"
+                text += "".join(f"## {one.name.capitalize()}\n\n{' '.join(one.said)}\n\n" for one in chapter)
+            path = folder / f"{number}.{form}"
+            run("pandoc", "-s", "-f", "markdown", "-t", form, "-o", str(path), stdin=text)
+            places = [f"chapter={place // 4 + 2}" if form == "epub" else "" for place in range(24)]
+            made.append(Made(path, told, places, run("pandoc", "-t", "plain", "--wrap=none", str(path))))
+        return made
+
+    return make
+
+
+def notebooks(folder: Path) -> list[Made]:
+    """Write notebooks of text, programs and what these printed."""
+    made = []
+    for number in range(FILES):
+        told = things(f"ipynb{number}", 20)
+        cells = []
+        for place, one in enumerate(told):
+            if place % 2:
+                cells.append(f"::: {{.cell .markdown}}\n## {one.name.capitalize()}\n\n{' '.join(one.said)}\n:::\n")
+                continue
+            program = f"```python\nreport({json.dumps(one.name)})\n```\n"
+            printed = "::: {.output .stream .stdout}\n```\n" + "\n".join(one.said) + "\n```\n:::\n"
+            cells.append(f"::: {{.cell .code}}\n{program}\n{printed}:::\n")
+        path = folder / f"{number}.ipynb"
+        run("pandoc", "-f", "markdown", "-t", "ipynb", "-o", str(path), stdin="\n".join(cells))
+        dump = run("pandoc", "-t", "plain", "--wrap=none", str(path))
+        made.append(Made(path, told, [f"cell={place}" for place in range(1, 21)], dump))
+    return made
+
+
+def slides(folder: Path) -> list[Made]:
+    """Write presentations, every third thing told in the speaker's notes, every third in a table."""
+    made = []
+    for number in range(FILES):
+        told = things(f"pptx{number}", 18)
+        text = "---\ntitle: The works of the valley\n---\n\n"
+        for place, one in enumerate(told):
+            lines = "\n".join(f"- {sentence}" for sentence in one.said)
+            if place % 3 == 1:
+                lines = f"- {one.fill}\n\n::: notes\n{' '.join(one.said)}\n:::"
+            elif place % 3 == 2:
+                rows = {"Built": one.year, "Maker": one.maker, "Material": one.matter, "Repair cost": one.cost}
+                lines = "| Fact | Value |\n|---|---|\n" + "\n".join(
+                    f"| {name} | {value} |" for name, value in rows.items()
+                )
+            text += f"# {one.name.capitalize()}\n\n{lines}\n\n"
+        path = folder / f"{number}.pptx"
+        run("pandoc", "-s", "-f", "markdown", "-t", "pptx", "--slide-level=1", "-o", str(path), stdin=text)
+        made.append(Made(path, told, [f"slide={place}" for place in range(2, 20)], text))
+    return made
+
+
+def odp(folder: Path) -> list[Made]:
+    """Let LibreOffice save the presentations as OpenDocument."""
+    inner = folder / "pptx"
+    inner.mkdir()
+    made = slides(inner)
+    office("odp", folder, [one.path for one in made])
+    return [Made(folder / f"{one.path.stem}.odp", one.things, one.places, one.dump) for one in made]
+
+
+_HEADER: Final = ("Name", "Built", "Maker", "Repair cost", "Material")
+
+
+def sheet_rows(told: Sequence[Thing]) -> list[tuple[str, ...]]:
+    """Return things as rows."""
+    return [(one.name.capitalize(), str(one.year), one.maker, str(one.cost), one.matter) for one in told]
+
+
+def by_office(form: str) -> Callable[[Path], list[Made]]:
+    """Return the maker of workbooks: three sheets, a caption above each and a second table below an empty row."""
+
+    def make(folder: Path) -> list[Made]:
+        flat = folder / "flat"
+        flat.mkdir()
+        made = []
+        for number in range(FILES):
+            told = things(f"{form}{number}", 60)
+            tables, places, dump = "", list[str](), ""
+            for sheet, name in enumerate(("North", "South bank", "Coast, old")):
+                rows = sheet_rows(told[20 * sheet : 20 * sheet + 20])
+                filled_rows = [(f"Works, {name}",), (), _HEADER, *rows[:12], (), _HEADER, *rows[12:]]
+                tables += _flat_sheet(name, filled_rows)
+                places += [f"{name}!{row}" for row in (*range(4, 16), *range(18, 26))]
+                dump += "\n".join(",".join(row) for row in filled_rows) + "\n"
+            (flat / f"{number}.fods").write_text(_FLAT.format(tables), "utf-8")
+            made.append(Made(folder / f"{number}.{form}", told, places, dump))
+        office(form, folder, sorted(flat.glob("*.fods")))
+        return made
+
+    return make
+
+
+_FLAT: Final = (
+    '<?xml version="1.0" encoding="UTF-8"?><office:document office:version="1.2" '
+    'office:mimetype="application/vnd.oasis.opendocument.spreadsheet" '
+    'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet>{}'
+    "</office:spreadsheet></office:body></office:document>"
+)
+
+
+def _flat_sheet(name: str, rows: Sequence[Sequence[str]]) -> str:
+    cells = ("".join(map(_flat_cell, row)) or "<table:table-cell/>" for row in rows)
+    inner = "".join(f"<table:table-row>{row}</table:table-row>" for row in cells)
+    return f'<table:table table:name="{name}">{inner}</table:table>'
+
+
+def _flat_cell(value: str) -> str:
+    kind = f'office:value-type="float" office:value="{value}"' if value.isdigit() else 'office:value-type="string"'
+    return f"<table:table-cell {kind}><text:p>{escape(value)}</text:p></table:table-cell>"
+
+
+def tables(folder: Path) -> list[Made]:
+    """Write tables as CSV."""
+    made = []
+    for number in range(FILES):
+        told = things(f"csv{number}", 60)
+        path = folder / f"{number}.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([_HEADER, *sheet_rows(told)])
+        made.append(Made(path, told, [f"row={row}" for row in range(2, 62)], path.read_text("utf-8")))
+    return made
+
+
+def _message(told: Sequence[Thing], number: int) -> EmailMessage:
+    message = EmailMessage()
+    message["From"], message["To"] = "Edda Voss <edda@example.org>", "council@example.org"
+    message["Subject"] = f"Works of the valley, {told[0].name}"
+    message["Date"] = f"Mon, {number % 28 + 1:02} Feb 2021 10:00:00 +0000"
+    plain = "\n\n".join(" ".join(one.said) for one in told)
+    message.set_content(plain)
+    if number % 2:
+        message.add_alternative("".join(f"<p>{escape(' '.join(one.said))}</p>" for one in told), subtype="html")
+        message.add_attachment(b"%PDF-1.7", maintype="application", subtype="pdf", filename=f"plan{number}.pdf")
+    return message
+
+
+def letters(folder: Path) -> list[Made]:
+    """Write messages, every other one in HTML with an attachment."""
+    made = []
+    for number in range(FILES):
+        told = things(f"eml{number}", 24)
+        path = folder / f"{number}.eml"
+        path.write_bytes(bytes(_message(told, number)))
+        made.append(Made(path, told, [""] * 24, "\n".join(" ".join(one.said) for one in told)))
+    return made
+
+
+def boxes(folder: Path) -> list[Made]:
+    """Write mail boxes: half by Python, half by git, whose patches are messages."""
+    made = []
+    for number in range(FILES):
+        told = things(f"mbox{number}", 24)
+        path = folder / f"{number}.mbox"
+        groups = [told[place : place + 2] for place in range(0, 24, 2)]
+        if number % 2:
+            path.write_text(_patches(folder / f"git{number}", groups), "utf-8")
+        else:
+            box = mailbox.mbox(path)
+            for place, group in enumerate(groups):
+                box.add(_message(group, place))
+            box.close()
+        dump = "\n".join(" ".join(one.said) for one in told)
+        made.append(Made(path, told, [f"message={place // 2 + 1}" for place in range(24)], dump))
+    return made
+
+
+def _patches(folder: Path, groups: Sequence[Sequence[Thing]]) -> str:
+    run("git", "init", "-q", str(folder))
+    git = ("git", "-C", str(folder), "-c", "user.name=Edda Voss", "-c", "user.email=edda@example.org")
+    for group in groups:
+        text = f"Works of the valley, {group[0].name}\n\n" + "\n\n".join(" ".join(one.said) for one in group)
+        run(*git, "commit", "-q", "--allow-empty", "-F", "-", stdin=text)
+    return run(*git, "format-patch", "--always", "--root", "--stdout")
+
+
+def subtitles(form: str) -> Callable[[Path], list[Made]]:
+    """Return the maker of subtitles: a cue for half a sentence, at uneven times."""
+
+    def make(folder: Path) -> list[Made]:
+        made = []
+        for number in range(FILES):
+            draw = Random(f"{form}{number}")
+            told = things(f"{form}{number}", 40)
+            clock, cues, places = 5.0, list[str](), list[str]()
+            for one in told:
+                places.append(f"t={int(clock)}")
+                for sentence in one.said:
+                    words = sentence.split()
+                    for half in (words[: len(words) // 2], words[len(words) // 2 :]):
+                        lasts = 1.5 + draw.random() * 2
+                        cues.append(f"{_clock(clock, form)} --> {_clock(clock + lasts, form)}\n{' '.join(half)}\n")
+                        clock += lasts + draw.random()
+            text = "\n".join(cues if form == "vtt" else (f"{place}\n{cue}" for place, cue in enumerate(cues, start=1)))
+            path = folder / f"{number}.{form}"
+            path.write_text(f"WEBVTT\n\n{text}" if form == "vtt" else text, "utf-8")
+            made.append(Made(path, told, places, text))
+        return made
+
+    return make
+
+
+def _clock(seconds: float, form: str) -> str:
+    whole, mark = int(seconds), "." if form == "vtt" else ","
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}{mark}{int(seconds % 1 * 1000):03}"
+
+
+FORMATS: Final[dict[str, Callable[[Path], list[Made]]]] = {
+    **{form: by_pandoc(form) for form in ("docx", "odt", "rtf", "epub")},
+    "ipynb": notebooks,
+    "pptx": slides,
+    "odp": odp,
+    **{form: by_office(form) for form in ("xlsx", "ods")},
+    "csv": tables,
+    "eml": letters,
+    "mbox": boxes,
+    **{form: subtitles(form) for form in ("srt", "vtt")},
+}
+NEEDS: Final = {
+    **dict.fromkeys(("docx", "odt", "rtf", "epub", "ipynb", "pptx", "odp"), ("pandoc",)),
+    **dict.fromkeys(("xlsx", "ods"), ("soffice",)),
+}
+
+
+def lacking(form: str) -> str:
+    """Return the program that a format's files cannot be made without here, empty where they can."""
+    needed = (*NEEDS.get(form, ()), *(("soffice",) if form == "odp" else ()))
+    return next((name for name in needed if shutil.which(name) is None), "")
+
+
+def leads_to(place: str, text: str) -> bool:
+    """Return whether a link in a text, or the label of a passage, names a place of a file or a range that holds it."""
+    links = (link.partition(":~:")[0] for link in re.findall(r"#([^\s\"'\\]*)", text))
+    named = [*map(place_name, links), *re.findall(r"\(\w+, (.+?)\) ", text)]
+    if place.startswith("t="):
+        spans = [re.fullmatch(r"([\d:]+),([\d:]+)", one) for one in named]
+        second = int(place[2:])
+        return any(span and _seconds(span[1]) <= second + SPOKEN and second <= _seconds(span[2]) for span in spans)
+    if place.startswith(("row=", "cell=")) or "!" in place:
+        first, last = (rf"{place.partition('=')[0]} (\d+)", r"(?:-(\d+))?")
+        sheet, _, row = place.rpartition("!" if "!" in place else "=")
+        if "!" in place:
+            first, last = rf"{re.escape(sheet)}!A(\d+)", r"(?::[A-Z]+(\d+))?"
+        found = [re.fullmatch(first + last, one) for one in named]
+        return any(one and int(one[1]) <= int(row) <= int(one[2] or one[1]) for one in found)
+    return not place or place_name(place) in named
+
+
+def _seconds(clock: str) -> int:
+    hours, minutes, seconds = map(int, clock.split(":"))
+    return 3600 * hours + 60 * minutes + seconds
+
+
+@dataclass(slots=True)
+class Shown:
+    """How many questions of a format were answered, by us and by the naive way, and led to the right place."""
+
+    asked: int = 0
+    shown: int = 0
+    naive: int = 0
+    placed: int = 0
+
+
+async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
+    """Make all files, ask two questions of each, and return what was shown by format."""
+    found: dict[str, Shown] = {}
+    print(f"{'format':10}{'files':>6}{'asked':>7}{'shown':>8}{'naive':>8}{'placed':>8}")
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name)
+        stores = open_stores(top / "naive", size_limit=CACHE_BYTES)
+        embedder = CachedEmbedder(OnnxEmbedder(), stores.embeddings)
+        for form in forms:
+            if lacking(form):
+                print(f"left out: {form}, which {lacking(form)} makes, and it is not installed here")
+                continue
+            folder = top / form
+            folder.mkdir()
+            made = FORMATS[form](folder)
+            of = QuestionSet(
+                form, [], {one.path.name: b"" for one in made}, _holds, {one.path.name: one.dump for one in made}
+            )
+            references = References(of, folder, embedder)
+            told = {"cache": str(top / "cache"), "folders": str(folder), "search": "folder"}
+            row = found[form] = Shown()
+            async with Client(build_server(read_settings(told, {}))) as client:
+                for number, one in enumerate(made):
+                    for place in Random(f"{form}{number}").sample(range(len(one.things)), 2):
+                        await _ask(client, references, one, place, row, misses=misses)
+            print(f"{form:10}{FILES:6}{row.asked:7}{row.shown:8}{row.naive:8}{row.placed:8}", flush=True)
+        stores.close()
+    return found
+
+
+async def _ask(client: Client, references: References, one: Made, place: int, row: Shown, *, misses: bool) -> None:
+    question, gold = one.things[place].asked(row.asked)
+    arguments = {"question": question, "sources": [str(one.path)], "max_tokens": TOKENS}
+    result = await client.call_tool("extract_relevant", arguments)
+    text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    row.asked += 1
+    own = _near(one.things[place].name, gold, text)
+    row.shown += own
+    lead = own and leads_to(one.places[place], text)
+    row.placed += lead
+    if misses and not lead:
+        print(f"\nMISS {one.path.name} {question}\n  gold {gold} at {one.places[place]}\n{text}")
+    parts, _ = await references.naive(Asked(question, "", question, ((gold,),), one.path.name))
+    naive = "\n".join(parts[: filled(parts, TOKENS)])
+    row.naive += _near(one.things[place].name, gold, naive)
+
+
+def _near(name: str, gold: str, text: str) -> bool:
+    """Whether an answer stands near what it is about: another thing may have the same maker or material."""
+    flat = " ".join(text.split())
+    ends = [found.end() for found in re.finditer(re.escape(name), flat, re.IGNORECASE)]
+    return any(_holds(gold, flat[max(0, end - NEAR) : end + NEAR]) for end in ends)
+
+
+def _holds(gold: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(gold)}(?!\w)", " ".join(text.split())) is not None
+
+
+def hostile() -> tuple[int, list[str]]:
+    """Return how many hostile files were read, and which took too long, too much, or crashed."""
+    read = {spent.name: spent for spent in read_all()}
+    bad = [f"{name} ended the process, or took too long" for name in HOSTILE if name not in read]
+    for name, spent in read.items():
+        if spent.seconds > SECONDS or spent.megabytes > MEGABYTES:
+            bad.append(f"{name}: {spent.seconds:.1f} s, {spent.megabytes:.0f} MB")
+        said = spent.said if spent.is_refused else "read"
+        print(f"{name:42}{spent.seconds:6.2f} s {spent.megabytes:6.0f} MB  {said[:110]}")
+    return len(HOSTILE), bad
+
+
+def checked(forms: Sequence[str] = tuple(FORMATS), *, misses: bool = False) -> tuple[int, list[str]]:
+    """Ask all formats and read the hostile set; return how many were tried, and what fell short."""
+    found = anyio.run(lambda: measure(forms, misses=misses))
+    short = []
+    for form, row in found.items():
+        shown, placed = row.shown / row.asked, row.placed / row.asked
+        short += [f"{form}: shown {shown:.3f} < {BAR}"] if shown < BAR else []
+        short += [f"{form}: led to the place {placed:.3f} < {BAR}"] if placed < BAR else []
+    tried, bad = hostile()
+    return sum(row.asked for row in found.values()) + tried, short + bad
+
+
+def main() -> int:
+    """Run the benchmark; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
+    parser.add_argument("--misses", action="store_true", help="what was shown instead")
+    parser.add_argument("--hostile", action="store_true", help="the hostile set only")
+    parser.add_argument("--formats", default=",".join(FORMATS))
+    given = parser.parse_args()
+    bad = hostile()[1] if given.hostile else checked(given.formats.split(","), misses=given.misses)[1]
+    for line in bad:
+        print(f"BAR MISSED: {line}")
+    return 1 if bad and given.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

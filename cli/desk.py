@@ -1,0 +1,253 @@
+"""`winnow desk`: the desk in a browser of this machine, served on loopback to whoever has the address that it prints.
+
+The page speaks the messages of MCP with an MCP server in this process, as it does with a host that shows it as an MCP
+App; sessions and health, which are the person's and not a client's, have routes of their own. A page of the web that
+guesses the port has no token, and its requests name another Host or Origin. Not for: the page (`desk/`), or serving
+clients (`server/http.py`).
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import socket
+import time
+import webbrowser
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+import uvicorn
+from mcp import Client
+from mcp.client.extension import advertise
+from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
+from mcp.shared.exceptions import MCPError
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cache.store import Stores, open_stores
+from cli.doctor import examine
+from cli.kept import row_of
+from cli.output import FAILED, OK
+from errors import WinnowError
+from pipeline.session import Session, find_session, list_sessions, remove_session, rename_session
+from pipeline.work import in_thread
+from server.app import build_server, desk_html
+from server.settings import MEGABYTE, Settings
+
+Tell = Callable[[str, object], Awaitable[None]]
+
+HOST: Final = "127.0.0.1"
+TOKEN_BYTES: Final = 24
+"""Of the token in the address: 192 random bits."""
+_NO_FRAMES: Final = "form-action 'none'; frame-ancestors 'none'"
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def serve_desk(settings: Settings, *, port: int, show: bool) -> int:
+    """Serve the desk until a signal; with `show`, open it in the person's browser."""
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((HOST, port))
+        listening.listen()  # who comes before all is open waits
+        port = listening.getsockname()[1]
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        url = f"http://{HOST}:{port}/{token}/"
+        print(f"The desk is at {url} until Ctrl-C.", flush=True)
+        if show:
+            webbrowser.open(url)
+        app = build_desk(settings, token=token, port=port)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False, access_log=False))
+        anyio.run(server.serve, [listening])
+    return OK if server.started else FAILED
+
+
+def build_desk(settings: Settings, *, token: str, port: int) -> ASGIApp:
+    """Return the ASGI application of the desk below `/{token}/`."""
+    desk = _Desk(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with desk.opened():
+            yield
+
+    routes = [
+        Route("/", desk.page),
+        Route("/message", desk.message, methods=["POST"]),
+        Route("/sessions", desk.sessions),
+        Route("/session", desk.change_session, methods=["POST"]),
+        Route("/doctor", desk.doctor, methods=["POST"]),
+    ]
+    return _Gate(Starlette(routes=[Mount(f"/{token}", routes=routes)], lifespan=lifespan), token, port)
+
+
+class _Gate:
+    """Lets in who has the token and comes from our own page or from nowhere; all others learn nothing."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
+        self._policy = policy(desk_html())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update({**_HEADERS, "Content-Security-Policy": self._policy})
+            await send(message)
+
+        refused = self._refused(Headers(scope=scope), scope["method"], scope["path"])
+        app: ASGIApp = PlainTextResponse(refused, 403) if refused else self._app
+        await app(scope, receive, guarded)
+
+    def _refused(self, headers: Headers, method: str, path: str) -> str:
+        """Return why a request is refused, empty where it is not."""
+        if headers.get("host") not in self._hosts:
+            return "Another host is meant."
+        origins = (f"http://{headers['host']}", *(() if method == "POST" else (None,)))
+        if headers.get("origin") not in origins:
+            return "Another page asks."
+        if method == "POST" and headers.get("content-type") != "application/json":
+            return "JSON is expected."
+        if not hmac.compare_digest(path.split("/")[1].encode(), self._token):
+            return "The token is missing; open the address that `winnow desk` printed."
+        return ""
+
+
+def policy(html: str) -> str:
+    """Return the desk's Content-Security-Policy: its script and style by their digests, requests to us alone."""
+    digests = {}
+    for kind in ("script", "style"):
+        found = re.search(rf"<{kind}[^>]*>(.*?)</{kind}>", html, re.DOTALL)
+        assert found is not None  # noqa: S101  the built file has one of each
+        digests[kind] = base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()
+    allowed = " ".join(f"{kind}-src 'sha256-{digest}';" for kind, digest in digests.items())
+    return f"default-src 'none'; {allowed} connect-src 'self'; img-src data:; base-uri 'none'; {_NO_FRAMES}"
+
+
+class _Desk:
+    """What the routes answer."""
+
+    _client: Client
+    _stores: Stores
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Open a server of ours with a client beside it, and the stores."""
+        settings = self._settings
+        shown = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
+        async with Client(build_server(settings), extensions=[shown]) as self._client:
+            size = settings.cache_mb * MEGABYTE
+            self._stores = await in_thread(
+                open_stores, settings.cache, size_limit=size, clock=time.time, url=settings.cache_url
+            )
+            try:
+                yield
+            finally:
+                self._stores.close()
+
+    async def page(self, request: Request) -> Response:
+        """Answer the desk itself."""
+        return HTMLResponse(desk_html())
+
+    async def message(self, request: Request) -> Response:
+        """Pass a message of the page on to the server, and what comes back as server-sent events."""
+        asked = await request.json()
+        method, params = asked.get("method"), asked.get("params", {})
+
+        async def work(tell: Tell) -> None:
+            async def told(progress: float, total: float | None, message: str | None) -> None:
+                await tell("progress", {"progress": progress, "total": total, "message": message})
+
+            try:
+                if method == "tools/call":
+                    called = self._client.call_tool(params["name"], params["arguments"], progress_callback=told)
+                    result: Any = await called
+                else:
+                    result = await self._client.read_resource(params["uri"])
+            except MCPError as error:
+                await tell("error", {"message": str(error)})
+            else:
+                await tell("result", result.model_dump(by_alias=True, exclude_none=True, mode="json"))
+
+        return _Events(work)
+
+    async def doctor(self, request: Request) -> Response:
+        """Try every part, as `winnow doctor` does."""
+
+        async def work(tell: Tell) -> None:
+            try:
+                report, healthy = await examine(self._settings)
+            except WinnowError as error:
+                await tell("error", {"message": str(error)})
+            else:
+                await tell("result", {"report": report, "healthy": healthy})
+
+        return _Events(work)
+
+    async def sessions(self, request: Request) -> Response:
+        """List the sessions of this machine, the latest first."""
+        found = await in_thread(list_sessions, self._stores)
+        return JSONResponse([row_of(session) for session in reversed(found)])
+
+    async def change_session(self, request: Request) -> Response:
+        """Rename a session, or forget it."""
+        asked = await request.json()
+        session = await in_thread(self._find, str(asked.get("session", "")))
+        if session is None:
+            return JSONResponse({"message": "This session is unknown or has expired."}, 404)
+        if asked.get("remove") is True:
+            await in_thread(remove_session, self._stores, session)
+        else:
+            await in_thread(rename_session, self._stores, session, str(asked.get("name", "")))
+        return JSONResponse({})
+
+    def _find(self, handle: str) -> Session | None:
+        return find_session(self._stores, handle, owner="", roots=None)
+
+
+class _Events(Response):
+    """A stream of server-sent events that ends with the work; a reader who leaves ends the work."""
+
+    def __init__(self, work: Callable[[Tell], Awaitable[None]]) -> None:
+        super().__init__()
+        self._work = work
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+
+        async def tell(event: str, data: object) -> None:
+            told = f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+            await send({"type": "http.response.body", "body": told.encode(errors="replace"), "more_body": True})
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            group.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch)
+            await self._work(tell)
+            group.cancel_scope.cancel()
+        await send({"type": "http.response.body", "body": b""})

@@ -1,1 +1,0 @@
-"""What `winnow eval` measures: the models that are set, beside the rules, on the same questions."""

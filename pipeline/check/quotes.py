@@ -1,0 +1,163 @@
+"""Whether words that a draft quotes stand in its sources: verbatim, near with what differs, or nowhere.
+
+Letters and digits decide, in their order: white space, hyphens, quotation marks, case and marks between words may
+differ, and an ellipsis or an editor's brackets may stand for words left out. Not for: what a sentence states
+(`statements.py`).
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final, Literal
+
+from pipeline.documents import Document
+from pipeline.evidence.cite import cite
+from pipeline.text.words import is_cjk
+from pipeline.work import check_cancelled
+
+Standing = Literal["verbatim", "near", "nowhere"]
+ALIKE: Final = 0.6
+"""Share of words in common, in order, from which a passage is what was meant; of 300 made drafts' invented quotations
+none comes near it (`python -m bench.claims`)."""
+PLACES: Final = 3
+"""Places of a source that are compared word by word: those with most of the quotation's words in line."""
+_GAP: Final = re.compile(r"\[[^\[\]]{0,80}\]|\(?\s?(?:…|\.\s?\.\s?\.)\s?\)?")
+_WORD: Final = re.compile(r"(?<![^\W_])[-−–‒]\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_SIGNS: Final = str.maketrans("’‘ʼ´`−–‒", "'''''---")
+_BROKEN: Final = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011\u00ad]\s*\n\s*(?=[^\W\d_])|\u00ad|[\u200b\u2060\ufeff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a quotation stands."""
+
+    standing: Standing
+    url: str = ""
+    """Citation that opens at the words; empty for nowhere."""
+    words: str = ""
+    """The source's own words, where they are near and not the same."""
+    differs: tuple[tuple[str, str], ...] = ()
+    """What is quoted and what stands there, for each difference; either may be empty."""
+
+
+class Text:
+    """A source's words, with where they stand."""
+
+    def __init__(self, document: Document) -> None:
+        """Count the words of a document."""
+        self.document = document
+        self.words, self.spans = _words(document.text)
+        letters = [_letters(word) for word in self.words]
+        self.joined = "".join(letters)
+        self.starts: dict[int, int] = {}
+        place = 0
+        for number, word in enumerate(letters):
+            self.starts[place] = number
+            place += len(word)
+        self.starts[place] = len(self.words)
+        self.places: dict[str, list[int]] = {}
+        for number, word in enumerate(self.words):
+            self.places.setdefault(word, []).append(number)
+
+
+def find_quote(quote: str, texts: Sequence[Text]) -> Found:
+    """Return where `quote` stands best among `texts`, the first of equals.
+
+    Raises:
+        Stopped: The call was cancelled (in a worker thread only).
+    """
+    pieces = [words for piece in _GAP.split(quote) if (words := _words(piece)[0])]
+    for text in texts:
+        check_cancelled()
+        if pieces and (span := _verbatim(pieces, text)):
+            return Found("verbatim", _cited(text, span))
+    asked = [word for piece in pieces for word in piece]
+    near = max(((*_near(asked, text), text) for text in texts), key=lambda one: one[0], default=None)
+    if near is None or near[0] < ALIKE:
+        return Found("nowhere")
+    _, span, text = near
+    stands = text.words[slice(*span)]
+    differs = [
+        (" ".join(asked[a:b]), " ".join(stands[c:d]))
+        for sign, a, b, c, d in SequenceMatcher(None, asked, stands, autojunk=False).get_opcodes()
+        if sign != "equal"
+    ]
+    start, end = text.spans[span[0]][0], text.spans[span[1] - 1][1]
+    return Found("near", _cited(text, span), " ".join(text.document.text[start:end].split()), tuple(differs))
+
+
+def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return words as they are compared, each with where it stands; a character of CJK text is a word."""
+    # A hyphen at the end of a line parts a word; blanks in its place keep every offset.
+    whole = _BROKEN.sub(lambda broken: "\u00ad" * len(broken[0]), text)
+    words: list[str] = []
+    spans: list[tuple[int, int]] = []
+    for found in re.finditer(r"[^\s\u00ad](?:[^\s]|\u00ad)*", whole):
+        piece = found[0]
+        bare = piece.replace("\u00ad", "")
+        if piece != bare or is_cjk(bare):
+            inside = re.finditer(r"\w", bare) if is_cjk(bare) else _WORD.finditer(bare)
+            for word in inside:
+                words.append(_folded(word[0]))
+                spans.append(found.span())
+            continue
+        for word in _WORD.finditer(piece):
+            words.append(_folded(word[0]))
+            spans.append((found.start() + word.start(), found.start() + word.end()))
+    return words, spans
+
+
+def _folded(word: str) -> str:
+    return unicodedata.normalize("NFKC", word).casefold().translate(_SIGNS)
+
+
+def _letters(word: str) -> str:
+    """A word as it is joined with others: `well-known` is `wellknown`, while `3.5` is not `35`."""
+    return word if any(map(str.isdigit, word)) else word.replace("'", "")
+
+
+def _verbatim(pieces: Sequence[Sequence[str]], text: Text) -> tuple[int, int] | None:
+    """Return the words [start, end) between which all pieces stand in order, each whole; None where they do not."""
+    first: int | None = None
+    place = 0
+    for piece in pieces:
+        wanted = "".join(map(_letters, piece))
+        place = text.joined.find(wanted, place)
+        while place >= 0 and (place not in text.starts or place + len(wanted) not in text.starts):
+            place = text.joined.find(wanted, place + 1)
+        if place < 0:
+            return None
+        first = text.starts[place] if first is None else first
+        place += len(wanted)
+    return (first, text.starts[place]) if first is not None else None
+
+
+def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
+    """Return how much of `asked` stands in order in the likest stretch of a text, and its words [start, end)."""
+    votes: Counter[int] = Counter()
+    for offset, word in enumerate(asked):
+        standing = text.places.get(word, ())
+        for place in standing:
+            # Shifts by a word or two vote together; a word that stands everywhere says little.
+            votes[(place - offset) // 4] += 1 / len(standing) ** 0.5
+    best = (0.0, (0, 0))
+    for shift, _ in votes.most_common(PLACES):
+        low = max(0, 4 * shift - 4)
+        high = min(len(text.words), 4 * shift + len(asked) + 8)
+        stretch = text.words[low:high]
+        blocks = [m for m in SequenceMatcher(None, asked, stretch, autojunk=False).get_matching_blocks() if m.size]
+        if not blocks:
+            continue
+        # The quotation's own ends: a changed first word is part of the stretch that it stands for.
+        start = max(low, low + blocks[0].b - blocks[0].a)
+        end = min(len(text.words), low + blocks[-1].b + blocks[-1].size + len(asked) - blocks[-1].a - blocks[-1].size)
+        share = sum(block.size for block in blocks) / max(len(asked), 1)
+        best = max(best, (share, (start, max(end, start + 1))))
+    return best
+
+
+def _cited(text: Text, span: tuple[int, int]) -> str:
+    return cite(text.document, text.spans[span[0]][0], text.spans[span[1] - 1][1])

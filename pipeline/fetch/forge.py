@@ -1,0 +1,442 @@
+"""Addresses of code forges (GitHub, GitLab, Gitea and Forgejo), read through what the forge tells programs.
+
+The pages themselves are drawn by scripts, and robots.txt closes half of them. An address that plainly is a repository,
+a folder or file, an issue, pull request or discussion, release notes or a gist becomes requests to the API or for the
+file, and one page of HTML; what is cited stays the address that a person opens. Nobody needs a token: where the API
+does not answer (GitHub lets a stranger ask 60 times an hour), the caller reads the page itself. GitHub's REST answers
+for discussions, though undocumented; GitLab's API shows comments to nobody without a token, its own site does. Not for:
+connections and refusals (`exchange.py`), nor forms of addresses beyond these.
+"""
+
+import base64
+import binascii
+import html
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+from errors import SourceError, SourceUnreadable
+from pipeline.read.converted import escape, whole_page
+
+Get = Callable[[str], Awaitable[bytes]]
+"""Asks for an address; raises `SourceError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forge:
+    """One forge: whose form of addresses, and where programs ask."""
+
+    kind: str
+    """`github`, `gitlab` or `gitea`."""
+    site: str
+    """What people's addresses begin with."""
+    api: str
+    raw: str = ""
+    """Where GitHub has the bytes of a file."""
+    gists: str = ""
+
+
+def forge_at(kind: str, site: str) -> Forge:
+    """Return the forge of a `kind` that somebody runs at `site`, with its API where such a forge has it."""
+    site = site.rstrip("/")
+    if kind not in _RULES:
+        raise ValueError(f"Use {', '.join(_RULES)} with an address, such as gitlab=https://git.example.org.")
+    if kind == "github":
+        return Forge(kind, site, f"{site}/api/v3", f"{site}/{{o}}/{{r}}/raw/{{ref}}/{{path}}", f"{site}/gist")
+    return Forge(kind, site, f"{site}/api/{'v4' if kind == 'gitlab' else 'v1'}")
+
+
+MOST_PAGES: Final = 5
+"""Pages of a hundred comments or files that are asked for."""
+MOST_FILES: Final = 1_000
+"""Files of a tree that are listed, the least deep first."""
+_FULL: Final = 100
+"""Rows of a full page where an address asks for `per_page=100`."""
+_QUERY: Final = re.compile(r"(?:plain=1|tab=readme-ov-file|ref_type=\w+)?")
+"""What an address may ask for besides without being another page."""
+_NOT_OWNERS: Final = re.compile(
+    "about|admin|apps|collections|customer-stories|dashboard|enterprise|explore|features|groups|help|login|marketplace|"
+    "notifications|orgs|pricing|public|readme|resources|search|security|settings|site|solutions|sponsors|team|topics|"
+    "trending|users"
+)
+"""First parts of addresses below which no repository lies."""
+_OWNED: Final = r"/(?P<o>[\w.-]+)/(?P<r>[\w.-]+?)(?:\.git)?"
+_PROJECT: Final = r"/(?P<o>[\w.-]+)/(?P<r>[\w.-]+(?:/[\w.-]+)*?)"
+_RELATIVE: Final = re.compile(r'\b(?:href|src)="(?![a-zA-Z][\w+.-]*:|[#/])')
+_README: Final = re.compile(r"readme(?:\.(?:md|markdown|rst|txt))?", re.IGNORECASE)
+
+
+class Made(NamedTuple):
+    """What a forge told: bytes, and what they are."""
+
+    body: bytes
+    name: str = "page.html"
+    """For its ending."""
+    author: str = ""
+    published: str = ""
+    unread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one address is read."""
+
+    forge: Forge
+    rule: "Rule"
+    fields: Mapping[str, str]
+    address: str
+
+    async def read(self, get: Get) -> Made:
+        """Ask the forge and put its answers together; raises `SourceError` where it does not tell."""
+        if self.rule.shape is None:
+            return Made(await get(self._url(self.rule.calls[0], {})), self.fields["path"])
+        said: list[object] = []
+        cut = False
+        for call in self.rule.calls:
+            branch = _text(said[0], "default_branch") if said else ""
+            try:
+                rows, more = await self._rows(get, self._url(call.lstrip("?"), {"branch": branch}))
+            except SourceError:
+                if not call.startswith("?"):
+                    raise
+                rows, more = None, True
+            said.append(rows)
+            cut = cut or more
+        made = self.rule.shape(self, said)
+        readme = _readme_in(said, self.fields.get("path") or "") if b"<!--readme-->" in made.body else ""
+        if readme:
+            found = {"path": readme, "branch": _text(said[0], "default_branch")}
+            words = _prose(readme, await get(self._url(_FILE[self.forge.kind], found)))
+            above = _open_at(self, _ref(self, said[0]), readme, is_folder=False).rpartition("/")[0]
+            words = _RELATIVE.sub(lambda link: f"{link[0]}{html.escape(above)}/", words)
+            made = made._replace(body=made.body.replace(b"<!--readme-->", words.encode("utf-8", "replace"), 1))
+        return made._replace(unread="its further comments or files" if cut else made.unread)
+
+    async def _rows(self, get: Get, url: str) -> tuple[object, bool]:
+        """Return an answer, of a list all pages up to the bound, and whether there are more."""
+        value = self._json(await get(url))
+        rows = list(value) if isinstance(value, list) else []
+        page = 1
+        while rows and "per_page=100" in url and len(rows) == page * _FULL and page < MOST_PAGES:
+            page += 1
+            more = self._json(await get(f"{url}&page={page}"))
+            rows += more if isinstance(more, list) else []
+        return (rows if isinstance(value, list) else value), len(rows) == MOST_PAGES * _FULL
+
+    def _json(self, body: bytes) -> object:
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise SourceUnreadable(
+                f"{self.address} was answered by its API with no JSON.", source=self.address, hint="Try again later."
+            ) from error
+
+    def _url(self, call: str, more: Mapping[str, str]) -> str:
+        fields = {**self.fields, **{name: value for name, value in more.items() if value}}
+        path = fields.get("path") or ""
+        project = quote(unquote(f"{fields.get('o')}/{fields.get('r')}"), safe="")
+        named = {
+            **fields,
+            "path": quote(unquote(path)),
+            "whole": quote(unquote(path), safe=""),
+            "ref": fields.get("ref") or fields.get("branch") or "HEAD",
+            "project": project,
+            "site": self.forge.site,
+        }
+        base = "" if call.startswith("{") else self.forge.api
+        return base + call.replace("{raw}", self.forge.raw).format(**named)
+
+
+Shape = Callable[[Plan, Sequence[object]], Made]
+
+
+class Rule(NamedTuple):
+    """One form of address: its path, what is asked for, and what is made of the answers."""
+
+    path: re.Pattern[str]
+    calls: tuple[str, ...]
+    """Below the API, or whole; a `?` in front may fail."""
+    shape: Shape | None = None
+    """None for a file, whose bytes are the page."""
+
+
+def plan_for(url: str, forges: Sequence[Forge]) -> Plan | None:
+    """Return how to read an address of a forge; None for any that is not plainly of its form."""
+    bare = url.partition("#")[0]
+    try:
+        query = urlsplit(bare).query
+    except ValueError:
+        return None
+    for forge in forges if _QUERY.fullmatch(query) else ():
+        for site, rules in ((forge.gists, _GISTS), (forge.site, _RULES[forge.kind])):
+            path = bare.partition("?")[0].removeprefix(site)
+            if not site or not bare.startswith(f"{site}/"):
+                continue
+            for rule in rules:
+                found = rule.path.fullmatch(path.rstrip("/"))
+                if found and not _NOT_OWNERS.fullmatch(found.groupdict().get("o") or ""):
+                    fields = {name: value or "" for name, value in found.groupdict().items()}
+                    return Plan(forge, rule, fields, bare)
+    return None
+
+
+# ---- from answers to a page
+
+
+def _text(row: object, *names: str) -> str:
+    """Return the first text below dotted names."""
+    for name in names:
+        value = row
+        for step in name.split("."):
+            value = value.get(step) if isinstance(value, dict) else None
+        if isinstance(value, str | int) and str(value).strip():
+            return str(value).strip()
+    return ""
+
+
+def _objects(value: object) -> list[dict[str, object]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _who(row: object) -> str:
+    return _text(row, "user.login", "author.username", "author.login", "author.name", "owner.login")
+
+
+def _prose(name: str, body: bytes | str) -> str:
+    """Return a text as HTML below our own headings: Markdown, or what its ending says."""
+    from pipeline.read import plain, text  # noqa: PLC0415  they bring markdown-it and lxml, 0.1 s
+
+    words = body if isinstance(body, str) else body.decode("utf-8", "replace")
+    markdown = name.lower().endswith((".md", ".markdown")) or not name
+    page = (text.markdown_to_html(words) if markdown else plain.plain_to_html(words)).html
+    inner = page.partition("<body>")[2].rpartition("</body>")[0]
+    return re.sub(r"<(/?)h([1-6])>", lambda tag: f"<{tag[1]}h{min(6, int(tag[2]) + 2)}>", inner)
+
+
+def _page(title: str, parts: Sequence[str], **about: str) -> Made:
+    body = "\n".join((f"<h1>{escape(title)}</h1>", *filter(None, parts)))
+    return Made(whole_page(f"<main>{body}</main>", title=title).encode("utf-8", "replace"), **about)
+
+
+def _missing(plan: Plan, what: str) -> SourceUnreadable:
+    return SourceUnreadable(
+        f"{plan.address}: its API told of no {what}.", source=plan.address, hint="Check the address."
+    )
+
+
+def _thread(plan: Plan, said: Sequence[object]) -> Made:
+    first, number = said[0], plan.fields["n"]
+    if not _text(first, "title"):
+        raise _missing(plan, "issue")
+    labels = first.get("labels") if isinstance(first, dict) else None
+    named = [
+        one if isinstance(one, str) else _text(one, "name") for one in (labels if isinstance(labels, list) else [])
+    ]
+    state = "merged" if _text(first, "pull_request.merged_at", "merged_at") else _text(first, "state")
+    facts = [f"State: {state}" if state else "", f"Labels: {', '.join(named)}" if named else ""]
+    rows = [first, *(note for one in said[1:] for row in _objects(one) for note in _objects(row.get("notes")) or [row])]
+    dated = sorted((row for row in rows if not _is_system(row)), key=lambda row: (row is not first, _when(row)))
+    parts = [f"<p>{escape('. '.join(filter(None, facts)))}</p>"]
+    for row in dated:
+        heading = f"{_who(row) or 'someone'}, {_when(row)}" + (f", on {path}" if (path := _text(row, "path")) else "")
+        words = _text(row, "body", "description", "note")
+        if words or row is first:  # an approval has no words
+            parts.append(f"<section><h2>{escape(heading)}</h2>\n{_prose('', words or '(without a text)')}</section>")
+    day = _when(first)[:10]
+    return _page(f"{_text(first, 'title')} (#{number})", parts, author=_who(first), published=day)
+
+
+def _is_system(row: object) -> bool:
+    return isinstance(row, dict) and row.get("system") is True
+
+
+def _when(row: object) -> str:
+    return _text(row, "created_at", "submitted_at")[:16].replace("T", " ")
+
+
+def _releases(plan: Plan, said: Sequence[object]) -> Made:
+    rows = _objects(said[0]) or _objects([said[0]])
+    if not all(_text(row, "tag_name") for row in rows):
+        raise _missing(plan, "release")
+    parts = []
+    for row in rows:
+        day, tag, name = _text(row, "published_at", "released_at", "created_at")[:10], _text(row, "tag_name"), ""
+        name = _text(row, "name")
+        heading = ", ".join(filter(None, (f"{name} ({tag})" if name and name != tag else tag, day, _who(row))))
+        parts.append(f"<section><h2>{escape(heading)}</h2>\n{_prose('', _text(row, 'body', 'description'))}</section>")
+    return _page(f"Releases of {plan.fields['o']}/{plan.fields['r']}", parts or ["<p>There are no releases.</p>"])
+
+
+def _gist(plan: Plan, said: Sequence[object]) -> Made:
+    files = said[0].get("files") if isinstance(said[0], dict) else None
+    if not isinstance(files, dict) or not files:
+        raise _missing(plan, "gist")
+    parts = []
+    for name, file in files.items():
+        words = _text(file, "content")
+        told = _prose(name, words) if name.lower().endswith((".md", ".txt")) else f"<pre>{escape(words)}</pre>"
+        parts.append(f"<section><h2>{escape(name)}</h2>\n{told}</section>")
+    cut = any(isinstance(file, dict) and file.get("truncated") is True for file in files.values())
+    title = _text(said[0], "description") or next(iter(files))
+    unread = "the end of its longest files" if cut else ""
+    return _page(title, parts, author=_who(said[0]), published=_text(said[0], "created_at")[:10], unread=unread)
+
+
+def _repository(plan: Plan, said: Sequence[object]) -> Made:
+    about, folder = said[0], unquote(plan.fields.get("path") or "").strip("/")
+    name = _text(about, "full_name", "path_with_namespace")
+    if not name:
+        raise _missing(plan, "repository")
+    stars = _text(about, "stargazers_count", "stars_count", "star_count")
+    facts = {
+        "Language": _text(about, "language"),
+        "License": _text(about, "license.name"),
+        "Stars": stars,
+        "Branch": plan.fields.get("ref") or _text(about, "default_branch"),
+        "Last change": _text(about, "pushed_at", "updated_at", "last_activity_at")[:10],
+    }
+    told = "; ".join(f"{key}: {value}" for key, value in facts.items() if value)
+    listed = [row for row in _files(said) if not folder or _text(row, "path").startswith(f"{folder}/")]
+    listed.sort(key=lambda row: (_text(row, "path").count("/"), _text(row, "path")))
+    ref = _ref(plan, about)
+    items = []
+    for row in listed[:MOST_FILES]:
+        path = _text(row, "path")
+        is_folder = _text(row, "type") in ("tree", "dir")
+        link = html.escape(_open_at(plan, ref, path, is_folder=is_folder))
+        items.append(f'<li><a href="{link}">{escape(path)}{"/" if is_folder else ""}</a></li>')
+    parts = [f"<p>{escape(_text(about, 'description'))}</p>", f"<p>{escape(told)}</p>", "<!--readme-->"]
+    parts.append(f"<h2>Files</h2>\n<ul>\n{chr(10).join(items)}\n</ul>" if items else "")
+    unread = f"what follows the first {MOST_FILES} files" if len(listed) > MOST_FILES else ""
+    return _page(f"{name}/{folder}" if folder else name, parts, unread=unread)
+
+
+def _ref(plan: Plan, about: object) -> str:
+    return plan.fields.get("ref") or _text(about, "default_branch") or "HEAD"
+
+
+def _open_at(plan: Plan, ref: str, path: str, *, is_folder: bool) -> str:
+    """Return where a person opens a file or folder of a repository."""
+    forms = {
+        "github": f"{'tree' if is_folder else 'blob'}/{ref}",
+        "gitlab": f"-/{'tree' if is_folder else 'blob'}/{ref}",
+        "gitea": f"src/{plan.fields.get('what') or 'branch'}/{ref}",
+    }
+    return f"{plan.forge.site}/{plan.fields['o']}/{plan.fields['r']}/{forms[plan.forge.kind]}/{quote(path)}"
+
+
+def _files(said: Sequence[object]) -> list[dict[str, object]]:
+    """Return the rows of a tree, in the form of any of the three."""
+    last = said[-1]
+    return _objects(last.get("tree") if isinstance(last, dict) else last) if len(said) > 1 else []
+
+
+def _readme_in(said: Sequence[object], folder: str) -> str:
+    """Return the path of the README of a folder among the files that were listed."""
+    for row in _files(said):
+        above, _, name = _text(row, "path").rpartition("/")
+        if _README.fullmatch(name) and above == unquote(folder).strip("/") and _text(row, "type") != "tree":
+            return _text(row, "path")
+    return ""
+
+
+def _source(plan: Plan, said: Sequence[object]) -> Made:
+    """Return a folder or a file of Gitea's, whose addresses look the same."""
+    found = said[-1]
+    if isinstance(found, list):
+        return _repository(plan, said)
+    try:
+        return Made(base64.b64decode(_text(found, "content")), _text(found, "name"))
+    except (binascii.Error, ValueError) as error:
+        raise _missing(plan, "file") from error
+
+
+def _rule(path: str, calls: str, shape: Shape | None = None) -> Rule:
+    return Rule(re.compile(path), tuple(calls.split()), shape)
+
+
+_FILE: Final[Mapping[str, str]] = {
+    "github": "{raw}",
+    "gitlab": "/projects/{project}/repository/files/{whole}/raw?ref={ref}",
+    "gitea": "/repos/{o}/{r}/raw/{path}?ref={ref}",
+}
+_AT: Final = r"/(?P<ref>[^/]+)"
+_ISSUE: Final = "/repos/{o}/{r}/issues/{n} ?/repos/{o}/{r}/issues/{n}/comments?per_page=100"
+_SHARED: Final = (
+    _rule(_OWNED + r"/issues/(?P<n>\d+)", _ISSUE, _thread),
+    _rule(_OWNED + r"/releases", "/repos/{o}/{r}/releases?per_page=20", _releases),
+    _rule(_OWNED + r"/releases/latest", "/repos/{o}/{r}/releases/latest", _releases),
+    _rule(_OWNED + r"/releases/tag/(?P<tag>.+)", "/repos/{o}/{r}/releases/tags/{tag}", _releases),
+    _rule(_OWNED, "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1", _repository),
+)
+_GITHUB: Final = (
+    _rule(
+        _OWNED + r"/pull/(?P<n>\d+)",
+        f"{_ISSUE} ?/repos/{{o}}/{{r}}/pulls/{{n}}/comments?per_page=100 ?/repos/{{o}}/{{r}}/pulls/{{n}}/reviews",
+        _thread,
+    ),
+    _rule(f"{_OWNED}/blob{_AT}/(?P<path>.+)", "{raw}"),
+    _rule(
+        f"{_OWNED}/tree{_AT}(?:/(?P<path>.+))?",
+        "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1",
+        _repository,
+    ),
+    _rule(
+        _OWNED + r"/discussions/(?P<n>\d+)",
+        "/repos/{o}/{r}/discussions/{n} ?/repos/{o}/{r}/discussions/{n}/comments?per_page=100",
+        _thread,
+    ),
+)
+_GITEA: Final = (
+    _rule(_OWNED + r"/pulls/(?P<n>\d+)", _ISSUE, _thread),
+    _rule(
+        _OWNED + r"/src/(?P<what>branch|tag|commit)" + _AT + r"(?:/(?P<path>.+))?",
+        "/repos/{o}/{r} /repos/{o}/{r}/contents/{path}?ref={ref}",
+        _source,
+    ),
+)
+_GITLAB: Final = (
+    _rule(f"{_PROJECT}/-/blob{_AT}/(?P<path>.+)", _FILE["gitlab"]),
+    _rule(
+        f"{_PROJECT}/-/tree{_AT}(?:/(?P<path>.+))?",
+        "/projects/{project} /projects/{project}/repository/tree?path={whole}&ref={ref}&per_page=100",
+        _repository,
+    ),
+    *(
+        _rule(
+            f"{_PROJECT}/-/{address}/(?P<n>\\d+)",
+            f"/projects/{{project}}/{kind}/{{n}} ?{{site}}/{{o}}/{{r}}/-/{kind}/{{n}}/discussions.json",
+            _thread,
+        )
+        for address, kind in (("(?:issues|work_items)", "issues"), ("merge_requests", "merge_requests"))
+    ),
+    _rule(_PROJECT + "/-/releases", "/projects/{project}/releases?per_page=20", _releases),
+    _rule(_PROJECT + "/-/releases/(?P<tag>[^/]+)", "/projects/{project}/releases/{tag}", _releases),
+    _rule(_PROJECT + r"/-/(?P<path>snippets/\d+)", "{site}/{o}/{r}/-/{path}/raw"),
+    _rule(
+        _PROJECT,
+        "/projects/{project} /projects/{project}/repository/tree?ref={ref}&recursive=true&per_page=100",
+        _repository,
+    ),
+)
+_RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
+    "github": (*_GITHUB, *_SHARED),
+    "gitea": (*_GITEA, *_SHARED),
+    "gitlab": _GITLAB,
+}
+_GISTS: Final = (_rule(r"/(?:[\w-]+/)?(?P<id>[0-9a-f]{8,64})", "/gists/{id}", _gist),)
+FORGES: Final = (
+    Forge(
+        "github",
+        "https://github.com",
+        "https://api.github.com",
+        "https://raw.githubusercontent.com/{o}/{r}/{ref}/{path}",
+        "https://gist.github.com",
+    ),
+    *(forge_at("gitlab", f"https://{host}") for host in ("gitlab.com", "gitlab.gnome.org", "gitlab.freedesktop.org")),
+    *(forge_at("gitea", f"https://{host}") for host in ("codeberg.org", "gitea.com")),
+)
+"""Those that everybody knows."""

@@ -1,0 +1,104 @@
+"""The transcript of a video or podcast, where its page gives one: caption tracks, subtitles, YouTube's player data.
+
+What the page names is fetched through the guard as a part of the page, and stands behind its text with times that links
+carry. Not for: hearing what has no transcript, which is said plainly; the forms of subtitles (`read/subtitles.py`).
+"""
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
+
+import anyio
+
+from errors import SourceError
+from pipeline.html.guard import parse
+from pipeline.read.charset import decode
+from pipeline.read.convert import Raw, kind_of
+from pipeline.read.sniff import HTML
+from pipeline.read.subtitles import timed_to_html
+from pipeline.work import in_thread
+
+_SIGNS: Final = re.compile(
+    rb'captionTracks|<track\b|<video\b|<audio\b|text/vtt|x-subrip|\.(?:vtt|srt)["\'?]', re.IGNORECASE
+)
+_CAPTIONS: Final = '"captionTracks":'
+_PLAYED: Final = re.compile(r"https?://(?:www\.|m\.)?(?:youtube\.com/(?:watch|shorts/|live/)|youtu\.be/)")
+_LINKS: Final = 'track[src], link[href][type="text/vtt"], link[href][type*="subrip"], a[href$=".vtt"], a[href$=".srt"]'
+_SPOKEN: Final = frozenset({"", "captions", "subtitles"})
+"""Kinds of tracks that hold what is said; others name chapters or describe pictures."""
+SILENT: Final = "what is said in the page's video or audio is not known here: the page gives no transcript of it"
+
+
+class _Track(NamedTuple):
+    url: str
+    language: str = ""
+    is_automatic: bool = False
+
+
+async def with_transcript(raw: Raw, get: Callable[[str], Awaitable[bytes]], seconds: float) -> Raw:
+    """Return a web page with its transcript as `raw.spoken`; a note says where it has a film or sound and gives none.
+
+    `get` fetches a part of the page and raises `SourceError`; it may take `seconds`.
+    """
+    is_film = _PLAYED.match(raw.final_url) is not None
+    if not is_film and not _SIGNS.search(raw.body):
+        return raw
+    if kind_of(raw) != HTML:
+        return raw
+    tracks, shows = await in_thread(_tracks, raw)
+    if not tracks:
+        return replace(raw, notes=(*raw.notes, SILENT)) if shows or is_film else raw
+    body, why = b"", "it was too slow"
+    with anyio.move_on_after(seconds):
+        try:
+            body = await get(tracks[0].url)
+            why = "it has no times"
+        except SourceError as error:
+            why = error.what
+    spoken = await in_thread(lambda: timed_to_html(decode(body).text))
+    if not spoken:
+        return replace(raw, notes=(*raw.notes, f"the transcript that the page names could not be read: {why}"))
+    made = "automatic, with its errors" if tracks[0].is_automatic else "as the page gives it"
+    return replace(
+        raw, spoken=f"<section><h2>Transcript</h2>\n{spoken}\n</section>", notes=(*raw.notes, f"transcript: {made}")
+    )
+
+
+def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
+    """Return the transcripts that a page names, best first, and whether it has a film or sound that a reader plays."""
+    html = decode(raw.body, content_type=raw.content_type).text
+    found = _players(html)
+    top = parse(html)
+    for one in top.css(_LINKS) if top is not None else ():
+        given = one.attributes
+        address = given.get("src") or given.get("href") or ""
+        if (given.get("kind") or "") in _SPOKEN:
+            found.append(
+                _Track(urljoin(raw.final_url, address), (given.get("srclang") or given.get("hreflang") or "")[:2])
+            )
+    shows = top is not None and top.css_first("video[controls], audio[controls]") is not None
+    language = (top.attributes.get("lang") or "")[:2] if top is not None else ""
+    found = [track for track in found if urlsplit(track.url).scheme in {"http", "https"}]
+    return sorted(found, key=lambda track: (track.is_automatic, track.language != language)), shows
+
+
+def _players(html: str) -> list[_Track]:
+    """Return the tracks in YouTube's player data, as WebVTT."""
+    place = html.find(_CAPTIONS)
+    if place < 0:
+        return []
+    try:
+        listed, _ = json.JSONDecoder().raw_decode(html[place + len(_CAPTIONS) :].lstrip()[:200_000])
+    except (ValueError, RecursionError):
+        return []
+    tracks = []
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, dict) and isinstance(address := one.get("baseUrl"), str):
+            parts = urlsplit(urljoin("https://www.youtube.com/", address))
+            asked = urlencode([pair for pair in parse_qsl(parts.query) if pair[0] != "fmt"] + [("fmt", "vtt")])
+            spoken = str(one.get("languageCode", ""))[:2]
+            tracks.append(_Track(parts._replace(query=asked).geturl(), spoken, one.get("kind") == "asr"))
+    return tracks

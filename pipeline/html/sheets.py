@@ -1,0 +1,598 @@
+"""Style of a page's elements: which rules of its own sheets match each, and what counts of them (CSS Cascade 4, §6).
+
+As in browsers, a rule is looked up by what its last compound names, and the rest of its selector is compared with what
+stands around. What that says of an element depends on its names and those around it alone, its *place*, so that
+elements of one place share one answer. What hangs on siblings or on what stands inside is left to Lexbor, once an
+element is met that it may be about. Linked sheets are not fetched. Not for: what declarations do to text (`hidden.py`).
+"""
+
+import re
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from math import comb
+from typing import Final, NamedTuple
+
+from selectolax.lexbor import LexborNode, SelectolaxError
+
+from pipeline.html.colour import WHITE
+from pipeline.html.hidden import (
+    COLOURED,
+    NOT_PLAIN,
+    PRESENTING,
+    SHADING,
+    SHOWN,
+    TELLING,
+    Hiding,
+    Shade,
+    declarations,
+    how_hidden,
+    is_used,
+    shade_under,
+)
+from pipeline.html.rules import LONGEST, listed, nested, rules_of, specificity
+from pipeline.html.tree import tags
+from pipeline.read.converted import MAX_ITEMS
+
+MOST_STEPS: Final = 2_000_000
+"""Of comparing selectors with places, for a page: a second; the slowest of 495 real pages takes fewer than 40,000."""
+LEXBOR_STEPS: Final = 100_000_000
+"""Of one selector that Lexbor matches, at worst: 0.3 s. It goes back over every way to place ancestors and siblings, so
+that `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, and 24 s go into three nested `:has`."""
+LEXBOR_SECONDS: Final = 0.5
+"""Processor time for all selectors of a page that Lexbor matches."""
+_VARIABLE: Final = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
+_NESTED_VARIABLES: Final = 5
+_SUM: Final = re.compile(r"calc\(\s*(-?[\d.]+)([a-z%]*)\s*(?:([-+*/])\s*(-?[\d.]+)([a-z%]*)\s*)?\)")
+_ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
+_LETTERS: Final = rf"(?:[\w-]|[^\x00-\x7f]|{_ESCAPE})"
+_IDENT: Final = rf"(?:--|-?(?:[^\W\d]|[^\x00-\x7f]|{_ESCAPE})){_LETTERS}*+"
+_ESCAPED: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))")
+_PIECE: Final = re.compile(
+    rf"""(?P<name>\.?{_IDENT}|\#{_LETTERS}++|\*|:root(?![\w-]))|(?P<joint>[ \t\n\r\f]*+>[ \t\n\r\f]*+|[ \t\n\r\f]++)
+    |\[\s*+(?P<key>{_IDENT})\s*+(?:(?P<sign>[~|^$*]?=)\s*+(?:"(?P<double>[^"\\]*+)"|'(?P<single>[^'\\]*+)'
+    |(?P<bare>{_IDENT}))\s*+)?\]|:(?P<how>not|is|where)\((?P<others>[^()]*+(?:\([^()]*+\)[^()]*+)*+)\)""",
+    re.VERBOSE,
+)
+"""The parts of selectors that are compared here."""
+_CASELESS: Final = tags(
+    "accept accept-charset align alink axis bgcolor charset checked clear codetype color compact declare defer dir "
+    "direction disabled enctype face frame hreflang http-equiv lang language link media method multiple nohref "
+    "noresize noshade nowrap readonly rel rev rules scope scrolling selected shape target text type valign valuetype "
+    "vlink"
+)
+"""Attributes whose values are the same in any case (HTML, 4.16.2)."""
+_POINTED_AT: Final = re.compile(r"(?<!\\):(?:hover|focus|active|target\b|:|before|after|host|visited|-)")
+"""What no element is while nobody points at it, or what is none."""
+_BRACKETS: Final = re.compile(r"(?<!\\)(?:\([^()]*+(?:\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)[^()]*+)*+\)|\[[^\[\]]*+\])")
+_CALLED: Final = re.compile(rf"[.#]{_LETTERS}++")
+"""Classes and ids in a selector."""
+_SETS: Final = re.compile(r"(?:^|;)\s*+(--[^:;]*+):([^;]*+)")
+_BESIDE: Final = re.compile(r"[^\s>+~]+\s*[+~]")
+_NAMES: Final = re.compile(r":+[\w-]+|([.#]?[\w-]+)")
+"""Names in a selector without its brackets; pseudo-classes have none."""
+_BY_SIBLINGS: Final = re.compile(r"~|:nth-|-of-type|:only-")
+_Given = dict[str, tuple[tuple[bool, int, int], str]]
+"""Of each property: how much its declaration weighs, and its value."""
+_Attributes = Mapping[str, str | None]
+
+
+class _Style:
+    """What some rules together say; elements that the same rules match share it."""
+
+    __slots__ = ("given", "known", "rules", "said")
+
+    def __init__(self, rules: "tuple[_Rule, ...]", given: _Given) -> None:
+        self.rules = rules
+        self.given = given
+        self.said = False
+        """Whether that hides or colours an element without a style of its own."""
+        self.known: dict[Shade, tuple[Hiding, Shade | None]] = {}
+        """By what an element without a style of its own stands in: how it is hidden, and its shade if that differs."""
+
+
+class Place:
+    """What rules can tell of an element: its own names and attributes, and those of all around it."""
+
+    __slots__ = ("above", "attributes", "below", "inner", "names", "single", "style")
+
+    def __init__(self, above: "Place | None", names: frozenset[str], attributes: _Attributes) -> None:
+        """Make a place that no rule is known to match."""
+        self.above = above
+        self.names = names
+        """Of its tag, its classes as `.a` and its id as `#a` those that rules name."""
+        self.inner: frozenset[str] = (
+            names if above is None else above.inner if names <= above.inner else above.inner | names
+        )
+        """All names that what stands in it is under."""
+        self.attributes = attributes
+        self.below: dict[object, Place] = {}
+        self.style = _UNSTYLED
+        """What all elements of this place are given."""
+        self.single: list[_Rule] = []
+        """Rules that match some of them."""
+
+    def shade_in(self, around: Shade) -> Shade | None:
+        """Return what text inherits in an element of no style of its own that is not hidden; None where it is asked."""
+        if self.single:
+            return None
+        if not self.style.said:
+            return around
+        known = self.style.known.get(around)
+        return None if known is None or known[0] else known[1] or around
+
+
+class _Test(NamedTuple):
+    """What is asked of an attribute."""
+
+    name: str
+    sign: str
+    wanted: str
+
+    def holds(self, attributes: _Attributes) -> bool:  # noqa: PLR0911  one return a sign
+        if self.name not in attributes:
+            return False
+        value, wanted = attributes[self.name] or "", self.wanted
+        if self.name in _CASELESS:
+            value, wanted = value.lower(), wanted.lower()
+        if self.sign == "":
+            return True
+        if self.sign == "=":
+            return value == wanted
+        if self.sign == "~=":
+            return wanted in value.split()
+        if self.sign == "|=":
+            return value == wanted or value.startswith(f"{wanted}-")
+        if not wanted:
+            return False
+        if self.sign == "^=":
+            return value.startswith(wanted)
+        return value.endswith(wanted) if self.sign == "$=" else wanted in value
+
+
+class _Compound(NamedTuple):
+    """What a selector asks of one element."""
+
+    names: frozenset[str] = frozenset()
+    tests: tuple[_Test, ...] = ()
+    sides: "tuple[tuple[bool, tuple[_Compound, ...]], ...]" = ()
+    """Whether it must be one of the compounds, or none."""
+
+    def fits(self, place: Place) -> bool:
+        """Whether the element of a place is such a one."""
+        return (
+            self.names <= place.names
+            and (not self.tests or all(test.holds(place.attributes) for test in self.tests))
+            and (not self.sides or all(any(one.fits(place) for one in some) is wanted for wanted, some in self.sides))
+        )
+
+    def parts(self) -> "Iterator[_Compound]":
+        """Yield it and all compounds in it."""
+        yield self
+        for _, others in self.sides:
+            for other in others:
+                yield from other.parts()
+
+
+_Chain = tuple[_Compound, ...]
+"""Compounds joined by `>`, from right to left."""
+
+
+class _Rule:
+    """A selector of a sheet with what it says."""
+
+    __slots__ = ("around", "body", "chains", "names", "nodes", "order", "said", "selector", "weight")
+
+    def __init__(self, selector: str, body: str, order: int, chains: tuple[_Chain, ...] | None) -> None:
+        self.selector = selector
+        self.body = body
+        self.order = order
+        self.chains = chains
+        """Joined by blanks, from right to left; None where Lexbor has to match it."""
+        self.names: frozenset[str] = frozenset()
+        """What an element must be named."""
+        self.around: frozenset[str] = frozenset()
+        """What must stand around it."""
+        self.nodes: set[int] | None = None
+        """Addresses of what Lexbor found."""
+        self.said: list[tuple[str, str, bool]] | None = None
+        """Property, value, whether it is important; None until they are read."""
+        self.weight = 0
+
+
+_UNSTYLED: Final = _Style((), {})
+
+
+class StyleJudge:
+    """Knows the style of a page's elements: what its sheets say of each, and its own style attribute."""
+
+    def __init__(self, top: LexborNode | None = None) -> None:
+        """Read the sheets of the page below `top`."""
+        self._own_styles: dict[str, tuple[Mapping[str, str], Hiding]] = {}
+        self._variables: dict[str, str] = {}
+        self._rules: dict[str, list[_Rule]] = {}
+        """By what an element must be named, or as `[a` by an attribute that it must have; the rest under `*`."""
+        self._present: frozenset[str] = frozenset()
+        """Classes and ids of the page."""
+        self._named: set[str] = set()
+        """What selectors name; other names tell no element from another."""
+        self._asked: set[str] = set()
+        """Attributes that selectors ask for."""
+        self._names: dict[object, frozenset[str]] = {}
+        """Of a tag, a class attribute and an id: the names among them that selectors name."""
+        self._styles: dict[tuple[_Rule, ...], _Style] = {(): _UNSTYLED}
+        self._known: list[_Style] = []
+        """Styles of which something is known."""
+        self._folds = False
+        """Whether classes and ids are the same in any case, as without a doctype."""
+        self._read_rules = self._steps = self._places = 0
+        self._top = top
+        self._bounds: dict[str, int] = {}
+        """How many elements stand within each other (`>`), beside each other (`+`), in all (`*`)."""
+        self._lexbor = LEXBOR_SECONDS
+        self.place: Place | None = None
+        """That of the root element; None where no rule says anything."""
+        self.ground: Shade = Shade()
+        """What the page's text begins with."""
+        if top is not None:
+            self._read(top)
+
+    def look(
+        self, place: Place | None, node: LexborNode, attributes: _Attributes, around: Shade
+    ) -> tuple[Hiding, Shade]:
+        """Return how an element is hidden, and what its text inherits where `around` is what it stands in."""
+        style, own = self._style_at(place, node), attributes.get("style")
+        if own or not PRESENTING.isdisjoint(attributes):
+            found, hiding = self._found(style.given, own)
+            return hiding, shade_under(around, attributes, found)
+        if not style.said:
+            return SHOWN, around
+        if (known := style.known.get(around)) is None:
+            found, hiding = self._found(style.given, None)
+            if not style.known:
+                self._known.append(style)
+            shade = around.under(found)
+            known = style.known[around] = hiding, None if shade is around else shade
+        return known[0], known[1] or around
+
+    def hides(self, node: LexborNode) -> Hiding:
+        """Return how an element is hidden by the page's sheets alone."""
+        return self._found(self._style_at(self._place_of(node), node).given, None)[1]
+
+    def _place_of(self, node: LexborNode) -> Place | None:
+        above = node.parent
+        if self.place is None or above is None or not above.is_element_node:
+            return self.place
+        return self.enter(self._place_of(above), node.tag or "", node.attributes)
+
+    def _style_at(self, place: Place | None, node: LexborNode) -> _Style:
+        """Return what rules say of an element."""
+        if place is None or not place.single:
+            return _UNSTYLED if place is None else place.style
+        at = node.mem_id
+        single = [rule for rule in place.single if at in self._matched(rule)]
+        return self._said_by((*place.style.rules, *single)) if single else place.style
+
+    def _said_by(self, rules: tuple[_Rule, ...]) -> _Style:
+        """Return what rules say together."""
+        style = self._styles.get(rules)
+        if style is None:
+            style = self._styles[rules] = _Style(rules, {})
+            for rule in rules:
+                self._take(style.given, rule)
+            style.said = (
+                not SHADING.isdisjoint(style.given)
+                or any("var(" in value for _, value in style.given.values())
+                or self._found(style.given, None)[1] != SHOWN
+            )
+        return style
+
+    def _found(self, given: _Given, own: str | None) -> tuple[Mapping[str, str], Hiding]:
+        """Return the declarations that count for an element, and how they hide it."""
+        mine, hiding = self._own(own) if own else ({}, SHOWN)
+        if not given:
+            return mine, hiding
+        inline = {name: value for name, value in mine.items() if name not in given or not given[name][0][0]}
+        found = {name: self._filled(value) if "(" in value else value for name, (_, value) in given.items()} | inline
+        return found, how_hidden(found, in_sheet=not inline)
+
+    def enter(self, above: Place | None, tag: str, attributes: _Attributes) -> Place:
+        """Return the place of an element, by its name and attributes and the place that it stands in."""
+        known = (tag, attributes.get("class"), attributes.get("id"))
+        names = self._names.get(known)
+        if names is None:
+            classes, own = known[1] or "", known[2]
+            if self._folds:
+                classes, own = classes.lower(), own and own.lower()
+            names = frozenset(self._named.intersection([tag, f"#{own}", *["." + name for name in classes.split()]]))
+            if above is None:
+                names |= {":root"}
+            if len(self._names) < MAX_ITEMS:
+                self._names[known] = names
+        key: object = names
+        if not self._asked.isdisjoint(attributes):
+            key = names, *((name, attributes[name]) for name in self._asked if name in attributes)
+        place = above.below.get(key) if above is not None else None
+        if place is None:
+            place = self._met(Place(above, names, attributes if self._asked else {}))
+            self._places += 1
+            if above is not None and self._places <= MAX_ITEMS:
+                above.below[key] = place
+        return place
+
+    def _met(self, place: Place) -> Place:
+        """Match a new place with the rules."""
+        names, around = place.names, place.above.inner if place.above is not None else frozenset()
+        rules: list[_Rule] = []
+        for name in (*names, *[f"[{name}" for name in self._asked.intersection(place.attributes)], "*"):
+            for rule in self._rules.get(name, ()):
+                if (steps := self._steps + 1) > MOST_STEPS:
+                    return place
+                self._steps = steps
+                if not (rule.around <= around and rule.names <= names):
+                    continue
+                if rule.chains is None:
+                    if self._matched(rule):
+                        place.single.append(rule)
+                elif self._fits(place, rule.chains):
+                    rules.append(rule)
+        place.style = self._said_by(tuple(rules))
+        return place
+
+    def _fits(self, place: Place, chains: tuple[_Chain, ...]) -> bool:
+        """Whether a selector matches a place; of what stands around, the nearest that fits leaves most to the rest."""
+        at: Place | None = place
+        for chain in chains:
+            while True:
+                self._steps += len(chain)
+                if at is None:
+                    return False
+                if _stands(chain, at):
+                    break
+                if chain is chains[0]:
+                    return False
+                at = at.above
+            for _ in chain:
+                at = at and at.above
+        return True
+
+    def _take(self, given: _Given, rule: _Rule) -> None:
+        """Add what a rule says, where nothing says otherwise that weighs more."""
+        if rule.said is None:
+            rule.said = [
+                (name.strip(), value.replace("!important", "").strip(), "!important" in value)
+                for name, _, value in [part.partition(":") for part in rule.body.split(";")]
+                if value and is_used(name)
+            ]
+            rule.weight = specificity(rule.selector)
+        self._steps += len(rule.said)
+        for name, value, important in rule.said:
+            rank = (important, rule.weight, rule.order)
+            if name not in given or given[name][0] <= rank:
+                given[name] = rank, value
+
+    def _matched(self, rule: _Rule) -> Collection[int]:
+        """Return the addresses of the elements that Lexbor finds for a selector, as far as time allows."""
+        if rule.nodes is None:
+            rule.nodes = set()
+            if self._top is not None and self._lexbor > 0:
+                began = time.thread_time()
+                if self._most_steps(rule.selector) <= LEXBOR_STEPS:
+                    with suppress(SelectolaxError):  # what only one browser knows
+                        rule.nodes = {node.mem_id for node in self._top.css(rule.selector)}
+                self._lexbor -= time.thread_time() - began
+        return rule.nodes
+
+    def _most_steps(self, selector: str) -> int:
+        """Return how many steps Lexbor may take for a selector at worst."""
+        bare = re.sub(r"\s*([>+~,()])\s*", r"\1", re.sub(r"\[[^\]]*\]", "[]", selector)).strip()
+        steps: int = self._bound("*") ** (1 + bare.count(":has("))
+        if blanks := bare.count(" "):
+            steps *= comb(self._bound(">"), blanks)
+        if beside := len(_BY_SIBLINGS.findall(bare)):
+            steps *= self._bound("+") ** beside
+        return steps
+
+    def _bound(self, joint: str) -> int:
+        """Return a bound on how many elements stand within or beside each other, or in all."""
+        if joint not in self._bounds and self._top is not None:
+            css, sizes = self._top.css, (32, 128, 512)
+            if joint == "*":
+                self._bounds[joint] = len(css("*"))
+            else:
+                self._bounds[joint] = next((most for most in sizes if not css("*" + f"{joint}*" * most)), MAX_ITEMS)
+        return self._bounds.get(joint, 0)
+
+    def _own(self, style: str) -> tuple[Mapping[str, str], Hiding]:
+        """Return the declarations of a style attribute, and how they hide."""
+        style = style.lower()
+        known = self._own_styles.get(style)
+        if known is None:
+            if not NOT_PLAIN.search(style):
+                return {}, SHOWN
+            found = declarations(style)
+            self._set(found.items())
+            found = {name: self._filled(value) for name, value in found.items()}
+            known = found, how_hidden(found)
+            if "var(" not in style:
+                self._own_styles[style] = known
+        return known
+
+    def _set(self, found: Iterable[tuple[str, str]]) -> None:
+        """Remember what custom properties are."""
+        new = {name.strip(): value.replace("!important", "").strip() for name, value in found if name.startswith("--")}
+        if not new.items() <= self._variables.items():
+            self._variables |= new
+            while self._known:
+                self._known.pop().known.clear()
+
+    def _filled(self, value: str) -> str:
+        """Return a value with custom properties and small sums worked out."""
+        for _ in range(_NESTED_VARIABLES):
+            if "var(" not in value:
+                break
+            value = _VARIABLE.sub(lambda use: self._variables.get(use[1], use[2] or "").strip(), value[:LONGEST])
+        return _SUM.sub(_worked_out, value) if "calc(" in value else value
+
+    def _read(self, top: LexborNode) -> None:
+        """Take the rules of all `<style>` elements; the ground is known where no linked sheet may set it."""
+        sheets = [sheet.text(deep=True) for sheet in top.css("style")]
+        linked = bool(top.css('link[rel~="stylesheet"]')) or any("@import" in sheet for sheet in sheets)
+        if sheets:
+            self._folds = _folds_case(top)
+            self._present = _names_in(top, folds=self._folds)
+        for sheet in sheets:
+            for above, selector, body in rules_of(sheet):
+                if "--" in body:
+                    self._set(_SETS.findall(body))
+                if TELLING.search(body) or (not linked and COLOURED.search(body)):
+                    for one in nested(above, selector):
+                        self._add(one, body)
+        ground = Shade() if linked else Shade(WHITE)
+        at = None
+        for node in (top, top.css_first("body")):
+            if node is not None:
+                attributes = node.attributes
+                at = self.enter(at, node.tag or "", attributes) if self._rules else None
+                self.place = self.place or at
+                ground = self.look(at, node, attributes, ground)[1]
+        self.ground = ground
+
+    def _add(self, selector: str, body: str) -> None:
+        """Take a selector of a rule that may hide, or show again, if all that it names is on the page."""
+        bare = _BRACKETS.sub(":_", selector) if "(" in selector or "[" in selector else selector
+        called: Iterable[str] = _CALLED.findall(bare)
+        if self._folds or "\\" in bare:
+            called = self._folded(called)
+        if len(selector) > LONGEST or not self._present.issuperset(called):
+            return
+        if (":" in bare and _POINTED_AT.search(bare.lower())) or self._read_rules >= MAX_ITEMS:
+            return
+        self._read_rules += 1
+        chains = _chains(selector, folds=self._folds)
+        rule = _Rule(selector, body, self._read_rules, chains)
+        key = "*"
+        if chains is not None:
+            first, *others = [compound for chain in chains for compound in chain]
+            rule.names, rule.around = first.names, frozenset().union(*(other.names for other in others))
+            parts = [part for compound in (first, *others) for part in compound.parts()]
+            self._named.update(*(part.names for part in parts))
+            tests = [[test.name for test in part.tests] for part in parts]
+            self._asked.update(*tests)
+            if tests[0]:
+                key = f"[{tests[0][0]}"
+        elif "\\" not in bare:
+            *around, last = _BESIDE.sub("", bare).replace(">", " ").rsplit(None, 1) or [""]
+            rule.names, rule.around = self._folded(_NAMES.findall(last)), self._folded(_NAMES.findall("".join(around)))
+            self._named |= rule.names | rule.around
+        self._rules.setdefault(max(rule.names, key=_weighed, default=key), []).append(rule)
+
+    def _folded(self, names: Iterable[str]) -> frozenset[str]:
+        """Return names in a selector as they are compared."""
+        found = [name.lower() if self._folds or name[0] not in ".#" else name for name in names if name]
+        return frozenset([_ESCAPED.sub(_unescaped, name) if "\\" in name else name for name in found])
+
+
+def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
+    """Return the classes of a page as `.a`, and its ids as `#a`."""
+    attributes = [node.attributes for node in (top, *top.css("[class], [id]"))]
+    names = {f"#{each['id']}" for each in attributes if "id" in each}
+    names.update(
+        *([f".{name}" for name in classes.split()] for classes in {each.get("class") or "" for each in attributes})
+    )
+    return frozenset(map(str.lower, names) if folds else names)
+
+
+def _weighed(name: str) -> tuple[int, str]:
+    """Order names by how few elements have one."""
+    return ".#".find(name[0]), name
+
+
+def _stands(chain: _Chain, place: Place) -> bool:
+    """Whether a chain of compounds ends in a place."""
+    at: Place | None = place
+    for compound in chain:
+        if at is None or not compound.fits(at):
+            return False
+        at = at.above
+    return True
+
+
+def _chains(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None:
+    """Return a selector's compounds, None where it holds what is not compared here."""
+    chains: list[list[_Compound]] = [[]]
+    parts: list[_Compound] = []
+    at, selector = 0, f"{selector.strip()} "
+    while at < len(selector):
+        piece = _PIECE.match(selector, at)
+        if piece is None or (piece["joint"] and not parts):
+            return None
+        at = piece.end()
+        if piece["joint"]:
+            chains[-1].append(_joined(parts))
+            parts = []
+            if ">" not in piece["joint"]:
+                chains.append([])
+        elif (part := _part(piece, folds=folds)) is None or (parts and (piece["name"] or ".")[0] not in ".#:"):
+            return None
+        else:
+            parts.append(part)
+    if chains.pop():
+        return None
+    return tuple(tuple(reversed(chain)) for chain in reversed(chains)) or None
+
+
+def _joined(parts: list[_Compound]) -> _Compound:
+    """Return what asks as much as all of some compounds."""
+    return _Compound(
+        frozenset().union(*(part.names for part in parts)),
+        tuple(test for part in parts for test in part.tests),
+        tuple(side for part in parts for side in part.sides),
+    )
+
+
+def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
+    """Return what one part of a compound asks, None where it is not compared here."""
+    if name := piece["name"]:
+        if name[0] not in ".#:" or folds:
+            name = name.lower()
+        name = _ESCAPED.sub(_unescaped, name) if "\\" in name else name
+        return _Compound(frozenset() if name == "*" else frozenset((name,)))
+    if key := piece["key"]:
+        wanted = piece["double"] or piece["single"] or piece["bare"] or ""
+        return None if "\\" in key + wanted else _Compound(tests=(_Test(key.lower(), piece["sign"] or "", wanted),))
+    others = []
+    for other in listed(piece["others"]):
+        found = _chains(other, folds=folds)
+        if found is None or len(found) > 1 or len(found[0]) > 1:
+            return None
+        others.append(found[0][0])
+    wanted = piece["how"] != "not"
+    return others[0] if wanted and len(others) == 1 else _Compound(sides=((wanted, tuple(others)),))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = int(found[1] or "0", 16)
+    return chr(code) if 0 < code < 0x110000 else found[2] or "\ufffd"
+
+
+def _folds_case(top: LexborNode) -> bool:
+    """Whether classes are the same in any case, as Lexbor knows by the doctype."""
+    own = top.attributes.get("class")
+    top.attrs["class"] = "A"
+    folds = top.css_matches(".a")
+    if own is None:
+        del top.attrs["class"]
+    else:
+        top.attrs["class"] = own
+    return folds
+
+
+def _worked_out(found: re.Match[str]) -> str:
+    """Return a sum or product of two numbers as one."""
+    try:
+        one, other = float(found[1]), float(found[4] or 0)
+        done = {"+": one + other, "-": one - other, "*": one * other, "/": one / other if other else 0.0}
+    except ValueError:
+        return found[0]
+    return f"{done[found[3]] if found[3] else one:g}{found[2] or found[5] or ''}"

@@ -1,0 +1,304 @@
+"""An overview of what a tree stands over: the outline of one document, the themes of several, without a generator.
+
+Everything comes from the kept tree: headings and quoted sentences of leaves and summaries, vectors and words. Themes
+are made for the overview: the tree's clusters are of one size, and three papers among forty deserve a line of their
+own. Not for: which questions ask for one (`query.py`), or the nodes as a tree (`outline.py`).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.protocols import unit_rows
+from pipeline.documents import Document, Evidence, Score
+from pipeline.evidence.assemble import Assembled, fill
+from pipeline.evidence.cite import cite
+from pipeline.evidence.sheet import shortened
+from pipeline.evidence.show import Shown
+from pipeline.raptor.cluster import CHILDREN, kmeans
+from pipeline.raptor.evidence import SOURCES
+from pipeline.raptor.leaves import common_path, leaves_as_document
+from pipeline.raptor.outline import LINE_TOKENS, telling_words, word_forms
+from pipeline.raptor.summarise import ENDS, SENTENCE_TOKENS
+from pipeline.raptor.tree import Quote, Tree
+from pipeline.text.frame import framed, inert, one_line
+from pipeline.text.tokens import count_each, count_tokens
+from pipeline.text.words import index_terms
+from pipeline.work import check_cancelled
+
+LIKE: Final = 0.5
+"""Deviations by which the mean likeness of two groups stands above that of all pairs of documents where they are one
+theme. On the folder `house` of bench/overviews.py .3 to .6 give its seven themes, 0 joins three, 1 parts one."""
+MOST_GROUPS: Final = 400
+"""Groups that themes are made of; of more documents the nearest are put together first, which bounds time to n²."""
+LEAD_LEAVES: Final = 5
+"""Leaves at the beginning of a document among whose sentences its lead is; pages begin with advertising and dates."""
+
+Floats = NDArray[np.float64]
+
+
+class Part(NamedTuple):
+    """Something that an overview may say: the words of a theme or heading, a title, or a quoted sentence."""
+
+    group: int
+    """The theme or section that says it, in the order of the answer."""
+    text: str
+    rank: tuple[float, ...]
+    """The smallest gets room first."""
+    indent: str = ""
+    is_title: bool = False
+    document: int = -1
+    """Of a quoted sentence; else none."""
+    start: int = -1
+    end: int = -1
+
+
+class Theme(NamedTuple):
+    """Documents that belong together."""
+
+    documents: tuple[int, ...]
+    """Indices into `Tree.sources`, the nearest to the middle first."""
+    words: tuple[str, ...]
+    """Whole words that they share and others lack."""
+
+
+def overview(tree: Tree, documents: Mapping[int, Document], *, max_tokens: int, mark: str) -> Assembled:
+    """Return what `tree` is about, within `max_tokens` exactly: a line a theme, or the outline of a single document.
+
+    Args:
+        documents: Pages by index into `tree.sources`, as far as they are at hand; leaves stand in for the others.
+        mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
+    """
+    stands = sorted({leaf.document for leaf in tree.leaves})
+    themes = themes_of(tree) if len(stands) > 1 else []
+    parts = list(_theme_parts(tree, themes) if themes else _section_parts(tree))
+
+    def grouped(rows: Sequence[int]) -> dict[int, list[Part]]:
+        own: dict[int, list[Part]] = {}
+        for part in sorted((parts[row] for row in rows), key=lambda part: (part.group, part.start, part.rank)):
+            own.setdefault(part.group, []).append(part)
+        return own
+
+    def text(rows: Sequence[int]) -> str:
+        told = _themes_told(tree, themes, grouped(rows)) if themes else _sections_told(grouped(rows))
+        return framed(told, mark) if told else ""
+
+    order = sorted(range(len(parts)), key=lambda row: parts[row].rank)
+    costs = [tokens + 2 for tokens in count_each([part.text for part in parts])]
+    chosen = fill(order, costs, lambda rows: count_tokens(text(rows)), max_tokens)
+    groups, shown = grouped(chosen), text(chosen)
+    evidence = tuple(
+        _evidence(tree, own, themes[group].documents if themes else stands, documents) for group, own in groups.items()
+    )
+    labels = tuple(str(group + 1) if themes else own[0].text for group, own in groups.items())
+    return Assembled(evidence, Shown(labels, shown, count_tokens(shown)), len(parts) - len(chosen))
+
+
+def _evidence(tree: Tree, own: Sequence[Part], places: Sequence[int], documents: Mapping[int, Document]) -> Evidence:
+    """Return one theme or section; its citation leads to the first words that it quotes."""
+    source, citation = tree.sources[places[0]], tree.sources[places[0]].url
+    for part in [part for part in own if part.start >= 0][:1]:
+        page = documents.get(part.document)
+        page = page or leaves_as_document(tree.sources[part.document], tree.leaves_of[part.document])
+        citation = cite(page, part.start, part.end)
+    several = len(places) > 1
+    return Evidence(
+        text="\n".join(part.text for part in own),
+        url=source.url,
+        title="Several pages" if several else source.title,
+        block_path="",
+        sentences=(),
+        score=Score(len(places) / len(tree.sources), "guided"),
+        citation=citation,
+        is_summary=several,
+        sources=tuple(tree.sources[place].url for place in places[:SOURCES]) if several else (),
+    )
+
+
+# One document: its outline
+
+
+def _section_parts(tree: Tree) -> Iterator[Part]:
+    """Yield headings, the first sentence below each, then what the summaries quote, from the uppermost down."""
+    headings: list[tuple[int, str]] = []
+    """Of each section its depth, and what stands over it."""
+    opened: tuple[str, ...] = ()
+    stack: list[int] = []
+    section: list[int] = []
+    """Of each leaf."""
+    for leaf in tree.leaves:
+        path = (tree.sources[leaf.document].title, *leaf.heading_path)
+        stack = stack[: len(common_path([path, opened]))]
+        for heading in path[len(stack) :]:
+            headings.append((len(stack), heading))
+            stack.append(len(headings) - 1)
+        section.append(stack[-1])
+        opened = path
+    size = Counter(section)
+    for group, (depth, heading) in enumerate(headings):
+        if heading:
+            yield Part(group, _short(heading), (depth, 0, -size[group]), indent="  " * depth)
+    spoken: dict[Quote, tuple[float, ...]] = {}
+    led: set[int] = set()
+    for number, group in enumerate(section):
+        for lead in list(_whole_sentences(tree, number))[:1] if group not in led else ():
+            led.add(group)
+            spoken[lead] = (headings[group][0], 1, -size[group])
+    for node in sorted(tree.nodes, key=lambda node: (-node.layer, -len(node.leaves))):
+        # A text of one leaf has no summary.
+        for quote in node.quotes if len(tree.nodes) > 1 else _whole_sentences(tree, 0):
+            spoken.setdefault(quote, (math.inf, -node.layer, -len(node.leaves)))
+    for quote, rank in spoken.items():
+        yield _quoted(tree, quote, section[quote.leaf], rank)
+
+
+def _sections_told(groups: Mapping[int, Sequence[Part]]) -> str:
+    """Return a line a section: its heading, then its sentences, gaps marked."""
+    lines: list[str] = []
+    for own in groups.values():
+        line, end = "", -1
+        for part in own:
+            gap = ("" if part.start - end < 3 else "… ") if end >= 0 else ""
+            line += f"{part.indent}{part.text}: " if part.start < 0 else f"{gap}{part.text} "
+            end = part.end
+        lines.append(line.rstrip(": "))
+    return "\n".join(lines)
+
+
+def _sentence(tree: Tree, quote: Quote) -> str:
+    leaf = tree.leaves[quote.leaf]
+    start, end = leaf.sentences[quote.sentence]
+    return one_line(leaf.text[start - leaf.start : end - leaf.start])
+
+
+def _whole_sentences(tree: Tree, number: int) -> Iterator[Quote]:
+    """The sentences of a leaf that say something by themselves."""
+    for place in range(len(tree.leaves[number].sentences)):
+        text = _sentence(tree, Quote(number, place))
+        heading = text in map(one_line, tree.leaves[number].heading_path)
+        if not heading and text.endswith(ENDS) and count_tokens(text) in SENTENCE_TOKENS:
+            yield Quote(number, place)
+
+
+def _quoted(tree: Tree, quote: Quote, group: int, rank: tuple[float, ...]) -> Part:
+    leaf = tree.leaves[quote.leaf]
+    start, end = leaf.sentences[quote.sentence]
+    return Part(group, inert(_sentence(tree, quote)), rank, document=leaf.document, start=start, end=end)
+
+
+def _short(text: str) -> str:
+    return shortened(one_line(inert(text)), LINE_TOKENS)
+
+
+# Several documents: their themes
+
+
+def themes_of(tree: Tree) -> list[Theme]:
+    """Return the themes of the documents of `tree`, the largest first; a document like no other is one alone."""
+    stands = [place for place, own in enumerate(tree.leaves_of) if own]
+    terms = [word_forms([leaf.shown for leaf in tree.leaves_of[place]]) for place in stands]
+    likeness = _likeness(tree, stands, terms)
+    # Of a few documents each has a line.
+    groups = [[i] for i in range(len(stands))] if len(stands) <= CHILDREN else _groups(likeness)
+    spread = Counter(term for own in terms for term in own)
+    found = []
+    for group in groups:
+        middle = likeness[np.ix_(group, group)].sum(axis=1)
+        nearest = [group[i] for i in np.argsort(-middle, kind="stable").tolist()]
+        told = telling_words([terms[i] for i in nearest], spread, len(stands))
+        found.append(Theme(tuple(stands[i] for i in nearest), told))
+    return sorted(found, key=lambda theme: (-len(theme.documents), theme.documents))
+
+
+def _likeness(tree: Tree, stands: Sequence[int], terms: Sequence[Mapping[str, Counter[str]]]) -> Floats:
+    """How alike documents are [n, n], in deviations: by the mean of their leaves' vectors, and by their words."""
+    n = len(stands)
+    owners = np.array([leaf.document for leaf in tree.leaves])
+    rows = tree.vectors[: len(owners)]
+    vectors = np.stack([rows[owners == place].mean(axis=0, dtype=np.float32) for place in stands])
+    spread = Counter(term for own in terms for term in own)
+    column = {term: i for i, term in enumerate(term for term, count in spread.items() if 1 < count < n)}
+    counted = np.zeros((n, max(1, len(column))), dtype=np.float32)
+    for row, own in enumerate(terms):
+        for term, words in own.items():
+            if term in column:
+                counted[row, column[term]] = (1 + math.log(words.total())) * math.log(n / spread[term])
+    total = np.zeros((n, n))
+    for view in (unit_rows(vectors - vectors.mean(axis=0)), unit_rows(counted)):
+        cosines = (view @ view.T).astype(np.float64)
+        apart = cosines[~np.eye(n, dtype=bool)]
+        total += (cosines - apart.mean()) / (apart.std() + 1e-9) / 2
+    return total
+
+
+def _groups(likeness: Floats) -> list[list[int]]:
+    """Put together the two groups that are most alike on average until none are alike enough (average linkage)."""
+    groups = [[i] for i in range(len(likeness))]
+    if len(groups) > MOST_GROUPS:
+        groups = kmeans(np.asarray(unit_rows(likeness.astype(np.float32))), list(range(len(likeness))), MOST_GROUPS)
+    member = np.zeros((len(groups), len(likeness)))
+    for row, group in enumerate(groups):
+        member[row, group] = 1 / len(group)
+    alike = member @ likeness @ member.T
+    np.fill_diagonal(alike, -np.inf)
+    while len(groups) > 1:
+        check_cancelled()
+        one, other = divmod(int(alike.argmax()), len(groups))
+        if alike[one, other] < LIKE:
+            break
+        a, b = len(groups[one]), len(groups[other])
+        joined = (a * alike[one] + b * alike[other]) / (a + b)
+        alike[one], alike[:, one] = joined, joined
+        alike[one, one] = -np.inf
+        alike = np.delete(np.delete(alike, other, axis=0), other, axis=1)
+        groups[one] += groups.pop(other)
+    return groups
+
+
+def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[Part]:
+    """Of each theme its words, titles in turn, and the lead of the nearest; of few documents what they say at most."""
+    tops = {tuple(tree.documents_below(node)): node for node in tree.nodes}
+    for group, theme in enumerate(themes):
+        yield Part(group, ", ".join(theme.words), (0, group))
+        for turn, place in enumerate(theme.documents):
+            yield Part(group, title_of(tree, place), (1 + turn, group), is_title=True)
+        said = _lead(tree, theme)
+        said += tops[theme.documents].quotes if len(theme.documents) == 1 and len(themes) <= CHILDREN else ()
+        for turn, quote in enumerate(dict.fromkeys(said)):
+            yield _quoted(tree, quote, group, (1.5 if not turn else len(tree.sources) + turn, group))
+
+
+def _lead(tree: Tree, theme: Theme) -> tuple[Quote, ...]:
+    """Of the first sentences of a theme's nearest document the one that has most words of its title and the theme."""
+    place = theme.documents[0]
+    first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == place][:LEAD_LEAVES]
+    wanted = set(index_terms(f"{tree.sources[place].title} {' '.join(theme.words)}"))
+    found: dict[Quote, int] = {}
+    for quote in (quote for number in first for quote in _whole_sentences(tree, number)):
+        terms = set(index_terms(_sentence(tree, quote)))
+        found[quote] = len(wanted & terms)
+    return (max(found, key=lambda quote: found[quote]),) if found else ()
+
+
+def title_of(tree: Tree, place: int) -> str:
+    """Return what a document is called: its title, else its first words."""
+    source = tree.sources[place]
+    return _short(source.title or tree.leaves_of[place][0].shown)
+
+
+def _themes_told(tree: Tree, themes: Sequence[Theme], groups: Mapping[int, Sequence[Part]]) -> str:
+    lines = [f"{len(tree.sources)} documents, {len(themes)} themes:"] if groups else []
+    for group, own in groups.items():
+        count = len(themes[group].documents)
+        about = ", ".join(part.text for part in own if part.start < 0 and not part.is_title)
+        titles = [part.text for part in own if part.is_title]
+        titles += [f"{count - len(titles)} more"] if 0 < len(titles) < count else []
+        lines.append(
+            f"({group + 1}) {count} document{'s' * (count > 1)}, about {about}: {'; '.join(titles)}".rstrip(": ")
+        )
+        lines.extend(f"  {part.text}" for part in own if part.start >= 0)
+    return "\n".join(lines)

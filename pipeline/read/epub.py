@@ -1,0 +1,64 @@
+"""EPUB to HTML: the chapters of a book in its reading order, each a section with its number.
+
+Not for: books under digital rights management, whose text is encrypted; images; sound.
+"""
+
+import posixpath
+import re
+from typing import Final
+
+from pipeline.html.tree import VOID_TAGS
+from pipeline.read.charset import decode
+from pipeline.read.converted import Converted, Unreadable, placed, whole_page
+from pipeline.read.package import Package, open_package, resolved
+from pipeline.read.text import child_text, fragment_to_html
+from pipeline.work import check_cancelled
+
+_EMPTY: Final = re.compile(r"<([A-Za-z][\w:-]*)((?:\s[^<>]{0,2000})?)/>")
+_CONTAINER: Final = "META-INF/container.xml"
+
+
+def epub_to_html(body: bytes) -> Converted:
+    """Return a book as HTML; raises `Unreadable` for one that is damaged, encrypted, too large unpacked, or without
+    text."""
+    with open_package(body, "a book") as package:
+        container = package.tree(_CONTAINER)
+        files = [one.get("full-path", "") for one in container.iter("{*}rootfile")] if container is not None else []
+        book = package.tree(files[0]) if files else None
+        if book is None:
+            raise Unreadable("it is a book without a list of its contents")
+        about = next(book.iter("{*}metadata"), book)
+        title, author = child_text(about, "title"), child_text(about, "creator")
+        language = child_text(about, "language")[:2].lower()
+        folder = posixpath.dirname(files[0])
+        known = {one.get("id"): resolved(folder, one.get("href", "")) for one in book.iter("{*}item")}
+        order = [known.get(one.get("idref"), "") for one in book.iter("{*}itemref") if one.get("linear") != "no"]
+        sealed = _sealed(package)
+        shown = [name for name in dict.fromkeys(order) if name not in sealed]
+        chapters = []
+        for number, name in enumerate(shown, start=1):
+            check_cancelled()
+            if chapter := package.read(name):
+                text = _EMPTY.sub(_closed, decode(chapter).text)
+                chapters.append(placed(fragment_to_html(text), f"chapter={number}"))
+        styles = "\n".join(decode(package.read(name)).text for name in package.names if name.endswith(".css"))
+    if not chapters:
+        raise Unreadable(
+            "it is a book whose chapters are encrypted (DRM)" if sealed else "it is a book without chapters"
+        )
+    # What the styles of a book hide is hidden here as in any page.
+    inner = f"<style>{styles.replace('</', '')}</style>\n" + "\n".join(chapters)
+    return Converted(whole_page(inner, title=title, language=language), title, language, author)
+
+
+def _closed(empty: re.Match[str]) -> str:
+    """Return an empty element as HTML has it, which takes `<title/>` for the beginning of one."""
+    return empty[0] if empty[1].lower() in VOID_TAGS | {"link", "meta"} else f"<{empty[1]}{empty[2]}></{empty[1]}>"
+
+
+def _sealed(package: Package) -> set[str]:
+    """Return the names of encrypted parts."""
+    known = package.tree("META-INF/encryption.xml")
+    return (
+        {resolved("", one.get("URI", "")) for one in known.iter("{*}CipherReference")} if known is not None else set()
+    )

@@ -1,0 +1,135 @@
+"""Subtitles and transcripts (WebVTT, SRT, YouTube's timed text, podcasts' JSON) to HTML: paragraphs with their times.
+
+Cues are joined until a sentence ends or some seconds have passed, so that a paragraph can be read and its time still
+leads to what is said. Not for: finding a page's transcript (`pipeline/fetch/transcript.py`), nor hearing one.
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from pipeline.read.converted import MAX_ITEMS, Converted, escape, placed, whole_page
+from pipeline.work import check_cancelled
+
+_TIMES: Final = re.compile(
+    r"^[ \t]*((?:\d+:)?\d\d?:\d\d(?:[.,]\d+)?)[ \t]*-->[ \t]*((?:\d+:)?\d\d?:\d\d(?:[.,]\d+)?)", re.M
+)
+_TAG: Final = re.compile(
+    r"</?(?:[cibuv]|lang|ruby|rt|font|\d\d)[^<>]{0,200}>|\{\\an\d\}|<(?:\d+:)?\d\d:\d\d[.,]\d+>", re.I
+)
+_VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,80})>")
+_NOTE: Final = re.compile(r"\n[ \t]*\n(?:NOTE|STYLE|REGION)\b.*?(?=\n[ \t]*\n|\Z)", re.DOTALL)
+_ENDS: Final = (".", "!", "?", "。", "！", "？", "…", '."', "?”", ".”")
+_DECLARED: Final = 2_000
+"""Characters in which a JSON transcript shows its first time."""
+_LEAST: Final = 6.0
+"""Seconds from which a paragraph ends with a sentence."""
+_MOST: Final = 30.0
+"""Seconds after which it ends in any case: automatic captions have no full stops."""
+
+
+class _Cue(NamedTuple):
+    start: float
+    end: float
+    text: str
+    speaker: str = ""
+
+
+def subtitles_to_html(text: str) -> Converted | None:
+    """Return WebVTT or SRT as HTML, None where there is no cue."""
+    inner = _body(_cues(text))
+    if not inner:
+        return None
+    unread = f"what follows its first {MAX_ITEMS} paragraphs" if inner.count("\n") + 1 >= MAX_ITEMS else ""
+    return Converted(whole_page(inner), unread=unread)
+
+
+def json_to_html(text: str) -> Converted | None:
+    """Return a podcast's JSON transcript as HTML, None for other JSON."""
+    inner = timed_to_html(text) if '"startTime"' in text[:_DECLARED] else ""
+    return Converted(whole_page(inner)) if inner else None
+
+
+def timed_to_html(text: str) -> str:
+    """Return a transcript in any of the forms that pages refer to as the inside of an HTML page; empty for none."""
+    try:
+        value = json.loads(text) if text.lstrip()[:1] == "{" else None
+    except (ValueError, RecursionError):
+        value = None
+    return _body(_json_cues(value) if isinstance(value, dict) else _cues(text))
+
+
+def _cues(text: str) -> Iterator[_Cue]:
+    """Yield the cues of WebVTT or SRT."""
+    text = _NOTE.sub("\n", text.replace("\r\n", "\n").replace("\r", "\n"))
+    found = list(_TIMES.finditer(text))
+    for place, one in enumerate(found):
+        end = found[place + 1].start() if place + 1 < len(found) else len(text)
+        below = text[one.end() : end].partition("\n")[2]
+        lines = below.partition("\n\n")[0] if "\n\n" in below else below
+        voice = _VOICE.search(lines)
+        said = html.unescape(_TAG.sub("", _VOICE.sub("", lines)))
+        yield _Cue(_seconds(one[1]), _seconds(one[2]), " ".join(said.split()), voice[1].strip() if voice else "")
+
+
+def _json_cues(value: dict[str, object]) -> Iterator[_Cue]:
+    """Yield the cues of a podcast's JSON transcript (Podcasting 2.0), or of YouTube's `json3`."""
+    segments, events = value.get("segments"), value.get("events")
+    for one in segments if isinstance(segments, list) else ():
+        if isinstance(one, dict):
+            start, end = _number(one.get("startTime")), _number(one.get("endTime"))
+            yield _Cue(start, end, str(one.get("body", "")), str(one.get("speaker", "")))
+    for one in events if isinstance(events, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("segs"), list):
+            start, lasts = _number(one.get("tStartMs")) / 1000, _number(one.get("dDurationMs")) / 1000
+            said = "".join(str(piece.get("utf8", "")) for piece in one["segs"] if isinstance(piece, dict))
+            yield _Cue(start, start + lasts, " ".join(said.split()))
+
+
+def _body(cues: Iterable[_Cue]) -> str:
+    parts: list[str] = []
+    held: list[_Cue] = []
+    last = ""
+    for number, cue in enumerate(cues):
+        if number % 1000 == 0:
+            check_cancelled()
+        # Automatic captions roll: a cue repeats the line before it.
+        new = cue.text.removeprefix(last).strip() if last and cue.text.startswith(last) else cue.text
+        last = cue.text or last
+        if not new or len(parts) >= MAX_ITEMS:
+            continue
+        if held and cue.speaker != held[0].speaker:
+            parts.append(_paragraph(held))
+            held = []
+        held.append(cue._replace(text=new))
+        lasts = cue.end - held[0].start
+        if lasts >= _MOST or (lasts >= _LEAST and new.endswith(_ENDS)):
+            parts.append(_paragraph(held))
+            held = []
+    if held:
+        parts.append(_paragraph(held))
+    return "\n".join(parts)
+
+
+def _paragraph(cues: list[_Cue]) -> str:
+    said = " ".join(cue.text for cue in cues)
+    spoken = f"{cues[0].speaker}: {said}" if cues[0].speaker else said
+    return placed(escape(spoken), f"t={_clock(cues[0].start)},{_clock(max(cue.end for cue in cues))}", tag="p")
+
+
+def _seconds(clock: str) -> float:
+    seconds = 0.0
+    for part in clock.replace(",", ".").split(":"):
+        seconds = 60 * seconds + float(part)
+    return min(seconds, 360_000.0)
+
+
+def _number(value: object) -> float:
+    return min(float(value), 360_000_000.0) if isinstance(value, int | float) else 0.0
+
+
+def _clock(seconds: float) -> str:
+    whole = int(seconds)
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"

@@ -1,0 +1,414 @@
+"""Questions that choose, compare, count or add, answered from a table where all of their words are about it.
+
+Every word that says something must be explained: by what is to be done, a column's name, a cell's value, a number that
+is compared, or the table's title. One that is not means another table, or something that no table tells, and nothing is
+said: a wrong value is worse than none. Not for: what the words ask (`words.py`), or computing (`query.py`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from errors import UsageError
+from pipeline.documents import Document
+from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, without_totals
+from pipeline.tables.table import GROUP, Table, all_rows, name_terms, tables_of
+from pipeline.tables.words import Spoken, Token, entries, read_question, said_of, tokens_of
+from pipeline.text.frame import one_line
+from pipeline.text.lexicon import words
+from pipeline.text.words import index_terms
+
+FEWEST: Final = 3
+"""Rows of a table in which something can be chosen, and as many that share an extreme are no choice."""
+KNOWN: Final = 0.9
+"""Share of the rows whose cells must be plain numbers for a value to be computed over all of them."""
+LONGEST: Final = 8
+"""Words of a cell up to which it is the name of something that a question may repeat."""
+LONG: Final = 80
+"""The same in characters."""
+REACH: Final = 4
+"""Words between `not` and what it denies, and between a column's name and the number that it is compared with."""
+MOST_ROWS: Final = 0.5
+"""Share of a table beyond which the rows that a condition keeps are no choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a table tells of a question, computed by us."""
+
+    document: int
+    """Place of the table's document among those that were asked."""
+    table: Table
+    value: str
+    """Empty where the rows themselves are the answer."""
+    what: str
+    """What was computed, in the names of columns: `sum of quantity where city = Porto`."""
+    rows: tuple[int, ...]
+    """Rows that it stands on; of a choice those chosen."""
+    over: int
+    """Rows that were looked at."""
+    columns: tuple[int, ...]
+    """Columns that were used, the one that names the rows first."""
+    fit: int = 0
+
+
+def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
+    """Return what the one table that a question is about tells, None where that is not sure."""
+    found: list[Told] = []
+    spoken: dict[str, Spoken] = {}
+    for place, document in enumerate(documents):
+        language = document.page.language or "en"
+        asked = spoken.setdefault(language, read_question(question, language))
+        if not asked.asks or not all_rows(document):
+            continue
+        about = index_terms(f"{document.page.title} {document.page.final_url}", language=language)
+        for table in tables_of(document):
+            told = _Asking(asked, table, place, about).told() if table.named and len(table.rows) >= FEWEST else None
+            found += [told] if told is not None else []
+    best = max((told.fit for told in found), default=0)
+    first = [told for told in found if told.fit == best]
+    if not first or len({(told.value, _shown(told)) for told in first}) > 1:
+        return None
+    return first[0]
+
+
+def ask_parts(question: str, parts: Iterable[str], documents: Sequence[Document]) -> tuple[Told, ...]:
+    """Return what tables tell of a question, else of those of its parts that one is about."""
+    asked = ask_tables(question, documents)
+    return (asked,) if asked else tuple(told for part in parts if (told := ask_tables(part, documents)))
+
+
+def _shown(told: Told) -> frozenset[str]:
+    return frozenset(" ".join(told.table.rows[row]) for row in told.rows)
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One question put to one table."""
+
+    spoken: Spoken
+    table: Table
+    document: int
+    about: Iterable[str]
+    used: set[int] = field(default_factory=set)
+    """Places of words that a column or a value explains."""
+    conditions: list[Condition] = field(default_factory=list)
+    either: dict[int, set[str]] = field(default_factory=dict)
+    """Values of a column of which a row has one."""
+    columns: list[int] = field(default_factory=list)
+    """Columns that the question names or filters by."""
+    denied: bool = False
+    """Whether what the question denies was found."""
+
+    def told(self) -> Told | None:
+        """Return what the table tells, None where it does not tell it surely."""
+        if not self._filter() or not self._compare():
+            return None
+        try:
+            told = self._computed()
+        except UsageError:
+            return None
+        return told if told is not None and self._explained() else None
+
+    # Which rows
+
+    def _filter(self) -> bool:
+        """Find the cells that the question names; whether what it denies is among them, and each is of one column."""
+        spans: dict[tuple[int, int], dict[int, str]] = {}
+        stems = [token.stem for token in self.spoken.tokens]
+        known = {stem: [place for place, other in enumerate(stems) if other == stem] for stem in stems}
+        for column in range(len(self.table.columns)):
+            for cell in dict.fromkeys(self.table.cells(column)):
+                own = tokens_of(cell, self.spoken.language) if len(cell) <= LONG else ()
+                if not 0 < len(own) <= LONGEST or own[0].stem not in known:
+                    continue
+                wanted = [token.stem for token in own]
+                for start in known[own[0].stem]:
+                    end = start + len(own)
+                    if stems[start:end] == wanted and self._names(own, range(start, end)):
+                        spans.setdefault((start, end), {})[column] = cell
+        taken: set[int] = set()
+        for start, end in sorted(spans, key=lambda span: span[0] - span[1]):
+            if taken.isdisjoint(range(start, end)):
+                of = self._column_of(spans[start, end])
+                if of is None:
+                    return False
+                taken |= set(range(start, end))
+                self._take(of, spans[start, end][of], start)
+        self.used |= taken
+        self._parts_of_cells(stems)
+        self._yes_or_no()
+        return not self.spoken.negated or self.denied
+
+    def _parts_of_cells(self, stems: Sequence[str]) -> None:
+        """Filter by names that stand in longer cells of one column only (`Porto` in `Porto, Portugal`)."""
+        tokens = self.spoken.tokens
+        named = set().union(*(self._stems(column) for column in range(len(self.table.columns))), self._about())
+        free = [
+            place
+            for place, token in enumerate(tokens)
+            if place and token.text[0].isupper() and token.says and place not in self.used | self.spoken.operating
+        ]
+        for first in (place for place in free if place - 1 not in free):
+            last = next(place for place in range(first, len(tokens) + 1) if place not in free)
+            run = tuple(stems[first:last])
+            if named.issuperset(run):
+                continue
+            found: dict[int, set[str]] = {}
+            for column in range(len(self.table.columns)):
+                for cell in dict.fromkeys(self.table.cells(column)):
+                    own = [token.stem for token in tokens_of(cell, self.spoken.language)] if len(cell) <= LONG else []
+                    if any(tuple(own[at : at + len(run)]) == run for at in range(len(own))):
+                        found.setdefault(column, set()).add(cell)
+            if len(found) == 1:
+                column, cells = found.popitem()
+                self.used |= set(range(first, last))
+                for cell in sorted(cells):
+                    self._take(column, cell, first)
+
+    def _about(self) -> set[str]:
+        """Return the terms of what stands above the table, and of its page's title."""
+        language = self.spoken.language
+        return {*index_terms(f"{self.table.title} {self.table.about}", language=language), *self.about}
+
+    def _names(self, cell: Sequence[Token], places: range) -> bool:
+        """Whether a cell's words in the question are its name, not words that say what is to be done."""
+        tokens = self.spoken.tokens
+        if set(places) <= self.spoken.operating or not any(token.says for token in cell):
+            return False
+        if any(place == one.number for one in self.spoken.compared for place in places):
+            return False
+        return len(cell[0].text) > 1 or len(cell) > 1 or tokens[places[0]].text == cell[0].text != cell[0].text.lower()
+
+    def _column_of(self, found: dict[int, str]) -> int | None:
+        """Return the column that a value is of: the only one, or that which is named beside it."""
+        if len(found) == 1:
+            return next(iter(found))
+        named = [column for column in found if self._matched(column)]
+        return named[0] if len(named) == 1 else None
+
+    def _take(self, column: int, cell: str, start: int) -> None:
+        if column not in self.columns:
+            self.columns.append(column)
+        if self._denied(start):
+            self.conditions.append(Condition(column, "!=", cell))
+            self.denied = True
+        else:
+            self.either.setdefault(column, set()).add(cell)
+
+    def _denied(self, start: int) -> bool:
+        return any(0 < start - place <= REACH for place in self.spoken.negated)
+
+    def _yes_or_no(self) -> None:
+        """Filter by columns of yes and no that the question names."""
+        yes, no = words("tables.yes"), words("tables.no")
+        for column in range(len(self.table.columns)):
+            said = {cell.strip().lower() for cell in self.table.cells(column)}
+            places = self._matched(column) - self.used
+            if len(said) == 2 and said <= yes | no and said & yes and places:
+                wanted = said & (no if self._denied(min(places)) else yes)
+                cell = next(cell for cell in self.table.cells(column) if cell.strip().lower() in wanted)
+                self.conditions.append(Condition(column, "=", cell))
+                self.columns.append(column)
+                self.denied |= self._denied(min(places))
+                self.used |= places
+
+    def _compare(self) -> bool:
+        """Find the column of each number that is compared; whether all are found."""
+        for one in self.spoken.compared:
+            number = self.spoken.tokens[one.number]
+            near = range(one.words[0] - REACH, one.number + REACH)
+            words_near = said_of("choosing.measures", self._within(one.words)) + " " + self._same(near)
+            column = self._numeric(near, words_near)
+            if column is None:
+                return False
+            self.conditions.append(Condition(column, one.operator, number.text.rstrip(".,:")))
+            self.columns.append(column)
+            self.used |= {one.number, *one.words}
+            after = self.spoken.tokens[one.number + 1 : one.number + 2]
+            units = {value.unit for value in self.table.values(column) if value}
+            if after and (after[0].text.lower() in units or not after[0].text.isalnum()):
+                self.used.add(one.number + 1)
+        return True
+
+    def _within(self, places: Iterable[int]) -> list[Token]:
+        return [self.spoken.tokens[place] for place in places if 0 <= place < len(self.spoken.tokens)]
+
+    def _same(self, places: Iterable[int]) -> str:
+        return said_of("tables.same", self._within(places))
+
+    # Which column
+
+    def _stems(self, column: int) -> frozenset[str]:
+        name = self.table.columns[column]
+        return frozenset(name_terms(name, self.spoken.language)) if name != GROUP else frozenset()
+
+    def _matched(self, column: int, near: range | None = None) -> set[int]:
+        """Return the places of the question's words that name a column."""
+        stems = self._stems(column)
+        places = range(len(self.spoken.tokens)) if near is None else near
+        own = [place for place in places if 0 <= place < len(self.spoken.tokens)]
+        return {place for place in own if self.spoken.tokens[place].stem in stems}
+
+    def _numeric(self, near: range | None, hints: str) -> int | None:
+        """Return the column of numbers that is named within `near`, else by `hints`, else the only one."""
+        columns = [c for c in range(len(self.table.columns)) if self.table.is_numeric(c) and not self._numbers_rows(c)]
+        hinted = set(index_terms(hints, language=self.spoken.language))
+        named: dict[int, int] = {c: len(self._matched(c, near) - self.used) for c in columns}
+        meant: dict[int, int] = {c: len(self._stems(c) & hinted) for c in columns}
+        for ways in (named, meant):
+            scored = {c: (count, count / len(self._stems(c)), self._literal(c)) for c, count in ways.items() if count}
+            if scored:
+                best = max(scored.values())
+                first = [c for c, score in scored.items() if score == best]
+                if len(first) == 1 and near is None:
+                    self.used |= self._matched(first[0])
+                return first[0] if len(first) == 1 else None
+        free = [column for column in columns if column not in self.columns]
+        return free[0] if len(free) == 1 else None
+
+    def _literal(self, column: int) -> int:
+        """Return how many words the question and a column's name share letter by letter (`wins`, not `Win %`)."""
+        spoken = {token.text.lower() for token in self.spoken.tokens}
+        return len(
+            spoken & {token.text.lower() for token in tokens_of(self.table.columns[column], self.spoken.language)}
+        )
+
+    def _numbers_rows(self, column: int) -> bool:
+        """Whether a column only counts the rows."""
+        values = [value.number if value else -1.0 for value in self.table.values(column)]
+        return column == 0 and all(after - before == 1 for before, after in pairwise(values))
+
+    def _label(self) -> int:
+        """Return the column that names the rows: the first of words whose cells differ most."""
+        columns = [c for c in range(len(self.table.columns)) if not self.table.is_numeric(c)] or [0]
+        return max(columns, key=lambda c: (len(set(self.table.cells(c))) > len(self.table.rows) / 2, -c))
+
+    # What is computed
+
+    def _rows(self) -> list[int]:
+        kept = rows_of(self.table, Query(conditions=tuple(self.conditions)))
+        kept = [r for r in kept if all(self.table.rows[r][c] in cells for c, cells in self.either.items())]
+        return without_totals(self.table, kept)
+
+    def _computed(self) -> Told | None:
+        spoken, rows = self.spoken, self._rows()
+        named = {stem for column in range(len(self.table.columns)) for stem in self._stems(column)}
+        adding = {place for place in spoken.total if spoken.tokens[place].stem not in named}
+        meaning = {place for place in spoken.mean if spoken.tokens[place].stem not in named}
+        chooses = bool(spoken.least) != bool(spoken.most) or bool(spoken.least & spoken.most)
+        if not rows or (spoken.least | spoken.most and not chooses):
+            return None
+        if chooses:
+            return self._chosen(rows) if not adding | meaning else None
+        if spoken.count:
+            return self._counted(rows, adding=bool(adding))
+        if adding or meaning:
+            column = self._numeric(None, self._same(range(len(spoken.tokens))))
+            return self._measured("sum" if adding else "mean", column, rows)
+        few = self.conditions and len(rows) <= max(FEWEST, MOST_ROWS * len(self.table.rows))
+        return self._answer("", "rows", rows, ()) if few else None
+
+    def _counted(self, rows: list[int], *, adding: bool) -> Told | None:
+        """Count rows, or add the column whose things are counted (`how many units in Porto`)."""
+        noun = max(self.spoken.count) + 1
+        after = range(noun, noun + 2)
+        columns = [c for c in range(len(self.table.columns)) if self.table.is_numeric(c)]
+        if any(self._matched(c, after) for c in columns):
+            column = self._numeric(None, "")
+            return self._measured("sum", column, rows) if len(rows) > 1 and (adding or self.either) else None
+        of_rows = any(token.text.lower() in words("tables.filler") for token in self._within(after))
+        headed = self._matched(self._label(), after)
+        self.used |= headed
+        if not (of_rows or headed or self.either or self.conditions):
+            return None
+        return self._answer(str(len(rows)), "rows", rows, ())
+
+    def _measured(self, measure: Measure, column: int | None, rows: list[int]) -> Told | None:
+        if column is None or len(rows) < 2 or not self._is_plain(column, rows):
+            return None
+        _, computed = measured(self.table, measure, column, rows)
+        what = f"{measure} of {self.table.columns[column]}"
+        return self._answer(computed.value, what, list(computed.rows), (column,))
+
+    def _chosen(self, rows: list[int]) -> Told | None:
+        """Return the row with the least or the most of the column that is named, or that the words mean."""
+        spoken = self.spoken
+        chosen = self._within(sorted(spoken.least | spoken.most))
+        hints = said_of("choosing.measures", (*chosen, *self._near_words()))
+        column = self._numeric(None, hints.replace("+", "").replace("-", ""))
+        if column is None:
+            column = self._dates(hints)
+        if column is None or len(rows) < FEWEST or not self._is_plain(column, rows):
+            return None
+        most = self._way(column, hints)
+        if most is None:
+            return None
+        values = self.table.values(column)
+        known = {row: value.number for row in rows if (value := values[row])}
+        numbers = sorted(set(known.values()), reverse=most)
+        wanted = numbers[spoken.place - 1 : spoken.place] if spoken.rows == 1 else numbers[: spoken.rows]
+        found = [row for number in wanted for row, own in known.items() if own == number]
+        if not found or len(found) >= FEWEST + spoken.rows - 1:
+            return None
+        said = " ".join(token.text for token in self._within(sorted(spoken.ranks | spoken.least | spoken.most)))
+        return self._answer("", f"{said}: {self.table.columns[column]}", found, (column,), over=len(rows))
+
+    def _near_words(self) -> list[Token]:
+        """Return the words behind `most` and `least` (`most expensive`)."""
+        chosen = self.spoken.least | self.spoken.most
+        return self._within(place + 1 for place in chosen)
+
+    def _dates(self, hints: str) -> int | None:
+        if not any(hint in {"date", "year", "-date", "-year", "+date", "+year"} for hint in hints.split()):
+            return None
+        values = {c: [value for value in self.table.values(c) if value] for c in range(len(self.table.columns))}
+        dated = [c for c, own in values.items() if own and all(value.kind == "date" for value in own)]
+        return dated[0] if len(dated) == 1 else None
+
+    def _way(self, column: int, hints: str) -> bool | None:
+        """Return whether the most of a column is asked for; None where the words do not say."""
+        least, most = bool(self.spoken.least), bool(self.spoken.most)
+        if least != most and not any(hint[0] in "+-" for hint in hints.split()):
+            return most
+        kinds = {value.kind for value in self.table.values(column) if value}
+        meant = {"date"} & kinds | ({"time"} if "clock" in kinds else set())
+        stems = self._stems(column) | meant
+        signed = [hint for hint in hints.split() if set(index_terms(hint[1:], language=self.spoken.language)) & stems]
+        signs = {hint[0] for hint in signed}
+        if len(signs) == 1 and signs <= {"+", "-"}:
+            return signs == {"+"}
+        return most if least != most and not signs else None
+
+    def _is_plain(self, column: int, rows: Sequence[int]) -> bool:
+        values = [self.table.values(column)[row] for row in rows]
+        plain = [value for value in values if value is not None and value.plain]
+        return len(plain) >= KNOWN * len(rows) and len({(value.kind, value.unit) for value in plain}) == 1
+
+    def _answer(self, value: str, what: str, rows: list[int], of: tuple[int, ...], *, over: int = 0) -> Told:
+        named = self.table.columns
+        parts = [f"{named[one.column]} {one.operator} {one.value}" for one in self.conditions]
+        parts += [f"{named[column]} = {' or '.join(sorted(cells))}" for column, cells in self.either.items()]
+        told = one_line(f"{what} where {' and '.join(parts)}" if parts else what)
+        columns = tuple(dict.fromkeys((self._label(), *of, *self.columns)))
+        fit = len(self.used) + 2 * len(of)
+        return Told(self.document, self.table, value, told, tuple(rows), over or len(self.table.rows), columns, fit)
+
+    # Whether all is explained
+
+    def _explained(self) -> bool:
+        for column in range(len(self.table.columns)):
+            self.used |= self._matched(column)
+        about = self._about()
+        filler = words("tables.filler") | words("verdict.asking") | entries("tables.same").keys()
+        filler |= entries("choosing.measures").keys()
+        open_words = [
+            token
+            for place, token in enumerate(self.spoken.tokens)
+            if token.says
+            and place not in self.used | self.spoken.operating
+            and token.stem not in about
+            and token.text.lower() not in filler
+        ]
+        return not open_words

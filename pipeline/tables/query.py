@@ -1,0 +1,336 @@
+"""A small query of one table: `where price < 50 and city = Porto sort price desc top 3 columns name, price`.
+
+Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`, `columns A, B`, one of `count`,
+`sum`, `min`, `max`, `mean` with its column, and `by COLUMN` for one value a group. Names and values with such words in
+them stand in quotes. Not for: questions in a person's words (`asked.py`), or writing the rows (`show.py`).
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import takewhile
+from typing import Final, Literal
+
+from errors import UsageError
+from pipeline.tables.cells import Value, value_of
+from pipeline.tables.table import Table, name_terms
+from pipeline.text.frame import new_mark, quoted
+from pipeline.text.lexicon import words
+
+Measure = Literal["count", "sum", "min", "max", "mean"]
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
+
+_TOKEN: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[<>!=]=|<>|[<>=~]|[,()]|[^\s,()<>=!~\"]+")
+_WORDS: Final = {
+    "order": "sort",
+    "group": "by",
+    "limit": "top",
+    "first": "top",
+    "select": "columns",
+    "column": "columns",
+    "average": "mean",
+    "avg": "mean",
+    "total": "sum",
+}
+"""Other words for a clause."""
+_MEASURES: Final = ("count", "sum", "min", "max", "mean")
+_CLAUSES: Final = ("where", "sort", "top", "columns", "by", *_MEASURES)
+_OPERATORS: Final[dict[str, Operator]] = {
+    **{sign: sign for sign in ("=", "!=", "<", "<=", ">", ">=")},
+    "==": "=",
+    "<>": "!=",
+    "~": "contains",
+    "contains": "contains",
+    "is": "=",
+}
+_COMPARED: Final[dict[str, Callable[[float, float], bool]]] = {
+    "=": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+FORM: Final = "table 2 where price < 50 and city = Porto sort price desc top 3 columns name, price"
+MORE: Final = "also: count, sum price, min, max, mean; by city; quote names with such words in them"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What the cells of a column have to be."""
+
+    column: int
+    operator: Operator
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked of one table."""
+
+    conditions: tuple[Condition, ...] = ()
+    measure: Measure | None = None
+    measured: int = -1
+    """Column of the measure; -1 for `count`."""
+    group: int = -1
+    """Column whose values each get a measure of their own; -1 for none."""
+    sort: int = -1
+    descending: bool = False
+    top: int = 0
+    """0 for all rows."""
+    columns: tuple[int, ...] = ()
+    """Columns to be shown; none for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """One value, and the rows that it stands on."""
+
+    value: str
+    rows: tuple[int, ...]
+    group: str = ""
+    left_out: int = 0
+    """Rows among them without a number in the column, or that are totals of the others."""
+
+
+def parse_query(text: str, table: Table, language: str = "en") -> Query:
+    """Return what the clauses of `text` ask of `table`.
+
+    Raises:
+        UsageError: A clause, a column or a value is none; the error shows the right call.
+    """
+    tokens = _TOKEN.findall(text)
+    clauses: dict[str, list[str]] = {}
+    last = ""
+    for place, token in enumerate(tokens):
+        word = _WORDS.get(token.lower(), token.lower())
+        if word == "by" and last == "sort" and not clauses["sort"]:
+            continue
+        opens = word in _CLAUSES and word not in clauses
+        if opens and not (_wants_name(last) and not clauses.get(last) and place + 1 < len(tokens)):
+            last = word
+            clauses[word] = []
+        elif last:
+            clauses[last].append(token)
+        elif token not in {":", ","}:
+            raise _wrong(f"{token!r} is no clause of a query")
+    measures = [word for word in clauses if word in _MEASURES]
+    if len(measures) > 1:
+        raise _wrong(f"{' and '.join(measures)} were asked for at once; ask for one")
+    reader = _Reader(table, language)
+    sort, descending = reader.sort(clauses.get("sort", []))
+    top = _said(clauses.get("top", []))
+    if top and not (top.isdigit() and int(top)):
+        raise _wrong(f"top is {top!r}, which is no number of rows")
+    measure: Measure | None = measures[0] if measures else None  # type: ignore[assignment]  # one of _MEASURES
+    measured = reader.column(clauses[measure]) if measure and measure != "count" else -1
+    return Query(
+        conditions=reader.conditions(clauses.get("where", [])),
+        measure=measure,
+        measured=measured,
+        group=reader.column(clauses["by"]) if "by" in clauses else -1,
+        sort=sort,
+        descending=descending,
+        top=int(top or 0),
+        columns=tuple(map(reader.column, _split(clauses.get("columns", []), ","))),
+    )
+
+
+def _wants_name(clause: str) -> bool:
+    """Whether a clause needs a column's name, so that the next word is one whatever it is."""
+    return clause in {"sum", "min", "max", "mean", "by", "where"}
+
+
+class _Reader:
+    """Reads the words of clauses as columns and values of a table."""
+
+    def __init__(self, table: Table, language: str) -> None:
+        self._table = table
+        self._language = language
+
+    def column(self, tokens: Sequence[str]) -> int:
+        named = _said([token for token in tokens if token not in {"(", ")"} and token.lower() != "of"])
+        found = find_column(self._table, named, self._language)
+        if found < 0:
+            listed = quoted(", ".join(self._table.columns), new_mark())
+            raise _wrong(f"Table {self._table.number} has no one column {named!r}; its columns are {listed}")
+        return found
+
+    def sort(self, tokens: list[str]) -> tuple[int, bool]:
+        if not tokens:
+            return -1, False
+        way = tokens[-1].lower()
+        return self.column(tokens[:-1] if way in {"asc", "desc"} else tokens), way == "desc"
+
+    def conditions(self, tokens: Sequence[str]) -> tuple[Condition, ...]:
+        return tuple(map(self._condition, _split(tokens, "and")))
+
+    def _condition(self, tokens: list[str]) -> Condition:
+        name = list(takewhile(lambda token: token.lower() not in _OPERATORS, tokens))
+        rest = tokens[len(name) :]
+        if not name or len(rest) < 2:
+            raise _wrong(f"{' '.join(tokens)!r} is no condition (COLUMN = != < <= > >= contains VALUE)")
+        if any(token.lower() == "or" for token in rest):
+            raise _wrong("Conditions are joined by 'and' only; ask twice for 'or'")
+        operator = _OPERATORS[rest[0].lower()]
+        value = _said(rest[1:])
+        if operator == "=" and value.lower().startswith("not "):
+            operator, value = "!=", value[4:]
+        condition = Condition(self.column(name), operator, value)
+        if operator in {"<", "<=", ">", ">="} and value_of(value) is None:
+            raise _wrong(f"{value!r} cannot be compared by {operator}; it is no number, date or time")
+        return condition
+
+
+def find_column(table: Table, name: str, language: str) -> int:
+    """Return the one column that a name means, -1 for none or several."""
+    exact = [place for place, column in enumerate(table.columns) if column.casefold() == name.casefold()]
+    wanted = name_terms(name, language)
+    terms = [name_terms(column, language) for column in table.columns]
+    same = [place for place, column in enumerate(terms) if wanted and column == wanted]
+    within = [place for place, column in enumerate(terms) if wanted and set(wanted) <= set(column)]
+    return next((found[0] for found in (exact, same, within) if len(found) == 1), -1)
+
+
+def _split(tokens: Sequence[str], at: str) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for token in tokens:
+        if token.lower() == at:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def _said(tokens: Sequence[str]) -> str:
+    """Return tokens as they were written, without quotes around them."""
+    return " ".join(token.strip("\"'") if token[0] in "\"'" else token for token in tokens).strip()
+
+
+def _wrong(what: str) -> UsageError:
+    return UsageError(f"{what}.", hint=f'Write part="{FORM}"; {MORE}.')
+
+
+# Running one
+
+
+def rows_of(table: Table, query: Query) -> list[int]:
+    """Return the rows that a query keeps, in its order."""
+    values = {condition.column: table.values(condition.column) for condition in query.conditions}
+    kept = [
+        row
+        for row, cells in enumerate(table.rows)
+        if all(_holds(one, cells[one.column], values[one.column][row]) for one in query.conditions)
+    ]
+    if query.sort >= 0:
+        kept = _sorted(table, kept, query)
+    return kept[: query.top] if query.top and not query.measure else kept
+
+
+def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
+    wanted = condition.value.casefold()
+    if condition.operator == "contains":
+        return wanted in cell.casefold()
+    if condition.operator == "=" and cell.casefold() == wanted:
+        return True
+    if condition.operator == "!=" and cell.casefold() == wanted:
+        return False
+    asked = value_of(condition.value)
+    # A year names all its days.
+    whole_year = asked is not None and asked.kind == "number" and value is not None and value.kind == "date"
+    if asked is None or value is None or not (asked.kind == value.kind or whole_year):
+        return condition.operator == "!="
+    if not asked.plain and condition.operator in {"=", "!="}:
+        return condition.operator == "!="
+    number = math.floor(value.number) if whole_year else value.number
+    return _COMPARED[condition.operator](number, asked.number)
+
+
+def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
+    """Return rows by a column's numbers, or by its words where it holds few; what has none comes last."""
+    cells, values = table.cells(query.sort), table.values(query.sort)
+    if table.is_numeric(query.sort):
+        known = [row for row in rows if values[row] is not None]
+        known.sort(key=lambda row: value.number if (value := values[row]) else 0.0, reverse=query.descending)
+    else:
+        known = sorted((row for row in rows if cells[row]), key=lambda row: cells[row].casefold())
+        known = known[::-1] if query.descending else known
+    return known + [row for row in rows if row not in set(known)]
+
+
+def compute(table: Table, query: Query) -> list[Computed]:
+    """Return the measure of a query: one for all rows, or one a group, the largest first.
+
+    Rows that are totals of the others are left out of it.
+
+    Raises:
+        UsageError: The column has no numbers, or numbers that do not add up.
+    """
+    if query.measure is None:
+        return []
+    rows = rows_of(table, query)
+    groups: dict[str, list[int]] = {} if query.group >= 0 else {"": rows}
+    for row in rows if query.group >= 0 else ():
+        groups.setdefault(table.rows[row][query.group], []).append(row)
+    found = [(measured(table, query.measure, query.measured, own), name) for name, own in groups.items()]
+    made = [Computed(one.value, one.rows, name, one.left_out) for (_, one), name in found]
+    if query.group >= 0:
+        order = sorted(range(len(made)), key=lambda place: -found[place][0][0])
+        made = [made[place] for place in order[: query.top or len(order)]]
+    return made
+
+
+def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -> tuple[float, Computed]:
+    """Return a measure of some rows as a number, and as it is told with the rows that it stands on.
+
+    Raises:
+        UsageError: The column has no numbers, or numbers that do not add up.
+    """
+    own = without_totals(table, rows)
+    if measure == "count":
+        return len(own), Computed(str(len(own)), tuple(own), left_out=len(rows) - len(own))
+    values = table.values(column)
+    known = [(row, value) for row in own if (value := values[row]) is not None]
+    name = quoted(table.columns[column], new_mark())
+    if not known:
+        raise _wrong(f"Column {name} has no number in these {len(own)} rows")
+    if len({(value.kind, value.unit) for _, value in known}) > 1:
+        raise _wrong(f"Column {name} holds several units, which do not add up")
+    numbers = [value.number for _, value in known]
+    left_out = len(rows) - len(known)
+    if measure in {"min", "max"}:
+        extreme = min(numbers) if measure == "min" else max(numbers)
+        chosen = tuple(row for row, value in known if value.number == extreme)
+        return extreme, Computed(table.rows[chosen[0]][column], chosen, left_out=left_out)
+    if known[0][1].kind == "date":
+        raise _wrong(f"Column {name} holds dates, of which there is no {measure}")
+    total = math.fsum(numbers) / (len(numbers) if measure == "mean" else 1)
+    told = _told(total, numbers, [table.rows[row][column] for row, _ in known], known[0][1], mean=measure == "mean")
+    return total, Computed(told, tuple(row for row, _ in known), left_out=left_out)
+
+
+def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
+    """Return rows without those whose first words say that they are totals or means of the others."""
+    totals = words("tables.totals")
+
+    def is_total(row: int) -> bool:
+        label = next((cell for cell in table.rows[row] if cell), "").casefold().strip(" :.()")
+        return label in totals or label.partition(" ")[0] in totals
+
+    kept = [row for row in rows if not is_total(row)]
+    return kept if 2 * len(kept) > len(rows) else list(rows)
+
+
+def _told(number: float, numbers: Sequence[float], cells: Sequence[str], value: Value, *, mean: bool) -> str:
+    """Return a number in the form of the cells that it is made of, with as many decimals as they have."""
+    if value.kind == "clock":
+        parts = 1 + max(cell.count(":") for cell in cells)
+        whole = round(number)
+        clock = f"{whole // 60}:{whole % 60:02d}"
+        return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}" if parts > 2 else clock
+    decimals = max(-int(Decimal(repr(one)).normalize().as_tuple().exponent) for one in numbers)
+    told = f"{number:.{min(max(decimals, 0), 6) + (2 if mean else 0)}f}"
+    told = told.rstrip("0").rstrip(".") if "." in told else told
+    return f"{told} {value.unit}".strip()

@@ -1,0 +1,127 @@
+"""The data tables of a document as columns and rows, and their columns as people name them.
+
+Not for: reading a table element (`pipeline/html/table.py`), or what is asked of a table (`query.py`, `asked.py`).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from pipeline.documents import Document
+from pipeline.html.clean import MAX_NODES
+from pipeline.prune.render import table_of
+from pipeline.tables.cells import Value, values_of
+from pipeline.text.lexicon import words
+from pipeline.text.words import index_terms
+from pipeline.work import check_cancelled
+
+GROUP: Final = "group"
+"""Name of the column that holds the rows across a table which head the rows below them."""
+MOSTLY: Final = 0.8
+"""Share of a column's filled cells that are numbers, from which it is one of numbers; the others are `n/a` and `–`."""
+EMPTY: Final = frozenset({"", "-", "–", "—", "−", "n/a", "na", "none", "null", "?", "…", "..", "tbd"})
+"""Cells that say that nothing is known, in lower case."""
+_PARTS: Final = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+|[%€$£°]")
+_ROWS: Final = re.compile("<tr[ >]", re.IGNORECASE)
+READ_ROWS: Final = 0.98
+"""Share of a large page's rows that must have been read as rows; the others are empty, or lay out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of equally many cells below named columns."""
+
+    number: int
+    """1-based on its page; 0 for a list that we made."""
+    title: str
+    """Its caption, or the heading above it."""
+    columns: tuple[str, ...]
+    """Empty names are `column 3`."""
+    rows: tuple[tuple[str, ...], ...]
+    blocks: tuple[int, ...] = ()
+    """Index into `Document.blocks` of each row; empty for a list that we made."""
+    about: str = ""
+    """Headings above it."""
+    named: bool = True
+    """Whether the page names its columns."""
+
+    def cells(self, column: int) -> list[str]:
+        """Return the cells of a column, from the top."""
+        return [row[column] for row in self.rows]
+
+    def values(self, column: int) -> list[Value | None]:
+        """Return the numbers of a column, None for what is none."""
+        return list(_values(tuple(self.cells(column))))
+
+    def is_numeric(self, column: int) -> bool:
+        """Whether nearly all that a column holds are numbers."""
+        filled = [place for place, cell in enumerate(self.cells(column)) if cell.lower() not in EMPTY]
+        values = self.values(column)
+        return bool(filled) and sum(values[place] is not None for place in filled) >= MOSTLY * len(filled)
+
+
+@lru_cache(maxsize=256)
+def _values(cells: tuple[str, ...]) -> tuple[Value | None, ...]:
+    return tuple(values_of(cells))
+
+
+def tables_of(document: Document) -> list[Table]:
+    """Return the data tables of a document, in reading order."""
+    found: dict[str, list[int]] = {}
+    for place, block in enumerate(document.blocks):
+        if block.kind == "row":
+            found.setdefault(table_of(block), []).append(place)
+    return [_table(number, document, places) for number, places in enumerate(found.values(), start=1)]
+
+
+def all_rows(document: Document) -> bool:
+    """Whether all rows of a document's source were read as rows: of very large ones the last lose their form."""
+    if document.page.unread:
+        return False
+    html = document.page.html
+    read = sum(block.kind == "row" for block in document.blocks)
+    return html.count("<") <= MAX_NODES or read >= READ_ROWS * len(_ROWS.findall(html))
+
+
+def _table(number: int, document: Document, places: Sequence[int]) -> Table:
+    check_cancelled()
+    blocks = [document.blocks[place] for place in places]
+    header = next((block.header for block in blocks if block.header), "")
+    names = header.split(" | ") if header else []
+    body = [(place, block) for place, block in zip(places, blocks, strict=True) if bool(block.header) == bool(header)]
+    # A row across the table heads those below it, as their lead says.
+    body = [(place, block) for place, block in body if not (header and block.cells == (block.text,))]
+    leads = [[line for line in block.lead.split("\n") if line and not line.startswith("| ")] for _, block in body]
+    shared = [line for line in (leads[0] if leads else []) if all(line in lead for lead in leads)]
+    groups = [next((line for line in lead if line not in shared), "") for lead in leads]
+    width = max([len(names), *(len(block.cells) for _, block in body)], default=0)
+    columns = [*names, *[""] * (width - len(names))]
+    rows = [(*block.cells, *[""] * (width - len(block.cells))) for _, block in body]
+    if any(groups):
+        columns.append(GROUP)
+        rows = [(*row, group) for row, group in zip(rows, groups, strict=True)]
+    path = blocks[0].heading_path
+    return Table(
+        number,
+        " ".join(shared) or (path[-1] if path else ""),
+        tuple(name or f"column {place}" for place, name in enumerate(columns, start=1)),
+        tuple(rows),
+        tuple(place for place, _ in body),
+        " ".join(path),
+        bool(header),
+    )
+
+
+def name_terms(name: str, language: str) -> list[str]:
+    """Return the index terms of a name, or of words about it: `per_kg_eur`, `Feb` and `FebMax` as people say them."""
+    months = _months()
+    parts = " ".join(months.get(part, part) for part in map(str.lower, _PARTS.findall(name)))
+    return index_terms(parts, language=language) or index_terms(parts, language=language, keep_stop_words=True)
+
+
+@lru_cache(maxsize=1)
+def _months() -> dict[str, str]:
+    """Return the whole name of each month by its short form."""
+    return dict(entry.split(": ") for entry in words("months.short"))

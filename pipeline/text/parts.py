@@ -1,0 +1,191 @@
+"""Cutting a question into the parts that must each be answered, by rules and the words of its language.
+
+Cut are sentences that ask, clauses that begin with a question word of their own behind "and", lists of questions, and
+the sides of a comparison. A question in doubt stays whole: read as two it may miss what only the whole of it says. Not
+for: queries (`pipeline/search/parse.py`) or a generator's parts (`parse_model.py`).
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from pipeline.text.language import guess_language
+from pipeline.text.lexicon import any_of, whole_words, words
+from pipeline.text.names import find_entities
+from pipeline.text.words import index_terms, is_cjk
+
+MOST_PARTS: Final = 4
+"""Parts that are read apart; what follows is asked with the last."""
+LONGEST: Final = 900
+"""Characters from which a request is a story, whose sentences are not cut."""
+_HEAD_WORDS: Final = 4
+"""Words within which a question's own question word stands: "At what moments", "Do you know who"."""
+_SHORTEST: Final = 3
+"""Words of a question; fewer hang on the one before ("And why?")."""
+_OWN_WORDS: Final = 2
+"""Words by which a part says what it is about; one with fewer leans on another ("and in what year?"), and one without
+any ("and why?") is answered where that is."""
+_SURE_WORDS: Final = 4
+"""The same where a part has a word that points back, which among so many points to something in the part itself."""
+_SENTENCE: Final = re.compile(r"(?<=[?？])\s*(?=\S)")
+_ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
+_CLAUSE: Final = re.compile(r"[，、；]\s*")
+_STOPS: Final = " \t\n,;，、；"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The patterns of one language."""
+
+    language: str
+    word: re.Pattern[str]
+    """A question word."""
+    joint: re.Pattern[str]
+    """What stands between two questions of a sentence; the group is empty for a mere comma."""
+    polar: re.Pattern[str]
+    back: re.Pattern[str]
+    """A word for what was named before."""
+    sides: re.Pattern[str]
+    """What stands between the sides of a comparison; the group is set where it alone says that they are compared."""
+    compared: re.Pattern[str]
+    describing: re.Pattern[str]
+    plural: re.Pattern[str]
+
+
+def cut_parts(request: str) -> tuple[str, ...]:
+    """Return the questions of `request` that must each be answered, to be understood alone; none where it is one."""
+    request = request.strip()
+    if len(request) > LONGEST:
+        return ()
+    rules = _rules(guess_language(request) or "en")
+    items = [item.strip() for item in _ITEM.findall(request)]
+    if len(items) > 1 and all(_asks(item, rules) for item in items):
+        return _bounded(items)
+    pieces = [piece for sentence in _sentences(request, rules) for piece in _clauses(sentence, rules)]
+    if len(pieces) < 2:
+        return _compared(request, rules)
+    whole = next((piece for piece in pieces if _own_words(piece, rules) >= _OWN_WORDS), request)
+    return _bounded([_with_subject(piece, whole, rules) for piece in pieces])
+
+
+def question_word(text: str, language: str = "") -> str:
+    """Return the first question word of a text, empty where there is none."""
+    found = _rules(language or guess_language(text) or "en").word.search(text)
+    return found[0] if found else ""
+
+
+def describes(question: str) -> bool:
+    """Whether a question describes something instead of naming it: "the film that was shot there", "whose"."""
+    return bool(_rules(guess_language(question) or "en").describing.search(question.partition(" ")[2]))
+
+
+def _bounded(parts: list[str]) -> tuple[str, ...]:
+    return (*parts[: MOST_PARTS - 1], " ".join(parts[MOST_PARTS - 1 :])) if len(parts) > MOST_PARTS else tuple(parts)
+
+
+def _asks(text: str, rules: _Rules) -> bool:
+    return text.endswith(("?", "？")) or bool(rules.word.search(text))
+
+
+def _sentences(request: str, rules: _Rules) -> list[str]:
+    """Return the sentences that ask, each with what only tells around it; the request where it is one."""
+    found: list[str] = []
+    telling = ""
+    for sentence in _SENTENCE.split(request):
+        enough = len(sentence) > _SHORTEST if is_cjk(sentence) else len(sentence.split()) >= _SHORTEST
+        if enough and _asks(sentence, rules):
+            found.append(f"{telling} {sentence}".strip())
+            telling = ""
+        elif found:
+            found[-1] += f" {sentence}"
+        else:
+            telling = f"{telling} {sentence}".strip()
+    return found or [request]
+
+
+def _clauses(sentence: str, rules: _Rules) -> list[str]:
+    """Return the questions that a sentence joins, in order; the sentence where it is one."""
+    if is_cjk(sentence):
+        clauses = _CLAUSE.split(sentence)
+        alone = len(clauses) > 1 and all(len(one) > _SHORTEST and rules.word.search(one) for one in clauses)
+        return clauses if alone else [sentence]
+    joints = list(rules.joint.finditer(sentence))
+    while joints and not joints[-1][1]:
+        joints.pop()
+    pieces: list[str] = []
+    start = 0
+    for joint in joints:
+        left = sentence[start : joint.start()].strip(_STOPS)
+        right = sentence[joint.end() :]
+        if _own_words(left, rules) and _own_words(right, rules) and _may_end(left, right, rules):
+            pieces.append(left)
+            start = joint.end()
+    return [*pieces, sentence[start:].strip(_STOPS)]
+
+
+def _may_end(left: str, right: str, rules: _Rules) -> bool:
+    """Whether a question may end before `right`, which begins with a question word or as one that wants yes or no."""
+    own = rules.word.search(left)
+    polar = rules.polar.match(left)
+    if own is None or polar:
+        at_head = bool(polar)
+    else:
+        above = left[: own.start()].rstrip()
+        at_head = len(above.split()) < _HEAD_WORDS or above.endswith((",", ";", ":", "."))
+    opening = rules.word.search(right)
+    # "people who sail and who row": the same word inside the first question is no question of its own
+    inside = 0 if polar or own is None else own.end()
+    again = opening is not None and opening[0].casefold() in (
+        other[0].casefold() for other in rules.word.finditer(left, inside)
+    )
+    return at_head and not again
+
+
+def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
+    """Return a part with the question that it leans on, where it points back or says too little by itself."""
+    own = _own_words(piece, rules)
+    leans = is_cjk(piece) or own < (_SURE_WORDS if rules.back.search(piece) else _OWN_WORDS)
+    return f"{piece} ({whole.rstrip('?？ ')})" if leans and piece != whole else piece
+
+
+def _own_words(piece: str, rules: _Rules) -> int:
+    """Return how many words a part has beside its question word that are no stop words."""
+    return len(index_terms(rules.word.sub(" ", piece), language=rules.language))
+
+
+def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
+    """Return a comparison once for each side, the others left out; nothing where none is."""
+    for match in rules.sides.finditer(request):
+        left, right = request[: match.start()], request[match.end() :]
+        before, after = (find_entities(text, language="") for text in (left, right))
+        if not before or not after or not left.endswith(before[-1]) or not right.startswith(after[0]):
+            continue
+        start = len(left) - len(before[-1])
+        if match[1] or rules.compared.search(request) or rules.plural.search(request[:start]):
+            end = match.end() + len(after[0])
+            return tuple(f"{request[:start]}{side}{request[end:]}" for side in (before[-1], after[0]))
+    return ()
+
+
+@cache
+def _rules(language: str) -> _Rules:
+    def of(section: str) -> str:
+        return any_of(words(f"questions.{section}", language))
+
+    flags = re.IGNORECASE
+    asking = rf"(?:(?:{of('before')})\s+)?(?:{of('words')})(?!\w)"
+    # "and in the second table, which …"
+    placed = rf"(?:(?:{of('before')})\s[^,;?]{{3,60}},\s+)?"
+    joint = rf"((?:[,;]?\s+(?:{of('and')})|;)\s+(?=(?:{placed}{asking}|(?:{of('polar')})\b)))|,\s+(?={asking})"
+    return _Rules(
+        language,
+        word=re.compile(whole_words(words("questions.words", language)).pattern, flags),
+        joint=re.compile(joint, flags),
+        polar=re.compile(rf"(?:{of('polar')})\b", flags),
+        back=re.compile(rf"\b(?:{of('back')})\b", flags),
+        sides=re.compile(rf"\s+(?:({of('or')})|{of('and')})\s+(?:(?:{of('article')})\s+)?", flags),
+        compared=re.compile(rf"\b(?:{of('compared')})\b", flags),
+        describing=re.compile(rf"\b(?:{of('describing')})\b", flags),
+        plural=re.compile(rf"\b(?:{of('plural')})\s+(?:(?:{of('article')})\s+)?$", flags),
+    )

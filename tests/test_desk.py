@@ -1,0 +1,281 @@
+"""The desk in a browser: every view and state, strangers' words as words, who may ask, and that all can use it."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from desk.build import BUILT, HERE, built
+from tests.support import LIBRARY, Site
+from tests.support.desk import browsing, desk_served, violations
+
+pytestmark = pytest.mark.timeout(300)
+slow = pytest.mark.slow
+MOST_BYTES = 150_000
+LAKE, REPORT = str(LIBRARY / "lake-orvane.html"), str(LIBRARY / "orvane-flood-report.html")
+OVERRIDE = "\u202e"
+"""Turns what follows from right to left."""
+PATIENCE = 110_000
+"""Milliseconds for an answer: two cores shared with other tests."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with browsing() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with desk_served(tmp_path_factory.mktemp("desk"), "allow_loopback=1", "robots=0", "seconds=100") as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser: Any, url: str) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened = context.new_page()
+    opened.set_default_timeout(PATIENCE)
+    opened.goto(url)
+    yield opened
+    context.close()
+
+
+def ask(page: Any, view: str, question: str, *sources: str) -> Any:
+    """Ask in one view; return what its region shows in the end."""
+    page.evaluate("view => { location.hash = view }", view)
+    section = page.locator(f"section#{view}")
+    section.locator("textarea").first.fill(question)
+    section.locator("textarea").nth(1).fill("\n".join(sources))
+    section.locator("form.ask button.main").click()
+    section.locator(".region[aria-busy]").wait_for(state="detached")
+    return section.locator(".region")
+
+
+def test_the_built_page_is_that_of_its_sources_and_small_enough_to_be_sent() -> None:
+    assert BUILT.read_text(encoding="utf-8") == built(), "run python -m desk.build"
+    assert len(built().encode()) <= MOST_BYTES
+
+
+def test_every_language_says_everything_that_english_says() -> None:
+    texts = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (HERE / "texts").glob("*.json")}
+    holes = {
+        code: {key: sorted(re.findall(r"\{\w+\}", text)) for key, text in said.items()} for code, said in texts.items()
+    }
+    assert {"en", "de", "zh"} <= set(texts)
+    assert all(said == holes["en"] for said in holes.values())
+    used = "".join(path.read_text(encoding="utf-8") for path in HERE.glob("*.js"))
+    assert [key for key in re.findall(r'\bt\("([\w.]+)"', used) if key not in texts["en"]] == []
+
+
+@slow
+def test_only_who_has_the_address_and_comes_from_our_own_page_gets_in(url: str) -> None:
+    origin, token = url.rstrip("/").rsplit("/", 1)
+    body = {"method": "resources/read", "params": {"uri": "winnow://status"}}
+    ours = {"Origin": origin}
+    with httpx2.Client(timeout=30) as http:
+        assert http.get(url).status_code == 200
+        assert "default-src 'none'" in http.get(url).headers["content-security-policy"]
+        assert http.get(f"{origin}/").status_code == 403
+        assert http.get(f"{origin}/{token[:-1]}x/").status_code == 403
+        assert http.get(url, headers={"Host": "attacker.example"}).status_code == 403
+        assert http.get(f"{url}sessions", headers={"Origin": "http://attacker.example"}).status_code == 403
+        assert http.post(f"{url}message", json=body, headers=ours).status_code == 200
+        assert http.post(f"{url}message", json=body).status_code == 403
+        assert http.post(f"{url}message", json=body, headers={"Origin": "null"}).status_code == 403
+        plain = {**ours, "Content-Type": "text/plain"}
+        assert http.post(f"{url}message", content=json.dumps(body), headers=plain).status_code == 403
+
+
+@slow
+def test_a_question_is_asked_and_its_evidence_picked_by_keyboard_alone(page: Any) -> None:
+    page.keyboard.press("Tab")  # to the skip link, and over the top to the question
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("How deep is Lake Orvane?")
+    page.keyboard.press("Enter")
+    page.locator(".running").wait_for()
+    page.locator("#ask .card").first.wait_for()
+    assert page.locator("#ask .verdict strong").inner_text() in {"Answered", "Unsure"}
+    assert page.locator("#ask .card .unit").count() > 0
+    page.locator("#ask .card input").first.focus()
+    page.keyboard.press("Space")
+    page.locator(".picks button", has_text="Copy").focus()
+    page.keyboard.press("Enter")
+    page.locator("[role=status]", has_text="Copied").wait_for(state="attached")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert page.locator("#ask .card .words").first.inner_text()[:20] in copied
+    assert violations(page) == []
+
+
+@slow
+def test_a_failure_says_why_a_partial_answer_what_is_missing_and_an_empty_one_that_nothing_answers(page: Any) -> None:
+    gone = str(LIBRARY / "gone.html")
+    failed = ask(page, "ask", "How deep is Lake Orvane?", gone)
+    assert "gone.html" in failed.locator(".failed").inner_text()
+    partial = ask(page, "ask", "How deep is Lake Orvane?", LAKE, gone)
+    assert "gone.html" in partial.locator(".partial").inner_text()
+    assert partial.locator(".card").count() > 0
+    nothing = ask(page, "ask", "zxqv wlkjh mnbvf?", LAKE)
+    assert nothing.locator(".empty").is_visible()
+    assert violations(page) == []
+
+
+@slow
+def test_cancelling_stops_the_work(page: Any, site: Site) -> None:
+    late = [site.put(f"/slow{number}", "<p>late</p>") for number in range(20)]
+    page.locator("#ask textarea").first.fill("late?")
+    page.locator("#ask textarea").nth(1).fill("\n".join(late))
+    page.locator("#ask form.ask button.main").click()
+    assert site.held.wait(60)
+    page.locator("#ask .running button").click()
+    page.locator("#ask .cancelled button").wait_for()
+    # One site is asked for some pages at once: the others would be asked for now.
+    site.hold.set()
+    assert ask(page, "ask", "How deep is Lake Orvane?", LAKE).locator(".card").count() > 0
+    assert len(site.asked) < len(late)
+
+
+@slow
+def test_a_page_is_read_with_what_was_kept_lit_and_every_score_at_hand(page: Any) -> None:
+    region = ask(page, "read", "How deep is Lake Orvane?", LAKE)
+    assert region.locator(".block.kept").count() > 0
+    assert region.locator(".block.pruned").count() > 0
+    region.locator(".block.kept").first.hover()
+    assert re.search(r"kept · score \d\.\d\d by", region.locator(".told").inner_text())
+    # The tree beside it opens branch by branch and leads to the block.
+    region.locator(".outline summary.kept").last.click()
+    leaf = region.locator(".outline button.kept").last
+    leaf.click()
+    assert leaf.locator("bdi").inner_text() in page.evaluate("document.activeElement.textContent")
+    assert violations(page) == []
+
+
+@slow
+def test_a_tree_is_searched_opened_and_asked_below_a_node(page: Any) -> None:
+    region = ask(page, "tree", "When did the flood peak?", REPORT, LAKE)
+    region.locator(".icicle").wait_for()
+    assert region.locator(".layer .lit").count() > 1
+    region.locator("input[type=search]").fill("vendrel")
+    assert region.locator(".layer .hit").count() > 0
+    region.locator(".hits button").first.click()
+    assert region.locator(".crumbs strong").is_visible()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    # One source beside the other
+    region.locator("select").first.select_option("0")
+    region.locator("select").nth(1).select_option("1")
+    assert region.locator(".icicle").count() == 2
+    box = region.locator(".icicle").nth(1).locator("button:not(.mixed)").first
+    below = box.get_attribute("aria-label")
+    box.click()
+    assert region.locator(".crumbs strong").inner_text() == below
+    region.locator(".under input").fill("How deep is it?")
+    region.locator(".under form button").click()
+    region.locator(".under .card").first.wait_for()
+    assert set(region.locator(".under .page h3").all_text_contents()) == {"Lake Orvane – Tarnholt Wiki"}
+    assert violations(page) == []
+
+
+@slow
+def test_a_session_is_gone_on_with_renamed_exported_and_deleted(page: Any) -> None:
+    ask(page, "ask", "What does the ferry cost for a bicycle?")
+    page.goto(f"{page.url.split('#')[0]}#sessions")
+    rows = page.locator("#sessions li")
+    rows.first.wait_for()
+    row = rows.filter(has_text="bicycle")
+    row.locator("button", has_text="Rename").click()
+    page.locator("#sessions li form input").fill("<b>Ferries</b>")
+    page.keyboard.press("Enter")
+    named = page.locator("#sessions .title", has_text="<b>Ferries</b>")
+    named.wait_for()
+    assert violations(page) == []
+    named.click()
+    page.locator("#sessions .session .card").first.wait_for()
+    page.locator("#sessions select").first.select_option("bibtex")
+    with page.expect_download() as download:
+        page.locator("#sessions .session button", has_text="Save").first.click()
+    assert Path(download.value.path()).read_text(encoding="utf-8").startswith("@misc{")
+    assert violations(page) == []
+    page.locator("#sessions .session > button").click()
+    remove = page.locator("#sessions li", has=page.locator(".title", has_text="<b>Ferries</b>")).locator(
+        "button", has_text="Delete"
+    )
+    remove.click()
+    assert named.is_visible()
+    page.locator("#sessions li .sure").click()
+    named.wait_for(state="detached")
+
+
+@slow
+def test_health_tells_what_the_server_has(page: Any) -> None:
+    page.goto(f"{page.url}#health")
+    page.locator("#health dl").wait_for()
+    assert str(LIBRARY) in page.locator("#health dl").inner_text()
+    assert violations(page) == []
+
+
+@slow
+def test_words_of_pages_are_words_wherever_they_stand(page: Any, site: Site) -> None:
+    attack = "<img src=x onerror=window.taken=1><script>window.taken=1</script>"
+    word = "".join(f"&#{ord(char)};" for char in attack)
+    evil = (
+        f"<title>{word} {OVERRIDE}gnp.exe</title><meta name=author content='{word}'>"
+        f"<h1>{word} {OVERRIDE} harbour</h1><p>The harbour of Skell is {word} 14 metres deep {OVERRIDE}"
+        f" and {'wide' * 5000}.</p>"
+        f"<p>The harbour {word} has</p><table><tr><th>{word}<th>depth<tr><td>harbour<td>14 {word}</table>"
+        "<p><a href='javascript:window.taken=1'>harbour depth</a></p>"
+    )
+    elsewhere: list[str] = []
+    page.on("request", lambda request: elsewhere.append(request.url))
+    source = site.put("/harbour%3Cimg%20src=x%20onerror=taken=1%3E", evil)
+    for view in ("ask", "read", "tree"):
+        region = ask(page, view, f"How deep is the harbour of Skell? {attack}", source)
+        assert region.locator("img, script, a[href^=javascript]").count() == 0
+        region.get_by_text(attack).first.wait_for(state="attached")
+    page.goto(f"{page.url.split('#')[0]}#sessions")
+    assert page.evaluate("window.taken") is None
+    start = page.url.split("#")[0]
+    assert [url for url in elsewhere if not url.startswith((start, "data:", "blob:"))] == []
+
+
+@slow
+def test_it_fits_every_screen_and_says_the_same_in_other_languages(browser: Any, url: str) -> None:
+    for locale, scheme, width, title in (
+        ("de-AT", "dark", 390, "Fragen"),
+        ("zh-CN", "light", 640, "提问"),  # 1,280 px at 200 %
+        ("ar", "dark", 2560, "Ask"),
+    ):
+        context = browser.new_context(
+            locale=locale, color_scheme=scheme, viewport={"width": width, "height": 900}, reduced_motion="reduce"
+        )
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(url)
+        assert page.title().startswith(title)
+        if locale == "ar":
+            page.evaluate("document.documentElement.dir = 'rtl'")
+        ask(page, "ask", "How deep is Lake Orvane?", LAKE).locator(".card").first.wait_for()
+        ask(page, "read", "", LAKE)
+        for view in ("ask", "read"):
+            page.evaluate("view => { location.hash = view }", view)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (locale, view)
+            assert violations(page) == [], (locale, view)
+        context.close()
+
+
+@slow
+def test_a_page_of_thousands_of_blocks_is_drawn_and_the_layout_does_not_shift(page: Any, site: Site) -> None:
+    long = "".join(f"<p>Sentence {n} tells of the harbour number {n}.</p>" for n in range(3000))
+    page.evaluate(
+        "new PerformanceObserver(l => { for (const e of l.getEntries()) if (!e.hadRecentInput)"
+        " window.shifted = (window.shifted ?? 0) + e.value }).observe({type: 'layout-shift', buffered: true})"
+    )
+    region = ask(page, "read", "harbour number 2711", site.put("/long", f"<h1>Harbours</h1>{long}"))
+    assert region.locator(".block").count() > 2900
+    assert page.evaluate("window.shifted ?? 0") < 0.1

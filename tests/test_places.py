@@ -1,0 +1,149 @@
+"""Reading by place: outlines, sections, links, pages, whole documents, and what a folder holds."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support import Connect, text_of
+from tests.support.pdf import make_pdf
+
+pytestmark = pytest.mark.anyio
+
+GUIDE = """---
+title: Guide to the harbour
+date: 2024-03-02
+---
+# Guide to the harbour
+
+Where boats lie, and what it costs. See [the port](https://port.test/fees) and [the map](https://port.test/map).
+
+## 1. Mooring
+
+Boats lie at the west quay.
+
+### 1.1 At night
+
+Lights stay on.
+
+## 2. Fees
+
+A night costs 14 euros.
+
+## 3. Rules
+
+No fires.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "guide.md").write_text(GUIDE)
+    (tmp_path / "prices.csv").write_text("name,price\na,1\nb,2\nc,3\n")
+    (tmp_path / ".env").write_text("SECRET=1")
+    pages = [
+        [(f"Chapter {number}", 20), ("", 12), (f"What chapter {number} says of salt.", 11)] for number in (1, 2, 3)
+    ]
+    (tmp_path / "book.pdf").write_bytes(make_pdf(pages, title="Book of salt"))
+    return tmp_path
+
+
+async def read(connect: Connect, folder: Path, source: str, part: str, **arguments: object) -> str:
+    given = {"sources": [str(folder / source)], "part": part, **arguments}
+    async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
+        return text_of(await client.call_tool("fetch_and_prune_html", given))
+
+
+async def test_an_outline_names_every_heading_at_its_depth_and_how_long_it_is(connect: Connect, folder: Path) -> None:
+    text = await read(connect, folder, "guide.md", "outline")
+    assert re.findall(r"^( *)- ([^(]+) \(", text, re.MULTILINE) == [
+        ("", "Guide to the harbour"),
+        ("  ", "1. Mooring"),
+        ("    ", "1.1 At night"),
+        ("  ", "2. Fees"),
+        ("  ", "3. Rules"),
+    ]
+
+
+async def test_the_outline_of_a_pdf_names_the_pages(connect: Connect, folder: Path) -> None:
+    text = await read(connect, folder, "book.pdf", "outline")
+    assert [int(page) for page in re.findall(r"\(p\. (\d+)", text)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("heading", ["1. Mooring", "Mooring", "mooring", '"1. Mooring"'])
+async def test_a_section_comes_whole_with_what_stands_below_it(connect: Connect, folder: Path, heading: str) -> None:
+    text = await read(connect, folder, "guide.md", f"section {heading}")
+    assert "west quay" in text
+    assert "Lights stay on" in text
+    assert "14 euros" not in text
+
+
+async def test_a_section_that_is_not_there_is_answered_with_those_that_are(connect: Connect, folder: Path) -> None:
+    text = await read(connect, folder, "guide.md", "section Anchors")
+    assert "There is no section 'Anchors'" in text
+    assert "2. Fees" in text
+
+
+async def test_links_come_with_their_words_and_may_be_filtered(connect: Connect, folder: Path) -> None:
+    text = await read(connect, folder, "guide.md", "links")
+    assert "the port | https://port.test/fees" in text
+    assert "the map | https://port.test/map" in text
+    assert "fees" not in await read(connect, folder, "guide.md", "links where words contains map")
+
+
+async def test_pages_of_a_pdf_are_read_alone(connect: Connect, folder: Path) -> None:
+    text = await read(connect, folder, "book.pdf", "pages 2-3")
+    assert "chapter 1 says" not in text
+    assert "chapter 2 says" in text
+    assert "chapter 3 says" in text
+    assert "chapter 2 says" not in await read(connect, folder, "book.pdf", "page 3")
+
+
+async def test_the_whole_page_is_read_in_parts_by_cursor(connect: Connect, folder: Path) -> None:
+    (folder / "guide.md").write_text("# Long\n\n" + "\n\n".join(f"Paragraph {n} says a little." for n in range(90)))
+    seen: list[str] = []
+    cursor = ""
+    async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
+        given = {"sources": [str(folder / "guide.md")], "part": "whole", "max_tokens": 250}
+        for _ in range(20):
+            result = await client.call_tool("fetch_and_prune_html", {**given, "cursor": cursor})
+            seen += re.findall(r"Paragraph (\d+)", text_of(result))
+            cursor = (result.structured_content or {}).get("next_cursor", "")
+            if not cursor:
+                break
+    assert seen == [str(n) for n in range(90)]
+
+
+async def test_a_folder_lists_its_documents_newest_first_without_what_is_hidden(connect: Connect, folder: Path) -> None:
+    text = await read(connect, folder, ".", "files")
+    assert "Files: 3 rows:" in text
+    assert "guide.md | Guide to the harbour | 2024-03-02 | md | 1 kB" in text
+    assert "book.pdf | Book of salt | " in text
+    assert text.index("prices.csv") < text.index("guide.md")
+    assert ".env" not in text
+    filtered = await read(connect, folder, ".", "files where kind = pdf")
+    assert "guide.md" not in filtered
+
+
+@pytest.mark.parametrize(
+    ("source", "part", "said"),
+    [
+        ("guide.md", "chapter 3", "names no place"),
+        ("guide.md", "pages x", "names no pages"),
+        ("guide.md", "table 1", "There are no tables"),
+        ("prices.csv", "table 4", "There is no one table '4'"),
+        ("prices.csv", "outline", "There are no headings"),
+        ("guide.md", "files", "is no folder"),
+    ],
+)
+async def test_a_place_that_is_not_there_is_answered_with_how_to_name_one(
+    connect: Connect, folder: Path, source: str, part: str, said: str
+) -> None:
+    text = await read(connect, folder, source, part)
+    assert said in text
+    assert "part=" in text or "Allowed folders" in text
+
+
+async def test_rows_as_csv_are_only_for_tables(connect: Connect, folder: Path) -> None:
+    assert 'format="csv" is for tables' in await read(connect, folder, "guide.md", "outline", format="csv")
+    assert "a,1" in await read(connect, folder, "prices.csv", "", format="csv")

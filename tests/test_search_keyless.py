@@ -1,0 +1,89 @@
+"""Search without a key: who is asked with which settings, what a person is told, and a fresh machine as a process."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.sources import QUESTION, TAVILY, fresh, json_reply, web, winnow
+from errors import UsageError
+from server.settings import read_settings
+from tests.support import LIBRARY, Connect, Site
+from tests.support.pdf import make_pdf
+from tests.test_search_scholarly import OPENALEX
+
+CATALOGUES = "openalex, semanticscholar, crossref, europepmc, arxiv"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ({"folders": " "}, f"ddgs, tavily-keyless, wikipedia, {CATALOGUES}"),
+        # Who names a folder and nothing else has not said that questions about it may go to strangers.
+        ({}, "folder"),
+        ({"search": "keyless,folder"}, f"ddgs, tavily-keyless, wikipedia, folder, {CATALOGUES}"),
+        ({"brave_key": "k"}, "brave, folder"),
+        ({"brave_key": "k", "search": "brave,academic"}, f"brave, {CATALOGUES}"),
+        ({"search": "academic"}, CATALOGUES),
+        ({"search": "arxiv,wikipedia"}, "arxiv, wikipedia"),
+        ({"search": "folder"}, "folder"),
+        ({"search": "none"}, "none"),
+        ({"search": "folder", "folders": " "}, "none"),
+    ],
+)
+async def test_who_is_searched_follows_from_what_is_set(connect: Connect, given: dict[str, str], asked: str) -> None:
+    pytest.importorskip("ddgs", reason="the first of the keyless providers is an extra")
+    async with connect(**given) as client:
+        status = str((await client.read_resource("winnow://status")).contents[0])
+    assert f"search providers: {asked}\\n" in status
+
+
+@pytest.mark.parametrize("search", ["none,wikipedia", "auto,folder", "academia"])
+def test_what_cannot_be_combined_is_refused(search: str) -> None:
+    with pytest.raises(UsageError, match="search"):
+        read_settings({"search": search}, {})
+
+
+def test_an_address_to_be_reached_at_is_checked_and_not_shown() -> None:
+    assert "ann@" not in repr(read_settings({"contact": "ann@example.org"}, {}))
+    with pytest.raises(UsageError, match=r"ann@example\.org"):
+        read_settings({"contact": "ann"}, {})
+
+
+@pytest.mark.slow
+def test_a_fresh_machine_searches_and_answers_and_says_that_it_does_so_without_a_key() -> None:
+    assert fresh() == []
+
+
+@pytest.mark.slow
+def test_the_doctor_says_how_it_searches_and_what_is_better() -> None:
+    with web({"api.tavily.com": json_reply({}), "en.wikipedia.org": json_reply({})}) as state:
+        bare = winnow(state, "doctor").stdout
+        folder = winnow(state, "doctor", "--folder", str(LIBRARY)).stdout
+    assert "WINNOW_BRAVE_KEY" in bare
+    assert "WINNOW_SEARCH=none" in bare
+    assert "https://en.wikipedia.org answers with status 200" in bare
+    assert "WINNOW_SEARCH=keyless,folder" in folder
+    assert "wikipedia.org" not in folder
+
+
+@pytest.mark.slow
+def test_research_on_research_reads_the_free_pdf_and_cites_the_work(site: Site, tmp_path: Path) -> None:
+    text = "The deepest place of Lake Orvane was sounded at 213 metres in May 2024."
+    pdf = site.put("/orvane.pdf", make_pdf([[(text, 12)]]), kind="application/pdf")
+    work = json.loads(json.dumps(OPENALEX))
+    work["results"][0] |= {"best_oa_location": {"is_oa": True, "pdf_url": pdf}}
+    answers = {"api.tavily.com": json_reply({**TAVILY, "results": []}), "api.openalex.org": json_reply(work)}
+    with web(answers) as state:
+        state.environment["WINNOW_ALLOW_LOOPBACK"] = "true"
+        question = f"What do recent studies on Lake Orvane say? {QUESTION}"
+        told = json.loads(winnow(state, "research", question, "--json").stdout)
+        shown = winnow(state, "research", question, "--set", f"cache={tmp_path}").stdout
+        entry = winnow(state, "sessions", "export", told["session"], "--format", "bibtex").stdout
+    assert "/orvane.pdf" in site.asked
+    assert "sounded at 213 metres" in shown
+    assert "doi:10.1234/orvane.2024.7" in shown
+    assert "Ada Lind; Bo Marr" in shown
+    assert "author = {{Ada Lind} and {Bo Marr}}" in entry
+    assert "doi = {10.1234/orvane.2024.7}" in entry
