@@ -84,11 +84,7 @@ class Draft:
 
 
 def read_draft(text: str) -> Draft:
-    """Take a draft apart.
-
-    Args:
-        text: Markdown or plain text; code in it is left alone.
-    """
+    """Take a draft apart: Markdown or plain text, whose code is left alone."""
     text = _DOI_NAMED.sub("https://doi.org/", _FENCE.sub("\n", text.replace("\r\n", "\n")))
     # 1. The list of references, which is no statement
     named = {mark for found in _MARK.finditer(_REFERENCE.sub("", text)) for mark in re.findall(r"\d+", found[1])}

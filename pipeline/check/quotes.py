@@ -64,11 +64,7 @@ class Text:
 
 
 def find_quote(quote: str, texts: Sequence[Text]) -> Found:
-    """Return where `quote` stands best among `texts`, the first of equals.
-
-    Raises:
-        Stopped: The call was cancelled (in a worker thread only).
-    """
+    """Return where `quote` stands best among `texts`, the first of equals."""
     pieces = [words for piece in _GAP.split(quote) if (words := _words(piece)[0])]
     for text in texts:
         check_cancelled()

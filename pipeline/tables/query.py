@@ -96,11 +96,7 @@ class Computed:
 
 
 def parse_query(text: str, table: Table, language: str = "en") -> Query:
-    """Return what the clauses of `text` ask of `table`.
-
-    Raises:
-        UsageError: A clause, a column or a value is none; the error shows the right call.
-    """
+    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right call."""
     tokens = _TOKEN.findall(text)
     clauses: dict[str, list[str]] = {}
     last = ""
@@ -263,10 +259,8 @@ def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
 def compute(table: Table, query: Query) -> list[Computed]:
     """Return the measure of a query: one for all rows, or one a group, the largest first.
 
-    Rows that are totals of the others are left out of it.
-
-    Raises:
-        UsageError: The column has no numbers, or numbers that do not add up.
+    Rows that are totals of the others are left out of it. Raises `UsageError` for a column without numbers, or with
+    some that do not add up.
     """
     if query.measure is None:
         return []
@@ -283,11 +277,7 @@ def compute(table: Table, query: Query) -> list[Computed]:
 
 
 def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -> tuple[float, Computed]:
-    """Return a measure of some rows as a number, and as it is told with the rows that it stands on.
-
-    Raises:
-        UsageError: The column has no numbers, or numbers that do not add up.
-    """
+    """Return a measure of some rows as a number, and as it is told with those rows; raises `UsageError` as above."""
     own = without_totals(table, rows)
     if measure == "count":
         return len(own), Computed(str(len(own)), tuple(own), left_out=len(rows) - len(own))
