@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Generic, TypeGuard, TypeVar
+from typing import Final, TypeGuard
 
 import anyio
 
@@ -34,25 +34,23 @@ from pipeline.read.convert import Raw
 from pipeline.read.converted import WHOLE, Span
 from pipeline.work import in_thread
 
-T = TypeVar("T")
 
-
-class _Flight(Generic[T]):
+class _Flight:
     """What one call found, for those who wait for it."""
 
     def __init__(self) -> None:
         self.done = anyio.Event()
-        self.result: T | None = None
+        self.result: Page | None = None
         self.error: SourceError | None = None
 
 
-class Flights(Generic[T]):
+class Flights:
     """The flights of one process."""
 
     def __init__(self) -> None:
-        self._flights: dict[str, _Flight[T]] = {}
+        self._flights: dict[str, _Flight] = {}
 
-    async def share(self, key: str, work: Callable[[], Awaitable[T]]) -> T:
+    async def share(self, key: str, work: Callable[[], Awaitable[Page]]) -> Page:
         """Return what `work` returns, or what an equal flight under way returns; a failure is shared alike.
 
         When the call that flies is cancelled, one of those who wait flies anew.
@@ -95,7 +93,7 @@ class Fetcher:
     files: Files
     _clock: Callable[[], float]
     _renderer: Renderer | None
-    _flights: Flights[Page] = field(default_factory=Flights)
+    _flights: Flights = field(default_factory=Flights)
 
     async def fetch(self, url: str, *, since: str = "") -> Page:
         """Return one source as a page: an http(s) address, a `file:` URL or path below the roots, or a page's handle.

@@ -131,7 +131,7 @@ def validators(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _seconds(value: str) -> float | None:
     value = value.strip()
-    return float(int(value[:12])) if value.isascii() and value.isdecimal() else None
+    return float(value[:12]) if value.isascii() and value.isdecimal() else None
 
 
 def _until_expires(headers: Mapping[str, str]) -> float | None:

@@ -12,9 +12,7 @@ import io
 import json
 import logging
 import re
-import struct
 import time
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
@@ -28,6 +26,7 @@ from pypdf.errors import DependencyError, PyPdfError
 from pipeline.documents import Trust
 from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.converted import (
+    DAMAGED,
     INSTALL_OCR,
     MOST_PIXELS,
     PLACE,
@@ -94,11 +93,7 @@ _TROUBLE: Final = {
 }
 """What keeps a page from being read, or from being read whole."""
 _SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting"})
-# What pypdf is known to raise over damaged files; it has no single base for them.
-_DAMAGED: Final = (
-    *(PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
-    *(AssertionError, NotImplementedError, OSError, EOFError, struct.error, zlib.error),
-)
+_DAMAGED: Final = (*DAMAGED, PyPdfError)
 
 logging.getLogger("pypdf").setLevel(logging.ERROR)
 

@@ -37,6 +37,8 @@ _WORDS: Final = {
 """Other words for a clause."""
 _MEASURES: Final = ("count", "sum", "min", "max", "mean")
 _CLAUSES: Final = ("where", "sort", "top", "columns", "by", *_MEASURES)
+_NAMING: Final = frozenset({"sum", "min", "max", "mean", "by", "where"})
+"""Clauses whose next word is a column's name, whatever it is."""
 _OPERATORS: Final[dict[str, Operator]] = {
     **{sign: sign for sign in ("=", "!=", "<", "<=", ">", ">=")},
     "==": "=",
@@ -105,7 +107,7 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
         if word == "by" and last == "sort" and not clauses["sort"]:
             continue
         opens = word in _CLAUSES and word not in clauses
-        if opens and not (_wants_name(last) and not clauses.get(last) and place + 1 < len(tokens)):
+        if opens and not (last in _NAMING and not clauses[last] and place + 1 < len(tokens)):
             last = word
             clauses[word] = []
         elif last:
@@ -132,11 +134,6 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
         top=int(top or 0),
         columns=tuple(map(reader.column, _split(clauses.get("columns", []), ","))),
     )
-
-
-def _wants_name(clause: str) -> bool:
-    """Whether a clause needs a column's name, so that the next word is one whatever it is."""
-    return clause in {"sum", "min", "max", "mean", "by", "where"}
 
 
 class _Reader:
@@ -304,12 +301,8 @@ def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -
 def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
     """Return rows without those whose first words say that they are totals or means of the others."""
     totals = words("tables.totals")
-
-    def is_total(row: int) -> bool:
-        label = next((cell for cell in table.rows[row] if cell), "").casefold().strip(" :.()")
-        return label in totals or label.partition(" ")[0] in totals
-
-    kept = [row for row in rows if not is_total(row)]
+    labels = {row: next(filter(None, table.rows[row]), "").casefold().strip(" :.()") for row in rows}
+    kept = [row for row, label in labels.items() if totals.isdisjoint((label, label.partition(" ")[0]))]
     return kept if 2 * len(kept) > len(rows) else list(rows)
 
 
