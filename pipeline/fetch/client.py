@@ -178,10 +178,8 @@ class Fetcher:
         return answer.body
 
     async def _by_handle(self, handle: str) -> Page:
-        page: Page | None = None
-        for store in (self._pages, self.files.store):
-            if page is None and store is not None:
-                page = await in_thread(find_page, store, handle)
+        stores = filter(None, (self._pages, self.files.store))
+        page = next(filter(None, [await in_thread(find_page, store, handle) for store in stores]), None)
         if page is None or not may_open(page.final_url, self.files.roots):
             raise SourceNotFound(
                 f"The handle {handle} is unknown or has expired.", source=handle, hint="Fetch the page's URL again."

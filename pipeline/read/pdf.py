@@ -260,7 +260,10 @@ class PdfReading:
                 f"it is {self.kind} of {self.count} pages, and pages {self.first} to {span[1]} were asked for"
             )
         self.pages = [
-            _PageLines([Line(*line, cells=[Cell(*cell) for cell in cells]) for *line, cells in lines], *about)
+            _PageLines(
+                [Line(text, size, y, fixed, [Cell(*cell) for cell in cells]) for text, size, y, fixed, cells in lines],
+                *about,
+            )
             for lines, *about in map(json.loads, kept.splitlines())
         ]
 

@@ -67,17 +67,12 @@ def _cues(text: str) -> Iterator[_Cue]:
 
 
 def _json_cues(value: dict[str, object]) -> Iterator[_Cue]:
-    """Yield the cues of a podcast's JSON transcript (Podcasting 2.0), or of YouTube's `json3`."""
-    segments, events = value.get("segments"), value.get("events")
+    """Yield the cues of a podcast's JSON transcript (Podcasting 2.0)."""
+    segments = value.get("segments")
     for one in segments if isinstance(segments, list) else ():
         if isinstance(one, dict):
             start, end = _number(one.get("startTime")), _number(one.get("endTime"))
             yield _Cue(start, end, str(one.get("body", "")), str(one.get("speaker", "")))
-    for one in events if isinstance(events, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("segs"), list):
-            start, lasts = _number(one.get("tStartMs")) / 1000, _number(one.get("dDurationMs")) / 1000
-            said = "".join(str(piece.get("utf8", "")) for piece in one["segs"] if isinstance(piece, dict))
-            yield _Cue(start, start + lasts, " ".join(said.split()))
 
 
 def _body(cues: Iterable[_Cue]) -> str:
