@@ -205,12 +205,11 @@ def _blocks(at: int, document: Document, places: range, form: RowForm) -> _Listi
 
 def _changes(at: int, document: Document, before: Document | None) -> _Listing:
     now = f"as read {document.page.fetched_at}"
-    if before is None:
-        return _Listing(at, 1, lambda _start, _end: "", f"No earlier version is kept; the page {now} is from now on.")
-    found = changes(before, document)
-    since = f"since {before.page.fetched_at} ({page_handle(before.page)}), {now}"
+    since = f"since {before.page.fetched_at} ({page_handle(before.page)}), {now}" if before else ""
+    found = changes(before, document) if before else []
     if not found:
-        return _Listing(at, 1, lambda _start, _end: "", f"No change of its main text {since}.")
+        none = f"No earlier version is kept; the page {now} is from now on."
+        return _Listing(at, 1, lambda _start, _end: "", f"No change of its main text {since}." if before else none)
 
     def write(start: int, end: int) -> str:
         lines: list[str] = []

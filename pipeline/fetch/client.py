@@ -199,11 +199,8 @@ class Fetcher:
     async def _ask(self, source: str, known: Known | None, waited: float) -> Answer:
         with anyio.move_on_after(self._limits.total_seconds - waited):
             return await self._exchange.ask(source, validators=known.validators if known is not None else {})
-        raise SourceTimeout(
-            f"{source} was not complete after {self._limits.total_seconds:g} s.",
-            source=source,
-            hint="Try again later, or use another source.",
-        )
+        what = f"{source} was not complete after {self._limits.total_seconds:g} s."
+        raise SourceTimeout(what, source=source, hint="Try again later, or use another source.")
 
     def _raw(self, source: str, answer: Answer, span: Span) -> Raw:
         language = answer.headers.get("content-language", "").strip().lower()
