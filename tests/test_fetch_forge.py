@@ -1,10 +1,7 @@
 """Addresses of code forges over loopback: what is asked of the API, what is shown, and what happens where it fails."""
 
-import base64
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -16,6 +13,7 @@ from pipeline.fetch.forge import FORGES, forge_at, plan_for
 from pipeline.html.document import read_document
 from server.settings import read_settings
 from tests.support import Clock
+from tests.support.forges import ADDRESSES, COMMENTS, FAILURES, GITHUB, GITLAB, SITES, say
 from tests.support.web_site import LOOPBACK, Reply, Route, Site, open_site
 
 pytestmark = pytest.mark.anyio
