@@ -107,9 +107,9 @@ def main() -> int:
             print(f"{PACKAGE} cannot be had here; ours alone")
         forms = [*own_forms(), *(foreign_forms(wheel) if wheel else [])]
         every = wanted.every or (5 if wanted.check else 1)
-        budgets, subjects = ((CHECKED,), SUBJECTS[:1]) if wanted.check else (BUDGETS, SUBJECTS)
-        budgets = tuple(map(int, wanted.budgets.split(","))) if wanted.budgets else budgets
-        subjects = tuple(wanted.subjects.split(",")) if wanted.subjects else subjects
+        budgets = [CHECKED] if wanted.check else [*BUDGETS]
+        budgets = [*map(int, wanted.budgets.split(","))] if wanted.budgets else budgets
+        subjects = wanted.subjects.split(",") if wanted.subjects else SUBJECTS[:1] if wanted.check else SUBJECTS
         seen = anyio.run(_measure, forms[::every], budgets, subjects, Path(folder))
     _show(seen, budgets)
     missed = _missed(seen)

@@ -78,7 +78,7 @@ def main() -> None:
 
 async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:
     failed: list[str] = []
-    with tempfile.TemporaryDirectory() as cache, serving(_page) as port:
+    with tempfile.TemporaryDirectory() as cache, serving(_answer) as port:
         environment = {
             **os.environ,
             "WINNOW_CACHE": cache,
@@ -208,7 +208,7 @@ def _child_megabytes() -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1000
 
 
-def _page(path: str) -> Answer:
+def _answer(path: str) -> Answer:
     """Return a real page by its name."""
     kept = DATA / "pages" / f"{Path(path).name}.html.gz"
     return Answer(gzip.decompress(kept.read_bytes()) if kept.is_file() else b"")

@@ -22,7 +22,8 @@ from models.onnx import OnnxEmbedder
 from pipeline.documents import SearchOutcome, SearchQuery
 from pipeline.fetch.files import Files
 from pipeline.read.converter import Converter
-from pipeline.search.folder import FolderLimits, FolderProvider, list_files
+from pipeline.search.folder import FolderLimits, FolderProvider
+from pipeline.search.listing import list_files
 from pipeline.search.word_index import FileStamp, WordIndex, title_text_outline
 from tests.support.pdf import make_pdf
 
@@ -234,7 +235,7 @@ def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> N
 def test_a_listing_is_bounded_and_says_so(tmp_path: Path) -> None:
     for i in range(5):
         (tmp_path / f"{i}.txt").write_text("x")
-    listing = list_files([tmp_path], FolderLimits(files=3))
+    listing = list_files([tmp_path], most=3)
     assert [Path(stamp.path).name for stamp in listing.files] == ["0.txt", "1.txt", "2.txt"]
     assert listing.cut
 

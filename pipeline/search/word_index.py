@@ -153,7 +153,8 @@ class WordIndex:
         )
         self._lock = threading.RLock()
         self._files: dict[str, IndexedFile] = {}
-        self._newest = 0
+        self.newest = 0
+        """The number of the file taken in last."""
         self._spelled: set[str] = set()
         self._vectors: dict[str, list[tuple[list[int], Floats]]] = {}  # by model: hashes of outlines with vectors
         self._database.executescript(_SCHEMA)
@@ -199,11 +200,11 @@ class WordIndex:
             for number, path, mtime_ns, size, *rest in self._database.execute(
                 "SELECT id, path, mtime_ns, size, length, about, title, failure, unread FROM files "
                 "WHERE id > ? ORDER BY id",
-                (self._newest,),
+                (self.newest,),
             ):
                 stamp = FileStamp(os.fsdecode(path), mtime_ns, size)
                 self._files[stamp.path] = IndexedFile(number, stamp, *rest)
-                self._newest = number
+                self.newest = number
 
     def files(self) -> list[IndexedFile]:
         """Return all files."""
@@ -265,10 +266,10 @@ class WordIndex:
         )
         with self._lock:
             files = self.files()
-            place_of = np.full(self._newest + 1, -1, dtype=np.int64)  # -1 where a file is gone
+            place_of = np.full(self.newest + 1, -1, dtype=np.int64)  # -1 where a file is gone
             place_of[[file.id for file in files]] = np.arange(len(files))
             ids = [self._ids(term, language) for term in dict.fromkeys(terms)]
-        at = [place_of[own[own <= self._newest]] for own in ids]
+        at = [place_of[own[own <= self.newest]] for own in ids]
         found = [np.bincount(own[own >= 0], minlength=len(files)) for own in at]
         if not found or not files:
             return files, np.zeros(len(files), dtype=np.float32)
