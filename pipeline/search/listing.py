@@ -3,8 +3,9 @@
 On Linux the kernel tells of each change in a folder that is watched (inotify(7)) before the write returns to who wrote,
 so that only folders of which something was told are looked at anew. Any other folder is looked at each time, one stat a
 file: on other systems, on file systems that others write to as well, with names of one file in two folders, and where
-the kernel watches no more. Either way a listing has what was written before it began. Not for: opening files, or which
-of them answer (`pipeline/search/folder.py`).
+the kernel watches no more. Either way a listing has what was written before it began; but a file that is given a second
+name elsewhere, after it was listed, and is written by that one, is seen when something in its own folder changes. Not
+for: opening files, or which of them answer (`pipeline/search/folder.py`).
 """
 
 import ctypes

@@ -29,6 +29,7 @@ from cache.folder import LOCK_WAIT
 from pipeline.fetch.files import CONVERTED
 from pipeline.rank.bm25 import okapi
 from pipeline.rank.fuse import Floats
+from pipeline.read.converted import can_recognise
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
 TITLE_WEIGHT: Final = 3
@@ -80,6 +81,8 @@ CREATE TABLE IF NOT EXISTS words(word TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5(words, content='', columnsize=0, tokenize='ascii');
 CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 'instance');
 """
+_UNSIGHTED, _SIGHTED = 1, 2
+"""How a database says whether who filled it recognised words in images."""
 _MOST_DEAD: Final = 1_000
 """Texts of edited and deleted files that are passed over, beside one for each file, before all are counted anew."""
 
@@ -144,8 +147,12 @@ class WordIndex:
     Methods raise `sqlite3.Error` where the database cannot be read or written.
     """
 
-    def __init__(self, place: Path | None) -> None:
-        """Open or make the database at `place`, for its owner's eyes alone; None keeps it in memory."""
+    def __init__(self, place: Path | None, *, sighted: bool | None = None) -> None:
+        """Open or make the database at `place`, for its owner's eyes alone; None keeps it in memory.
+
+        What was not read, in whole or in part, by who recognised no words in images is forgotten for who does:
+        `sighted`, by default where the extra `ocr` is installed.
+        """
         if place is not None:
             os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
         self._database = sqlite3.connect(
@@ -160,10 +167,19 @@ class WordIndex:
         self._database.executescript(_SCHEMA)
         # Two slices of another process; who does not get its turn by then comes again.
         self._database.execute("PRAGMA busy_timeout = 200")
+        self._see(can_recognise() if sighted is None else sighted)
         self.refresh()
         [(given,)] = self._database.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence")
         self.is_worn = given > 2 * len(self._files) + _MOST_DEAD
         """Whether most words were of files that are gone."""
+
+    def _see(self, sighted: bool) -> None:
+        """Drop what is to be read anew, and note who reads."""
+        [(before,)] = self._database.execute("PRAGMA user_version")
+        if sighted and before != _SIGHTED:
+            self._database.execute("DELETE FROM files WHERE unread != '' OR failure != ''")
+        if before != (noted := _SIGHTED if sighted else _UNSIGHTED):
+            self._database.execute(f"PRAGMA user_version = {noted}")
 
     def close(self) -> None:
         """Let go of the database."""
