@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
-from pipeline.search.parse_model import PROMPT
+from pipeline.search.parse import PROMPT
 from pipeline.text.frame import one_line
 from pipeline.text.names import find_entities
 from pipeline.text.parts import question_word
