@@ -7,24 +7,37 @@ single block answers are left out, as in the paper. Not for: training itself (`l
 """
 
 import gzip
+import json
 import random
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
 from typing import Any, Final
 
 from pipeline.documents import Document, Page
 from pipeline.html.document import read_document
+from pipeline.html.tree import to_html
 from pipeline.prune.paper import HEAD_WORDS, PROMPT, PaperBlocks, block_paths, numbered_html, paper_blocks
 from pipeline.rank.bm25 import BM25
 from pipeline.text.tokens import count_tokens
 from prompts import load
+from train.lora import Part, Sample, run_recipe
 from train.reader.data import SHARED, Split, own_rows
 
-WORDS: Final = (32, 64, 128)
-"""Words of a block; the second step's blocks have at most 128 (§4.4), and smaller ones let more rivals into a window."""
+WORDS: Final = (16, 32, 64)
+"""Words of a block: the second step's have at most 128 (§4.4), and smaller ones let more rivals into a window."""
+TAGS: Final = 8
+"""Tokens of the tags of one block, those around it and others not counted."""
+A_PAGE: Final = 8
+"""Questions on a page that are taken: some have 40, which would weigh more than other pages."""
 HOLDS: Final = 0.8
 """Share of a gold text's words from which a block holds it: a row's gold text names its columns, its block does not."""
+TOKENS: Final = (80, 120, 160)
+"""Lengths of a sample's HTML, by `count_tokens`. The paper's are 2,000 to 32,000: on a processor a step over 400 tokens
+takes 5 seconds, and a run is shown there, not a model to use. Raise them with `most_tokens` where there is a GPU."""
 FIRST: Final = 0
 """Number of the first of equal siblings, as the authors' pruners have it, and as Winnow shows pages to a model whose
 name says `html-pruner`."""
@@ -56,8 +69,7 @@ class Pages:
     def blocks(self, page: str, words: int) -> tuple[Document, PaperBlocks, BM25, list[set[str]]]:
         """Return a page with its blocks of at most so many words, their index, and the words of each."""
         if page != self._name or self._document is None:
-            raw = gzip.decompress((SHARED / "pages" / f"{page}.html.gz").read_bytes()).decode("utf-8", "replace")
-            self._document = read_document(Page(page, page, "", raw, "text/html"))
+            self._document = read_document(Page(page, page, "", _html(page), "text/html"))
             self._name, self._blocks = page, {}
         if words not in self._blocks:
             found = paper_blocks([self._document], max_words=words)
@@ -66,17 +78,56 @@ class Pages:
         return self._document, *self._blocks[words]
 
 
-def path_samples(split: Split, *, tokens: Sequence[int], seed: int) -> Iterator[PathSample]:
-    """Yield a sample for each question of `train/reader/questions` with that split that one block answers.
+def path_answers(part: Part, seed: int) -> list[Sample]:
+    """Return the samples of a part, whose answers are the paths alone: the loss is on path tokens."""
+    return [Sample(one.prompt, one.paths[one.gold]) for one in path_samples(part, tokens=TOKENS, seed=seed)]
+
+
+def path_samples(split: Split, *, tokens: Sequence[int] = TOKENS, seed: int = 0) -> Iterator[PathSample]:
+    """Yield a sample for some questions on each page of a split in `train/reader/questions` that one block answers.
 
     Args:
         tokens: Lengths of the HTML, by `count_tokens`, of which each sample draws one.
         seed: Of what is drawn; a sample depends on it and its own question alone.
     """
     pages = Pages()
+    rows = [row for row in own_rows() if row["split"] == split]
+    for _, asked in groupby(rows, key=lambda row: row["page"]):
+        of_page = list(asked)
+        chosen = random.Random(f"{seed}:{of_page[0]['page']}").sample(of_page, min(A_PAGE, len(of_page)))
+        for row in chosen:
+            if sample := _sample(row, pages, tokens, seed):
+                yield sample
+
+
+def write_library(folder: Path, split: Split) -> int:
+    """Write the pages of a split and the questions on them as `winnow eval` takes them; return how many questions.
+
+    Of those whose gold texts stand on their page as they are: others could be kept and not be found.
+    """
+    library = folder / "library"
+    library.mkdir(parents=True, exist_ok=True)
+    lines = []
+    texts: dict[str, str] = {}
     for row in own_rows():
-        if row["split"] == split and (sample := _sample(row, pages, tokens, seed)):
-            yield sample
+        if row["split"] != split:
+            continue
+        name = f"{row['page']}.html"
+        if name not in texts:
+            html = _html(row["page"])
+            (library / name).write_text(html, encoding="utf-8")
+            root = read_document(Page(name, name, "", html, "text/html")).root
+            texts[name] = " ".join(to_html(root).split())
+        if all(" ".join(gold.split()) in texts[name] for gold in row["gold"]):
+            answers = [[gold] for gold in row["gold"]]
+            lines.append({"question": row["question"], "answers": answers, "pages": [name]})
+    written = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    (folder / "questions.jsonl").write_text(written, encoding="utf-8")
+    return len(lines)
+
+
+def _html(page: str) -> str:
+    return gzip.decompress((SHARED / "pages" / f"{page}.html.gz").read_bytes()).decode("utf-8", "replace")
 
 
 def _sample(row: dict[str, Any], pages: Pages, tokens: Sequence[int], seed: int) -> PathSample | None:
@@ -92,14 +143,13 @@ def _sample(row: dict[str, Any], pages: Pages, tokens: Sequence[int], seed: int)
     scores = index.scores(row["question"])
     others = sorted((i for i, count in enumerate(hits) if not count), key=lambda i: -float(scores[i]))
     shown = [gold]
-    room -= _cost(document, found, gold)
-    while others:
+    room -= _cost(found, gold)
+    while others and room > 0:
         other = others.pop(0 if rng.random() < 0.5 else rng.randrange(len(others)))
-        cost = _cost(document, found, other)
-        if cost > room:
-            break
-        shown.append(other)
-        room -= cost
+        cost = _cost(found, other)
+        if cost <= room:
+            shown.append(other)
+            room -= cost
     if len(shown) < 2:
         return None
     shown.sort()
@@ -115,10 +165,13 @@ def _sample(row: dict[str, Any], pages: Pages, tokens: Sequence[int], seed: int)
     return PathSample(row["question"], row["page"], prompt, paths, chosen, content)
 
 
-def _cost(document: Document, found: PaperBlocks, number: int) -> int:
-    part = PaperBlocks([0], [found.blocks[number]], found.split)
-    return count_tokens(numbered_html([document], part, first=FIRST))
+def _cost(found: PaperBlocks, number: int) -> int:
+    return count_tokens(found.blocks[number].text) + TAGS
 
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.lower()))
+
+
+if __name__ == "__main__":
+    sys.exit(run_recipe({"sft": path_answers}))

@@ -1,4 +1,4 @@
-"""Data that teaches a generator the summaries of a tree: central sentences taken over, and nothing invented (RAPTOR §3).
+"""Data that teaches a generator the summaries of a tree: central sentences taken over, nothing invented (RAPTOR §3).
 
 A sample is the prompt that `pipeline/raptor/summarise.py` asks with over some paragraphs of one article, and the
 extractive summary of these. Its rejected twin differs by one number or name that no paragraph has, which is what the
@@ -9,17 +9,19 @@ import gzip
 import json
 import random
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pipeline.rank.bm25 import rarities
 from pipeline.raptor.summarise import WORDS_A_TOKEN, Quotable, extract_summary, supported_part
 from pipeline.raptor.tree import Quote
-from pipeline.rank.bm25 import rarities
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from prompts import load
+from train.lora import Part, Sample, run_recipe
 from train.reader.data import JUDGED, SHARED, Split, split_of
 
 PROMPT: Final = "tree_summary"
@@ -27,6 +29,9 @@ SOURCES: Final = ("new_wiki", "squad2", "fairy")
 """Whole articles and tales, CC BY 4.0, CC BY-SA 4.0, Apache-2.0; the others are single paragraphs or tables."""
 CHILDREN: Final = (2, 3, 4)
 """Paragraphs under one summary."""
+TOKENS: Final = 60
+CONTEXT: Final = 240
+"""Of a summary and of what it stands over; the product's have 130 and some 500, which cost twice the time."""
 _MARK: Final = re.compile(r"\d+(?:[.,]\d+)*|(?<=[a-z,] )[A-Z][a-z]{2,}")
 """Numbers, and words with a capital inside a sentence."""
 
@@ -42,7 +47,20 @@ class SummarySample:
     """Empty where the summary has no number or name that could be wrong."""
 
 
-def summary_samples(split: Split, *, tokens: int, context: int, seed: int) -> Iterator[SummarySample]:
+def summary_answers(part: Part, seed: int) -> list[Sample]:
+    """Return the samples of a part."""
+    return [Sample(one.prompt, one.summary) for one in summary_samples(part, seed=seed)]
+
+
+def summary_pairs(part: Part, seed: int) -> list[Sample]:
+    """Return those samples of a part that have a summary with an invention beside them, for DPO."""
+    made = summary_samples(part, seed=seed)
+    return [Sample(one.prompt, one.summary, one.rejected) for one in made if one.rejected]
+
+
+def summary_samples(
+    split: Split, *, tokens: int = TOKENS, context: int = CONTEXT, seed: int = 0
+) -> Iterator[SummarySample]:
     """Yield a sample for each run of paragraphs of the articles of a split, in their order.
 
     Args:
@@ -98,3 +116,7 @@ def _articles() -> Iterator[dict[str, Any]]:
             if row["src"] in SOURCES:
                 known = [part for part in row["paras"] if not any(text.startswith(JUDGED) for text in part)]
                 yield row | {"paras": known}
+
+
+if __name__ == "__main__":
+    sys.exit(run_recipe({"sft": summary_answers, "dpo": summary_pairs}))
