@@ -88,6 +88,8 @@ function drawBranches(node, blocks, go, depth) {
       h("summary", { class: kept ? "kept" : "pruned" }, h("code", {}, name), h("span", { class: "quiet" }, ` ${kept}/${child.places.length}`)));
     const grow = () => branch.children.length === 1 && branch.append(drawBranches(child, blocks, go, depth + 1));
     if (branch.open) grow();
+    // Drawn at the click, not in the later `toggle`: the tree does not move under a second click.
+    branch.firstChild.addEventListener("click", grow);
     branch.addEventListener("toggle", grow);
     return h("li", {}, branch);
   }));
