@@ -142,7 +142,7 @@ COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
 
 def drawn(runs: Sequence[Recorded]) -> str:
     """Return the running mean of each run's loss, as a share of where it began, as SVG."""
-    steps = max(len(run.losses) for run in runs)
+    steps = max((len(run.losses) for run in runs), default=1)
     lines = [f'<text x="{LEFT}" y="16">Loss over the first {AVERAGED} steps’ mean, by step</text>']
     for share in (0.0, 0.5, 1.0):
         y = _height(share)
