@@ -149,10 +149,11 @@ def test_a_page_is_read_with_what_was_kept_lit_and_every_score_at_hand(page: Any
     region.locator(".block.kept").first.hover()
     assert re.search(r"kept · score \d\.\d\d by", region.locator(".told").inner_text())
     # The tree beside it opens branch by branch and leads to the block.
-    region.locator(".outline summary.kept").last.click()
-    leaf = region.locator(".outline button.kept").last
+    branch = region.locator(".outline details:not([open])", has=page.locator("> summary.kept")).element_handle()
+    branch.query_selector("summary").click()
+    leaf = branch.wait_for_selector("button.kept")
     leaf.click()
-    assert leaf.locator("bdi").inner_text() in page.evaluate("document.activeElement.textContent")
+    assert leaf.query_selector("bdi").inner_text() in page.evaluate("document.activeElement.textContent")
     assert violations(page) == []
 
 
