@@ -1,4 +1,4 @@
-"""The desk as one HTML file that loads nothing: the modules, style and texts of this folder, joined when it is asked for.
+"""The desk as one HTML file that loads nothing: the modules, style and texts of this folder, joined when asked for.
 
 Each module goes without its import lines and the word `export`, in an order in which nothing is used before it is
 there. Names are unique throughout, which a browser checks.
