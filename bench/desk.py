@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from server.app import desk_html
+from desk.page import desk_html
 from tests.support.desk import HOST_PAGE, browsing, desk_served
 
 BYTES_BAR: Final = 150_000

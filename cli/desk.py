@@ -36,10 +36,11 @@ from cache.store import Stores, open_stores
 from cli.doctor import examine
 from cli.kept import row_of
 from cli.output import FAILED, OK
+from desk.page import desk_html
 from errors import WinnowError
 from pipeline.session import Session, find_session, list_sessions, remove_session, rename_session
 from pipeline.work import in_thread
-from server.app import build_server, desk_html
+from server.app import build_server
 from server.settings import MEGABYTE, Settings
 
 Tell = Callable[[str, object], Awaitable[None]]

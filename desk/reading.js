@@ -80,17 +80,16 @@ function drawBranches(node, blocks, go, depth) {
     }
     if (child.children.size === 0) {
       const block = blocks[child.leaf];
-      return h("li", {}, h("button", { type: "button", class: block.kept ? "kept" : "pruned", onclick: () => go(child.leaf) },
+      return h("li", { class: "leaf" }, h("button", { type: "button", class: block.kept ? "kept" : "pruned", onclick: () => go(child.leaf) },
         h("code", {}, name), " ", said(block.text.slice(0, 60))));
     }
     const kept = child.places.filter((place) => blocks[place].kept).length;
-    const branch = h("details", { open: depth < 2 && kept > 0 },
-      h("summary", { class: kept ? "kept" : "pruned" }, h("code", {}, name), h("span", { class: "quiet" }, ` ${kept}/${child.places.length}`)));
+    // At the click, by which a key opens too: `toggle` comes a task later, and the tree would grow under the pointer.
     const grow = () => branch.children.length === 1 && branch.append(drawBranches(child, blocks, go, depth + 1));
+    const branch = h("details", { open: depth < 2 && kept > 0 },
+      h("summary", { class: kept ? "kept" : "pruned", onclick: grow },
+        h("code", {}, name), h("span", { class: "quiet" }, ` ${kept}/${child.places.length}`)));
     if (branch.open) grow();
-    // Drawn at the click, not in the later `toggle`: the tree does not move under a second click.
-    branch.firstChild.addEventListener("click", grow);
-    branch.addEventListener("toggle", grow);
     return h("li", {}, branch);
   }));
 }

@@ -22,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 from mcp_types import Tool as ListedTool
 
+from desk.page import desk_html
 from pipeline.work import in_thread
 from server.admission import Admission
 from server.arguments import CheckArguments
@@ -43,7 +44,7 @@ LIST: Final = "tools_list.json"
 """The tools as `tools/list` carries them, made by `python -m bench.mcp --tools`; a test holds it against the code."""
 _LISTED: Final[list[dict[str, Any]]] = json.loads(resources.files("server").joinpath(LIST).read_text(encoding="utf-8"))
 DESK: Final = "ui://winnow/desk"
-"""The page that clients with MCP Apps draw answers with; `python -m desk.build` makes `server/desk.html`."""
+"""The page that clients with MCP Apps draw answers with; `desk/page.py` makes it."""
 TOOLS: Final[tuple[str, ...]] = tuple(tool["name"] for tool in _LISTED)
 
 
@@ -81,11 +82,6 @@ class Winnow(MCPServer[Opening]):
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
-
-
-def desk_html() -> str:
-    """Return the desk: one HTML file with all it needs."""
-    return resources.files("server").joinpath("desk.html").read_text(encoding="utf-8")
 
 
 def build_server(

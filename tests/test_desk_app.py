@@ -27,8 +27,9 @@ def browser() -> Iterator[Any]:
 async def test_every_tool_names_the_desk_and_who_cannot_show_it_gets_the_same_text(
     connect: Connect, cache_folder: Path
 ) -> None:
-    settings = read_settings({"folders": str(LIBRARY), "cache": str(cache_folder)}, {})
-    async with connect() as plain, Client(build_server(settings), extensions=[APPS]) as showing:
+    # An answer that runs out of time has read less, and has other scores.
+    settings = read_settings({"folders": str(LIBRARY), "cache": str(cache_folder), "seconds": "3600"}, {})
+    async with connect(seconds="3600") as plain, Client(build_server(settings), extensions=[APPS]) as showing:
         tools = (await plain.list_tools()).tools
         assert all(tool.meta == {"ui": {"resourceUri": DESK}} for tool in tools)
         resource = (await plain.read_resource(DESK)).contents[0]

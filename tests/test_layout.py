@@ -12,7 +12,7 @@ from server.app import TOOLS
 from server.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache")
+FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk")
 MAX_LINES = 600
 
 

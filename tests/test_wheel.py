@@ -13,7 +13,7 @@ import pytest
 from tests.support import LIBRARY, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
-FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache")
+FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk")
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,8 @@ class Host:
 @contextmanager
 def hosted(browser: Any, cache: Path, *, tool: str = "research", page_html: str = HOST_PAGE) -> Iterator[Host]:
     """Yield a host that has the desk from a server of ours, whose tools and resources it passes on."""
-    settings = read_settings({"folders": str(LIBRARY), "cache": str(cache), "search": "folder"}, {})
+    given = {"folders": str(LIBRARY), "cache": str(cache), "search": "folder", "seconds": "100"}
+    settings = read_settings(given, {})
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(Client(build_server(settings), extensions=[APPS])) as client,
