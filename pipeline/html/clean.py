@@ -7,6 +7,7 @@ different blocks are never glued. Not for: choosing what matters (`pipeline/prun
 
 import re
 from collections.abc import Set
+from functools import lru_cache
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
@@ -137,8 +138,8 @@ class _Tag:
     """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
 
     __slots__ = (
-        "alone", "attributes", "block", "furniture", "kind", "linking", "listed", "listing", "marking", "name", "named",
-        "neutral", "shown", "stays", "valued", "wraps",
+        "alone", "attributes", "block", "furniture", "kept", "kind", "linking", "listed", "listing", "marking", "name",
+        "named", "neutral", "shown", "stays", "telling", "valued", "wraps",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -177,6 +178,12 @@ class _Tag:
             self.listed = _LINE
         self.shown = name in _ROOTS
         self.attributes = _ATTRIBUTES.get(name, ())
+        self.telling = self.marking | _WATCHED
+        self.kept = frozenset((*self.attributes, PLACE, "lang", "role"))
+        """Attributes that `_make` looks at, names aside."""
+
+
+_tag_of: Final = lru_cache(1024)(_Tag)
 
 
 def clean(html: str) -> Node:
@@ -237,20 +244,24 @@ class _Cleaner:
         """Words that were hidden by opacity or visibility, which pages use before an animation."""
         self._boilerplate: dict[str, bool] = {}
         self._images = 0
-        self._met: dict[int, _Tag] = {}
-        """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
         self._controlled: Set[str] | None = None
         self._segments = Segments(top)
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
         """Return the tree below the root; `above` holds, for each element being read, where to go on after it."""
-        root, verdicts, enter, met, steps, made = self._begun(), self._verdicts, self._styles.enter, self._met, 0, 0
+        root, verdicts, enter, steps, made = self._begun(), self._verdicts, self._styles.enter, 0, 0
+        met: dict[int, _Tag] = {}  # by Lexbor's numbers for names, which mean something in one page only
         above: list[tuple[LexborNode | None, Node, bool, Shade, Place | None, bool]] = []
         item, node, pre, behind, around = self._top.first_child, root, False, self._styles.ground, self._around
         while item is not None or above:
             if item is None:
-                item, node, pre, behind, around = _left(node, *above.pop())
+                done = node
+                item, node, pre, behind, around, boxed = above.pop()
+                if done is not node:
+                    attach(node, done)
+                if boxed:
+                    add_line(node) if pre else add_space(node)
                 continue
             current, number, item = item, item.tag_id, item.next
             if number == TEXT_NODE:
@@ -263,7 +274,8 @@ class _Cleaner:
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
-            tag = met.get(number) or self._meet(current, number)
+            if (tag := met.get(number)) is None:
+                tag = met[number] = _tag_of((current.tag or "-")[:LONGEST_LABEL])
             if (kind := tag.listed if pre else tag.kind) == _DROP:
                 continue
             below, opened, apart = current.first_child, False, False
@@ -273,14 +285,18 @@ class _Cleaner:
                 continue
             attributes, shade = current.attributes, behind
             place = enter(around, tag.name, attributes) if around is not None else None
-            if (attributes or place is not None) and not tag.shown:
-                if (verdict := verdicts.get(attributes.get("class"))) is None:
+            known = behind if place is None or place.is_plain else place.shade_in(behind)
+            verdict = verdicts.get(attributes.get("class"))
+            told = known is not behind or verdict != "" or not tag.telling.isdisjoint(attributes)
+            if (told or pre) and not tag.shown:
+                if verdict is None:
                     verdict = self._judge_classes(attributes["class"] or "")
-                shade = (known := behind if place is None else place.shade_in(behind)) or behind
                 if known is None or verdict or not _WATCHED.isdisjoint(attributes):
                     hiding, shade = self._hides(current, attributes, behind, verdict, place)
                     if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
                         continue
+                else:
+                    shade = known
                 if pre or not tag.marking.isdisjoint(attributes):
                     tag, kind = _as_marked(current, tag, kind, attributes, node, pre)
             if kind == _DROP or (below is None and not tag.alone):
@@ -303,11 +319,6 @@ class _Cleaner:
                 add_space(node) if kind == _BOX else add_line(node, "\n" if kind == _LINE else "\t")
         trim(root)
         return join_texts(root) if made > MAX_NODES else root
-
-    def _meet(self, current: LexborNode, number: int) -> _Tag:
-        """Return what is to be done with an element whose name is met for the first time."""
-        tag = self._met[number] = _Tag(current.tag or "-")
-        return tag
 
     def _entered(
         self, current: LexborNode, tag: _Tag, kind: int, parent: Node, pre: bool, around: Place | None
@@ -499,30 +510,9 @@ class _Cleaner:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
-        if not attributes and not tag.listing:
-            return node
-        node.place = attributes.get(PLACE) or ""
         named = tag.named
-        if tag.neutral and (role := attributes.get("role")):
-            name = _ROLES.get(role) or tag.name
-            if role == "heading":
-                level = attributes.get("aria-level") or "2"
-                name = f"h{level}" if level in "123456" else "h6"
-            node.tag = name
-            node.furniture = NAMED * (name in _FURNITURE)
-            named = name in _NAMED and not node.furniture
-        kept = {}
-        for key in tag.attributes:
-            if key in attributes:
-                kept[key] = attributes[key] or ""
-        if tag.listing and (spoken := language_of(current)):
-            kept["class"] = f"language-{spoken}"
-        if tag.block and (language := attributes.get("lang")):
-            kept["lang"] = language
-        if tag.name == "table" and attributes.get("role") in {"presentation", "none"}:
-            kept["role"] = "presentation"
-        if kept:
-            node.attrs = kept
+        if tag.listing or not tag.kept.isdisjoint(attributes):
+            named = _keep(node, tag, attributes, current)
         if named and (label := attributes.get("class")):
             node.furniture = NAMED * self._says_furniture(label)
         if named and not node.furniture and (label := attributes.get("id")):
@@ -537,15 +527,29 @@ class _Cleaner:
         return known
 
 
-def _left(
-    done: Node, item: LexborNode | None, node: Node, pre: bool, behind: Shade, around: Place | None, boxed: bool
-) -> tuple[LexborNode | None, Node, bool, Shade, Place | None]:
-    """Return where to go on once an element is read to its end, and hang it into its parent."""
-    if done is not node:
-        attach(node, done)
-    if boxed:
-        add_line(node) if pre else add_space(node)
-    return item, node, pre, behind, around
+def _keep(node: Node, tag: _Tag, attributes: dict[str, str | None], current: LexborNode) -> bool:
+    """Give a node those attributes that mean something; return whether its names are asked for furniture."""
+    node.place = attributes.get(PLACE) or ""
+    named = tag.named
+    role = attributes.get("role")
+    if tag.neutral and role:
+        name = _ROLES.get(role) or tag.name
+        if role == "heading":
+            level = attributes.get("aria-level") or "2"
+            name = f"h{level}" if level in "123456" else "h6"
+        node.tag = name
+        node.furniture = NAMED * (name in _FURNITURE)
+        named = name in _NAMED and not node.furniture
+    kept = {key: attributes[key] or "" for key in tag.attributes if key in attributes}
+    if tag.listing and (spoken := language_of(current)):
+        kept["class"] = f"language-{spoken}"
+    if tag.block and (language := attributes.get("lang")):
+        kept["lang"] = language
+    if tag.name == "table" and role in {"presentation", "none"}:
+        kept["role"] = "presentation"
+    if kept:
+        node.attrs = kept
+    return named
 
 
 def _laid(parent: Node, shade: Shade, behind: Shade, *, inline: bool) -> tuple[bool, Shade]:
@@ -564,7 +568,7 @@ def _as_marked(
         if kind == _THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
             add_line(parent)
     elif tag.name == "table" and "class" in attributes and is_listing(current, attributes["class"] or ""):
-        return _Tag("pre"), _NODE
+        return _tag_of("pre"), _NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)
         return tag, _DROP
