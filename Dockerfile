@@ -11,6 +11,6 @@ USER winnow
 ENV PYTHONUNBUFFERED=1 WINNOW_CACHE=/cache WINNOW_FOLDERS=/documents
 VOLUME ["/cache"]
 EXPOSE 8765
-HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8765/health', timeout=3)"]
+HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8765/healthz', timeout=3)"]
 ENTRYPOINT ["winnow"]
 CMD ["serve", "--http", "--host", "0.0.0.0"]
