@@ -60,7 +60,11 @@ async def test_every_handle_that_a_dead_replica_returned_the_other_goes_on_with(
     for number in (0, 1):
         await ready(replicas.of(number))
     one, other = replicas.of(0), replicas.of(1)
-    whole: dict[str, Any] = {"sources": [str(LIBRARY / "lake-orvane.html")], "question": "How deep is it?", "max_tokens": 200}
+    whole: dict[str, Any] = {
+        "sources": [str(LIBRARY / "lake-orvane.html")],
+        "question": "How deep is it?",
+        "max_tokens": 200,
+    }
     found = await at(one, "research", question=FERRY)
     cut = await at(one, "fetch_and_prune_html", **whole)
     tree = await at(one, "raptor_query", question=FERRY, sources=whole["sources"])
