@@ -46,7 +46,7 @@ def start_log(settings: Settings) -> None:
     """Send the log where the settings say, one line each: the SDK's own set-up draws boxes."""
     handler: logging.Handler
     if settings.log_file:
-        handler = logging.FileHandler(settings.log_file)
+        handler = logging.FileHandler(settings.log_file, delay=True)  # opened with its first line
     elif settings.log_level in {"DEBUG", "INFO"}:  # asked for, so all of it
         handler = logging.StreamHandler()
     else:
