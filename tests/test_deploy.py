@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
 from bench.mcp_served import ROOT
 from server.http import ALIVE, READY

@@ -52,8 +52,9 @@ async def at(url: str, tool: str, *, mode: str = "auto", **arguments: Any) -> Ca
 
 def data_of(result: CallToolResult) -> dict[str, Any]:
     assert not result.is_error, text_of(result)
-    assert result.structured_content is not None
-    return result.structured_content
+    found: dict[str, Any] = result.structured_content or {}
+    assert found
+    return found
 
 
 async def test_every_handle_that_a_dead_replica_returned_the_other_goes_on_with(replicas: Replicas) -> None:
