@@ -22,7 +22,9 @@ from server.settings import MEGABYTE, Settings
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Stores]:
     size = settings.cache_mb * MEGABYTE
-    stores = open_stores(settings.cache, size_limit=size, clock=time.time, url=settings.cache_url)
+    stores = open_stores(
+        settings.cache, size_limit=size, clock=time.time, url=settings.cache_url, private=settings.cache_private
+    )
     try:
         yield stores
     finally:
