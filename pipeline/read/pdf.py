@@ -12,13 +12,15 @@ import io
 import json
 import logging
 import re
+import struct
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pypdf import Configuration, PageObject, PdfReader, apply_configuration
 from pypdf.errors import DependencyError, PyPdfError
@@ -26,7 +28,6 @@ from pypdf.errors import DependencyError, PyPdfError
 from pipeline.documents import Trust
 from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.converted import (
-    DAMAGED,
     INSTALL_OCR,
     MOST_PIXELS,
     PLACE,
@@ -93,7 +94,11 @@ _TROUBLE: Final = {
 }
 """What keeps a page from being read, or from being read whole."""
 _SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting"})
-_DAMAGED: Final = (*DAMAGED, PyPdfError)
+# What pypdf is known to raise over damaged files; it has no single base for them.
+_DAMAGED: Final = (
+    *(PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
+    *(AssertionError, NotImplementedError, OSError, EOFError, struct.error, zlib.error),
+)
 
 logging.getLogger("pypdf").setLevel(logging.ERROR)
 
@@ -130,6 +135,10 @@ class _PageLines:
     """Processor seconds of that."""
     unsure: int = 0
     """Lines that could not be recognised with confidence and were left out."""
+
+
+def _line(text: str, size: float, y: float, fixed: bool, cells: Sequence[Any]) -> Line:
+    return Line(text, size, y, fixed, [Cell(*cell) for cell in cells])
 
 
 @dataclass(slots=True)
@@ -260,25 +269,13 @@ class PdfReading:
                 f"it is {self.kind} of {self.count} pages, and pages {self.first} to {span[1]} were asked for"
             )
         self.pages = [
-            _PageLines(
-                [Line(text, size, y, fixed, [Cell(*cell) for cell in cells]) for text, size, y, fixed, cells in lines],
-                *about,
-            )
-            for lines, *about in map(json.loads, kept.splitlines())
+            _PageLines([_line(*line) for line in lines], *about) for lines, *about in map(json.loads, kept.splitlines())
         ]
 
     def _open(self) -> None:
-        try:
-            with apply_configuration(_CAPS):
-                self._reader = PdfReader(io.BytesIO(self._body), strict=False)
-                if self._reader.is_encrypted and not self._reader.decrypt(""):
-                    raise Unreadable("it is an encrypted PDF that needs a password")
-                self.count = len(self._reader.pages)
-                self._off = layers_off(self._reader)
-        except DependencyError as e:
-            raise Unreadable("it is an encrypted PDF, and the package `cryptography` is not installed") from e
-        except _DAMAGED as e:
-            raise Unreadable(f"it is a damaged PDF ({type(e).__name__})") from e
+        with apply_configuration(_CAPS):
+            self._reader, self.count = _open(self._body)
+            self._off = layers_off(self._reader)
 
     @property
     def done(self) -> bool:
@@ -306,17 +303,7 @@ class PdfReading:
                 self.pages.append(found)
 
     def _read_page(self, number: int, ends: float) -> _PageLines:
-        """Return the lines of a page that are seen; of a scanned one that shows no text, those behind its image."""
-        page = self._reader.pages[number - 1]
-        ink = Ink(page, self._off)
-        pen = _taken(page, _Pen(ends, ink))
-        if covered := ink.covered():
-            pen = _taken(page, _Pen(ends, ink := Ink(page, self._off, covered)))
-        if behind := not pen.lines and ink.hidden > 0 and ink.has_image:
-            pen = _taken(page, _Pen(ends))
-        is_image = not pen.lines and "/XObject" in (page.get("/Resources") or {})
-        few = "few" if ink.has_image and sum(len(line.text) for line in pen.lines) < _STRAY else ""
-        return _PageLines(pen.lines, "image" if is_image else few, hidden=0 if behind else ink.hidden, is_scan=behind)
+        return _read_page(self._reader.pages[number - 1], self._off, ends)
 
     def _recognised(self, found: _PageLines, number: int) -> _PageLines:
         """Return a page that shows an image with what is read off that; one with a few letters as it is, if no more."""
@@ -362,13 +349,15 @@ class PdfReading:
             title, author = self._about()
         hidden, scans = sum(page.hidden for page in self.pages), sum(page.is_scan for page in self.pages)
         recognised, unsure = sum(page.height > 0 for page in self.pages), sum(page.unsure for page in self.pages)
-        told = (
-            (hidden, "PDF: {} pieces of text that no reader sees were left out"),
-            (scans, "PDF: {} pages are images; their text is what the file says that they show"),
-            (recognised, f"OCR: text was recognised in the images of {{}} of {len(lines)} pages; letters may be wrong"),
-            (unsure, "OCR: {} lines that could not be recognised with confidence were left out"),
-        )
-        notes = [note.format(count) for count, note in told if count]
+        told = {
+            f"PDF: {hidden} pieces of text that no reader sees were left out": hidden,
+            f"PDF: {scans} pages are images; their text is what the file says that they show": scans,
+            f"OCR: text was recognised in the images of {recognised} of {len(lines)} pages; letters may be wrong": (
+                recognised
+            ),
+            f"OCR: {unsure} lines that could not be recognised with confidence were left out": unsure,
+        }
+        notes = [note for note, count in told.items() if count]
         if self._span != WHOLE:
             notes.append(f"Pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked")
         _drop_furniture(lines)
@@ -391,14 +380,7 @@ class PdfReading:
         return ", ".join(parts), f"{waiting}-{self._wanted}" if waiting else rest
 
     def _about(self) -> tuple[str, str]:
-        """Return title and author from the document information; its dates tell when the file was printed."""
-        try:
-            about = self._reader.metadata
-            if about is None:
-                return "", ""
-            return str(about.title or "").strip(), person(str(about.author or ""), f"{about.creator} {about.producer}")
-        except _DAMAGED:
-            return "", ""
+        return _about(self._reader)
 
     def _render(self, pages: Sequence[list[Line]], title: str) -> str:
         """Return pages of lines as HTML; each that was recognised has sizes of its own, and places for its parts."""
@@ -484,11 +466,47 @@ def pdf_to_html(
     return reading.converted()
 
 
+def _open(body: bytes) -> tuple[PdfReader, int]:
+    try:
+        reader = PdfReader(io.BytesIO(body), strict=False)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise Unreadable("it is an encrypted PDF that needs a password")
+        return reader, len(reader.pages)
+    except DependencyError as e:
+        raise Unreadable("it is an encrypted PDF, and the package `cryptography` is not installed") from e
+    except _DAMAGED as e:
+        raise Unreadable(f"it is a damaged PDF ({type(e).__name__})") from e
+
+
+def _read_page(page: PageObject, off: frozenset[int], ends: float) -> _PageLines:
+    """Return the lines of a page that are seen; of a scanned one that shows no text, those behind its image."""
+    ink = Ink(page, off)
+    pen = _taken(page, _Pen(ends, ink))
+    if covered := ink.covered():
+        pen = _taken(page, _Pen(ends, ink := Ink(page, off, covered)))
+    if behind := not pen.lines and ink.hidden > 0 and ink.has_image:
+        pen = _taken(page, _Pen(ends))
+    is_image = not pen.lines and "/XObject" in (page.get("/Resources") or {})
+    few = "few" if ink.has_image and sum(len(line.text) for line in pen.lines) < _STRAY else ""
+    return _PageLines(pen.lines, "image" if is_image else few, hidden=0 if behind else ink.hidden, is_scan=behind)
+
+
 def _taken(page: PageObject, pen: _Pen) -> _Pen:
     after = pen.ink.after if pen.ink is not None else None
     page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look, visitor_operand_after=after)
     pen.end_line()
     return pen
+
+
+def _about(reader: PdfReader) -> tuple[str, str]:
+    """Return title and author from the document information; its dates tell when the file was printed."""
+    try:
+        about = reader.metadata
+        if about is None:
+            return "", ""
+        return str(about.title or "").strip(), person(str(about.author or ""), f"{about.creator} {about.producer}")
+    except _DAMAGED:
+        return "", ""
 
 
 def _drop_furniture(pages: list[list[Line]]) -> None:
@@ -532,7 +550,8 @@ def _blocks(page: list[Line], levels: dict[float, int], leading: float) -> list[
     """Return the page's lines in groups: one heading, one paragraph, one piece of code each."""
     blocks: list[list[Line]] = []
     for line in page:
-        if blocks and _joins(blocks[-1][-1], line, levels, leading):
+        before = blocks[-1][-1] if blocks else None
+        if before is not None and _joins(before, line, levels, leading):
             blocks[-1].append(line)
         else:
             blocks.append([line])
@@ -559,8 +578,13 @@ def _block(lines: list[Line], levels: dict[float, int]) -> str:
         text = text[:-1] + after if hyphen else f"{text} {after}"
     if item:
         return f"<ul><li>{escape(text[1:].strip())}</li></ul>"
-    level = levels.get(lines[0].size) if len(text) <= LONGEST_LABEL else None
-    if level is not None and not _LEADERS.search(text) and any(map(str.isalpha, text)):
+    level = levels.get(lines[0].size)
+    if (
+        level is not None
+        and not _LEADERS.search(text)
+        and len(text) <= LONGEST_LABEL
+        and any(letter.isalpha() for letter in text)
+    ):
         return f"<h{level}>{escape(text)}</h{level}>"
     return f"<p>{escape(text)}</p>"
 

@@ -204,6 +204,9 @@ class Ink:
         self._path += [(x, y), (x + width, y + height)]
         self._rectangles += 1
 
+    def _points(self, operands: list[Any]) -> None:
+        self._path += list(zip(map(float, operands[::2]), map(float, operands[1::2]), strict=False))
+
     def _clip(self, _operands: list[Any]) -> None:
         self._clips = True
 
@@ -244,8 +247,16 @@ class Ink:
         groups = listed if isinstance(listed, list) else [listed]
         return all(isinstance(one, IndirectObject) and one.idnum in self.off for one in groups)
 
+    def _save(self, _operands: list[Any]) -> None:
+        self._saved.append(self._state)
+
     def _restore(self, _operands: list[Any]) -> None:
-        self._state = self._saved.pop()
+        if self._saved:
+            self._state = self._saved.pop()
+
+    def _end_marked(self, _operands: list[Any]) -> None:
+        if self._marked:
+            self._marked.pop()
 
 
 _SETS: Final[Mapping[bytes, Callable[[list[Any]], dict[str, Any]]]] = {
@@ -255,20 +266,17 @@ _SETS: Final[Mapping[bytes, Callable[[list[Any]], dict[str, Any]]]] = {
     b"Tz": lambda given: {"stretch": abs(float(given[0])) / 100},
 }
 """Operators that set parts of the graphics state, and to what."""
-_CHANGES: Final[Mapping[bytes, Callable[[Ink, list[Any]], object]]] = {
+_CHANGES: Final[Mapping[bytes, Callable[[Ink, list[Any]], None]]] = {
     b"re": Ink._rectangle,
-    **dict.fromkeys(
-        (b"m", b"l", b"c", b"v", b"y"),
-        lambda ink, points: ink._path.extend(zip(map(float, points[::2]), map(float, points[1::2]), strict=False)),
-    ),
+    **dict.fromkeys((b"m", b"l", b"c", b"v", b"y"), Ink._points),
     **dict.fromkeys((b"sc", b"scn"), Ink._colour),
     **dict.fromkeys((b"W", b"W*"), Ink._clip),
     **dict.fromkeys((b"BDC", b"BMC"), Ink._begin_marked),
-    b"EMC": lambda ink, _: ink._marked.pop(),
+    b"EMC": Ink._end_marked,
     b"Q": Ink._restore,
     b"cs": Ink._colour_space,
     b"gs": Ink._parameters,
-    b"q": lambda ink, _: ink._saved.append(ink._state),
+    b"q": Ink._save,
 }
 
 
