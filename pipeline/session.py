@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from cache.store import JsonValue, Store, Stores
 from errors import SourceNotFound, UsageError
 from pipeline.documents import Evidence, Page, SearchQuery, SearchResult, Verdict
-from pipeline.evidence.passage import GAP
+from pipeline.evidence.show import GAP
 from pipeline.fetch.exchange import DAY
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import page_handle

@@ -22,8 +22,7 @@ from pipeline.services import Services
 from pipeline.sites import Twins, is_site, look_over, nearest
 from pipeline.text.frame import address
 from pipeline.text.tokens import count_tokens
-from pipeline.trace import traced
-from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report
+from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report, traced
 
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its time."""

@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import json
 import re
 import subprocess
 import sys

@@ -15,7 +15,7 @@ from pipeline.check.check import FINE, Checked, check
 from pipeline.check.draft import Draft, read_draft
 from pipeline.documents import Document
 from pipeline.evidence.assemble import UNASKED
-from pipeline.evidence.sheet import Sheet, shortened
+from pipeline.evidence.show import Sheet, shortened
 from pipeline.search.chain import Found as Works
 from pipeline.services import Services
 from pipeline.session import SCHEME, find_session

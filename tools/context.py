@@ -21,9 +21,8 @@ from pydantic import BaseModel, Field
 from errors import UsageError, without_password
 from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome, Trust
 from pipeline.evidence.assemble import Assembled
-from pipeline.evidence.origins import count_origins
-from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import PART_TOKENS
+from pipeline.evidence.cite import count_origins
+from pipeline.evidence.show import PART_TOKENS, Sheet, shortened
 from pipeline.evidence.view import View
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services

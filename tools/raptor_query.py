@@ -15,8 +15,7 @@ from pydantic import BaseModel, Field
 from errors import UsageError
 from pipeline.documents import Document, Failure, Page
 from pipeline.evidence.assemble import Assembled, assemble
-from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import hint_room, notice_within
+from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import left_unread, read_documents
 from pipeline.fetch.handles import find_page, page_handle

@@ -12,9 +12,8 @@ from pydantic import BaseModel, Field
 
 from pipeline.documents import SearchQuery
 from pipeline.evidence.assemble import UNASKED
-from pipeline.evidence.origins import count_origins
-from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import HINT_TOKENS, WIDE, hint_room
+from pipeline.evidence.cite import count_origins
+from pipeline.evidence.show import HINT_TOKENS, WIDE, Sheet, hint_room
 from pipeline.evidence.view import view_evidence
 from pipeline.gather import Wanted
 from pipeline.research import Researched

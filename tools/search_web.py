@@ -12,13 +12,11 @@ from pydantic import BaseModel, Field
 
 from errors import UsageError
 from pipeline.documents import Document, SearchQuery, Trust
-from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import told_speaking
+from pipeline.evidence.show import Sheet, shortened, told_speaking
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
-from pipeline.text.frame import LONGEST, address, framed, headline, inert, new_mark, notice, one_line
-from pipeline.text.orders import speaks_to_models
+from pipeline.text.frame import LONGEST, address, framed, headline, inert, new_mark, notice, one_line, speaks_to_models
 from pipeline.text.tokens import count_tokens
 from tools.context import (
     SPEAKS,

@@ -22,7 +22,7 @@ from models.protocols import Embedder
 from pipeline.documents import Document, Reading, Sentence
 from pipeline.extract.extract import read_documents, read_units
 from pipeline.extract.tag import tag_sentences
-from pipeline.rank.fuse import blend, unit_range
+from pipeline.rank.bm25 import blend, unit_range
 from pipeline.rank.relevance import EMBED_TOKENS, Reader
 from pipeline.rank.terms import PageUnits, page_units
 from pipeline.raptor.leaves import leaves_as_document
@@ -30,8 +30,7 @@ from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.lexicon import languages, whole_words, words
 from pipeline.text.words import is_cjk, raw_words
-from pipeline.trace import traced
-from pipeline.work import in_thread
+from pipeline.work import in_thread, traced
 
 Floats = NDArray[np.float32]
 NodeMode = Literal["collapsed", "traversal", "flat"]

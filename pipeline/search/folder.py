@@ -32,13 +32,13 @@ from models.protocols import Embedder
 from pipeline.documents import Page, SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.files import CONVERTED, DOCUMENTS, IMAGES, Files, read_raw
 from pipeline.html.document import read_document
-from pipeline.rank.fuse import blend
-from pipeline.rank.passages import best_passages
+from pipeline.rank.bm25 import blend
+from pipeline.rank.mixed import best_passages
 from pipeline.read.charset import decode
 from pipeline.read.converted import can_recognise
 from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, remove, suffix_of
 from pipeline.text.frame import one_line
-from pipeline.text.language import guess_language
+from pipeline.text.words import guess_language
 from pipeline.work import check_cancelled, in_thread, time_left
 
 EMBEDDED_AT_ONCE: Final = 16

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from cache.folder import LOCK_WAIT
 from pipeline.fetch.files import CONVERTED
-from pipeline.rank.bm25 import okapi
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats, okapi
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
 TITLE_WEIGHT: Final = 3

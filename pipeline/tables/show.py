@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from pipeline.documents import Document
 from pipeline.evidence.cite import cite
-from pipeline.evidence.sheet import shortened
+from pipeline.evidence.show import shortened
 from pipeline.prune.forms import Form, Line, write
 from pipeline.tables.asked import Told
 from pipeline.text.frame import address, framed, one_line, quoted
