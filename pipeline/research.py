@@ -105,17 +105,12 @@ class Researched:
     text: str
     tokens: int
     """Exactly `count_tokens(text)`."""
-    gathered: Gathered
-    reading: Reading
+    known: Followed
     assembled: Assembled
     mark: str
     """The answer's own mark for untrusted text."""
     written: Answer | None = None
     """The local generator's answer, where it was wanted."""
-    hops: tuple[Hop, ...] = ()
-    """Further searches that brought something, in order."""
-    documents: tuple[Document, ...] = ()
-    """What was read, as the reading numbers it."""
 
 
 async def research(
@@ -147,17 +142,7 @@ async def research(
     if written is not None:
         text = _above(written, text, mark, most)
     await report(10, 10, f"{len(assembled.evidence)} passages")
-    return Researched(
-        text,
-        count_tokens(text),
-        known.gathered,
-        known.reading,
-        assembled,
-        mark,
-        written,
-        known.hops,
-        tuple(known.documents),
-    )
+    return Researched(text, count_tokens(text), known, assembled, mark, written)
 
 
 async def _read(question: str, gathered: Gathered, services: Services) -> tuple[list[Document], Reading]:

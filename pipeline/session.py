@@ -268,9 +268,6 @@ class _Results:
                 await self._session.note(found, queries, limit)
         return replace(found, results=(*found.results, *self._known(found.results, limit)))
 
-    async def look_up(self, dois: Sequence[str]) -> Found:
-        return await self._web.look_up(dois)
-
     def _known(self, results: Sequence[SearchResult], limit: int) -> list[SearchResult]:
         """Return the pages that were read before, those that were quoted first; what was asked now may stand there."""
         listed = {one.url for one in results}

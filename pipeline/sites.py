@@ -185,10 +185,6 @@ class SiteSearch:
         found = tuple(one for outcome in outcomes for one in outcome.results)
         return Found(found, tuple(outcomes), tuple(one for one in outcomes if one.status != "ok"))
 
-    async def look_up(self, dois: Sequence[str]) -> Found:
-        """Return what catalogues know of works, as the search that this one stands for."""
-        return await self._services.chain.look_up(dois)
-
     async def _one(self, site: str, questions: Sequence[str], limit: int) -> SearchOutcome:
         if site not in self._known:
             seconds = STEP_SHARE * time_left()

@@ -85,6 +85,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         yield Services(
             fetcher=fetcher,
             chain=chain,
+            works=chain.look_up,
             stores=stores,
             embedder=embedding,
             cross_encoder=CachedCrossEncoder(reader.model, stores.scores) if reader.model else None,
