@@ -30,7 +30,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, get_cosine_schedul
 from errors import UsageError
 from train.gguf_file import Quantized, tuned_gguf
 
-SPLIT: Final = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+ADAPTED: Final = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 """Matrices of a layer that get an adapter: all of them."""
 Part = Literal["train", "dev"]
 
@@ -113,12 +113,12 @@ class Base:
         """Load `config.base`; a GGUF file is read without its quantization."""
         where = _where(config.base)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(**where)
-        model = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+        model: Any = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
         if config.checkpointing:
             model.gradient_checkpointing_enable()
         count = model.config.num_hidden_layers
         chosen = list(range(count - (config.layers or count), count))
-        lora = LoraConfig(r=config.rank, lora_alpha=2 * config.rank, target_modules=SPLIT, layers_to_transform=chosen)
+        lora = LoraConfig(r=config.rank, lora_alpha=2 * config.rank, target_modules=ADAPTED, layers_to_transform=chosen)
         torch.manual_seed(config.seed)
         self.model: Any = get_peft_model(model, lora)
         if config.start:
@@ -177,7 +177,7 @@ class Run:
         self.optimizer = torch.optim.AdamW(self.weights, lr=config.rate, betas=(0.9, 0.95), weight_decay=0.0)
         self.schedule = get_cosine_schedule_with_warmup(self.optimizer, config.warmup, config.steps)
         # Of what DPO compares with; read before the adapter moves on.
-        self.reference: dict[Encoded, float] = {}
+        self.reference: dict[tuple[int, ...], float] = {}
         self.step = 0
         if (known := folder / CHECKPOINT).exists():
             state = torch.load(known)
@@ -261,7 +261,9 @@ class Run:
         if not batch[0][1:]:
             sure = torch.stack([(one.detach().exp() > 0.5).float().mean() for one in found]).mean()
             return {"loss": -torch.cat(found).mean(), "sure": sure}
-        sums = [one.sum() - self.reference[own] for own, one in zip((e for p in batch for e in p), found, strict=True)]
+        sums = [
+            one.sum() - self.reference[own.ids] for own, one in zip((e for p in batch for e in p), found, strict=True)
+        ]
         margins = self.config.beta * (torch.stack(sums[::2]) - torch.stack(sums[1::2]))
         return {"loss": -functional.logsigmoid(margins).mean(), "right": (margins > 0).float().mean()}
 
@@ -271,7 +273,7 @@ class Run:
         self.base.model.eval()
         with torch.no_grad():
             for one in sorted(used, key=lambda one: one.ids):
-                self.reference[one] = float(self.base.log_probabilities([one])[0].sum())
+                self.reference[one.ids] = float(self.base.log_probabilities([one])[0].sum())
 
     def _pair_at(self, place: int) -> Pair:
         count = len(self.train)
