@@ -139,7 +139,6 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
         answers.write(frame.packed(call))
         answers.flush()
 
-    send(0, Frame({"ready": True}))  # from here on somebody reads: a request may be larger than a pipe holds
     engine: Engine | None = None
     while True:
         working = engine is not None and engine.busy

@@ -85,8 +85,6 @@ class Child:
         self._sending = anyio.Lock()
         self._sizes: tuple[int, int] | None = None
         self._fields: Fields | None = None
-        self.reads = False
-        """Whether it has begun to read requests."""
 
     @classmethod
     async def start(cls, entry: str, arguments: Fields, *, limits: Limits) -> "Child":
@@ -120,12 +118,6 @@ class Child:
     def pid(self) -> int:
         """Its process id."""
         return self._process.pid
-
-    async def ready(self) -> None:
-        """Wait until the process reads its requests, for one at a time; on a busy machine its start takes a while."""
-        if not self.reads:
-            await self.receive()  # what it says first is that
-            self.reads = True
 
     async def send(self, frame: Frame, call: int) -> None:
         """Write one whole request; a cancellation waits until it is written, for half of one would end the process."""
@@ -275,14 +267,11 @@ class Worker:
         try:
             sent = False
             try:
-                async with self._starting:
-                    await child.ready()
                 await child.send(frame, number)
                 sent = True
                 await self._answered(child, call)
             except anyio.get_cancelled_exc_class():
-                if child.reads:  # one that still starts is left to the next call
-                    await self._stop_call(child, number, call, sent=sent)
+                await self._stop_call(child, number, call, sent=sent)
                 raise
             except BROKEN:
                 await self._lost(child)

@@ -5,7 +5,6 @@ import select
 import signal
 import sys
 import threading
-from contextlib import aclosing
 from pathlib import Path
 
 import anyio
@@ -20,8 +19,6 @@ from models.llama.placement import Device, Weights, fallen_back, place
 from models.protocols import Said
 from models.text import instructions_for
 from models.worker import Limits, MemoryBudget
-from pipeline.read.convert import Raw
-from pipeline.read.converter import Converter
 from tests.support import Clock
 from tests.support.llama_reference import smol_weights, write_reranker
 from tests.support.marks import needs_llama
@@ -76,21 +73,6 @@ async def test_sixteen_answers_at_once_are_those_of_one_at_a_time(stories: Llama
             group.start_soon(ask, place)
     assert together == alone
     assert int(str((await stories.counters())["calls_a_batch"])) > 1
-
-
-@pytest.mark.anyio
-async def test_a_call_cancelled_while_the_process_starts_leaves_it_to_the_next() -> None:
-    """On a busy machine a start takes longer than a call; a request waits for it, however large it is."""
-    large = Raw(b"<p>The boat leaves at noon.</p>" * 20_000, "https://example.org/", "https://example.org/")
-    async with aclosing(Converter(None, processes=1)) as converter:
-        async with anyio.create_task_group() as group:
-            group.start_soon(converter.page, large)
-            while not converter.pids:
-                await anyio.lowlevel.checkpoint()
-            started = converter.pids
-            group.cancel_scope.cancel()
-        assert "noon" in (await converter.page(large)).html
-        assert converter.pids == started
 
 
 @needs_llama
