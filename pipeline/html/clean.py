@@ -179,8 +179,7 @@ class _Tag:
         self.shown = name in _ROOTS
         self.attributes = _ATTRIBUTES.get(name, ())
         self.telling = self.marking | _WATCHED
-        self.kept = frozenset((*self.attributes, PLACE, "lang", "role"))
-        """Attributes that `_make` looks at, names aside."""
+        self.kept = frozenset((*self.attributes, PLACE, "lang", "role"))  # attributes that `_make` looks at
 
 
 _tag_of: Final = lru_cache(1024)(_Tag)
@@ -244,24 +243,20 @@ class _Cleaner:
         """Words that were hidden by opacity or visibility, which pages use before an animation."""
         self._boilerplate: dict[str, bool] = {}
         self._images = 0
+        self._met: dict[int, _Tag] = {}
+        """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
         self._controlled: Set[str] | None = None
         self._segments = Segments(top)
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
         """Return the tree below the root; `above` holds, for each element being read, where to go on after it."""
-        root, verdicts, enter, steps, made = self._begun(), self._verdicts, self._styles.enter, 0, 0
-        met: dict[int, _Tag] = {}  # by Lexbor's numbers for names, which mean something in one page only
+        root, verdicts, enter, met, steps, made = self._begun(), self._verdicts, self._styles.enter, self._met, 0, 0
         above: list[tuple[LexborNode | None, Node, bool, Shade, Place | None, bool]] = []
         item, node, pre, behind, around = self._top.first_child, root, False, self._styles.ground, self._around
         while item is not None or above:
             if item is None:
-                done = node
-                item, node, pre, behind, around, boxed = above.pop()
-                if done is not node:
-                    attach(node, done)
-                if boxed:
-                    add_line(node) if pre else add_space(node)
+                item, node, pre, behind, around = _left(node, *above.pop())
                 continue
             current, number, item = item, item.tag_id, item.next
             if number == TEXT_NODE:
@@ -274,29 +269,25 @@ class _Cleaner:
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
-            if (tag := met.get(number)) is None:
-                tag = met[number] = _tag_of((current.tag or "-")[:LONGEST_LABEL])
+            tag = met.get(number) or met.setdefault(number, _tag_of((current.tag or "-")[:LONGEST_LABEL]))
             if (kind := tag.listed if pre else tag.kind) == _DROP:
                 continue
-            below, opened, apart = current.first_child, False, False
+            below, attributes, shade, opened, apart = current.first_child, current.attributes, behind, False, False
             if kind <= _PLACE:
                 kind, below, item, opened = self._entered(current, tag, kind, node, pre, around)
             if below is None and (kind == _DROP or not (tag.alone or tag.valued or node.tag in STAYS_EMPTY)):
                 continue
-            attributes, shade = current.attributes, behind
             place = enter(around, tag.name, attributes) if around is not None else None
             known = behind if place is None or place.is_plain else place.shade_in(behind)
-            verdict = verdicts.get(attributes.get("class"))
-            told = known is not behind or verdict != "" or not tag.telling.isdisjoint(attributes)
-            if (told or pre) and not tag.shown:
+            told = (verdict := verdicts.get(attributes.get("class"))) != "" or pre or known is not behind
+            if (told or not tag.telling.isdisjoint(attributes)) and not tag.shown:
+                shade = known or behind
                 if verdict is None:
                     verdict = self._judge_classes(attributes["class"] or "")
                 if known is None or verdict or not _WATCHED.isdisjoint(attributes):
                     hiding, shade = self._hides(current, attributes, behind, verdict, place)
                     if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
                         continue
-                else:
-                    shade = known
                 if pre or not tag.marking.isdisjoint(attributes):
                     tag, kind = _as_marked(current, tag, kind, attributes, node, pre)
             if kind == _DROP or (below is None and not tag.alone):
@@ -306,8 +297,7 @@ class _Cleaner:
             made += kind == _NODE
             if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES or node.tag in tag.wraps):
                 kind = _THROUGH if pre else _BOX
-            alone = below is not None and below.tag_id == TEXT_NODE and below.next is None
-            if alone and below is not None and not (opened or apart or shade.unseen):
+            if below and below.tag_id == TEXT_NODE and below.next is None and not (opened or apart or shade.unseen):
                 self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre, current)
                 continue
             above.append((item, node, pre, behind, around, apart or _CELL < kind < _NODE))
@@ -525,6 +515,17 @@ class _Cleaner:
         if known is None:
             known = self._boilerplate[label] = says_furniture(label.lower())
         return known
+
+
+def _left(
+    done: Node, item: LexborNode | None, node: Node, pre: bool, behind: Shade, around: Place | None, boxed: bool
+) -> tuple[LexborNode | None, Node, bool, Shade, Place | None]:
+    """Return where to go on once an element is read to its end, and hang it into its parent."""
+    if done is not node:
+        attach(node, done)
+    if boxed:
+        add_line(node) if pre else add_space(node)
+    return item, node, pre, behind, around
 
 
 def _keep(node: Node, tag: _Tag, attributes: dict[str, str | None], current: LexborNode) -> bool:
