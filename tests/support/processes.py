@@ -93,7 +93,8 @@ def served(cache: Path, *arguments: str, **settings: str) -> Iterator[tuple[subp
 
 
 async def healthy(url: str) -> dict[str, str]:
-    """Wait until the server at `url` listens; return what its /health says."""
+    """Wait until the server at `url` takes calls; return what its /health says."""
+    await ready(url)
     async with httpx2.AsyncClient(timeout=60) as http:
         for _ in range(300):
             try:
