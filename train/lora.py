@@ -172,6 +172,7 @@ class Run:
                 f"Of {len(encoded['train'])} samples {len(self.train)} are within {config.most_tokens} tokens.",
                 hint="Raise most_tokens.",
             )
+        self.order = self._ordered()
         self.weights = [one for one in base.model.parameters() if one.requires_grad]
         # Betas are the paper's (§4.3).
         self.optimizer = torch.optim.AdamW(self.weights, lr=config.rate, betas=(0.9, 0.95), weight_decay=0.0)
@@ -224,15 +225,18 @@ class Run:
         partly.replace(self.folder / CHECKPOINT)
 
     def _batches(self, end: int) -> Iterator[list[Pair]]:
-        size, count = self.config.batch, len(self.train)
+        size = self.config.batch
         for step in range(self.step, end):
-            places = range(step * size, (step + 1) * size)
-            yield [self.train[self._order(place // count)[place % count]] for place in places]
+            yield self.order[step * size : (step + 1) * size]
 
-    def _order(self, epoch: int) -> list[int]:
-        order = list(range(len(self.train)))
-        random.Random(f"{self.config.seed}:{epoch}").shuffle(order)
-        return order
+    def _ordered(self) -> list[Pair]:
+        """Return the samples of all steps: each epoch is shuffled by itself (zero-index §4.3)."""
+        order: list[Pair] = []
+        while len(order) < self.config.steps * self.config.batch:
+            epoch = list(self.train)
+            random.Random(f"{self.config.seed}:{len(order) // len(epoch)}").shuffle(epoch)
+            order += epoch
+        return order[: self.config.steps * self.config.batch]
 
     def _stepped(self, batch: Sequence[Pair]) -> dict[str, float]:
         self.base.model.train()
@@ -268,16 +272,11 @@ class Run:
         return {"loss": -functional.logsigmoid(margins).mean(), "right": (margins > 0).float().mean()}
 
     def _read_reference(self) -> None:
-        used = {one for place in range(self.config.steps * self.config.batch) for one in self._pair_at(place)}
-        used |= {one for pair in self.dev for one in pair}
+        used = {one for pair in (*self.order, *self.dev) for one in pair}
         self.base.model.eval()
         with torch.no_grad():
             for one in sorted(used, key=lambda one: one.ids):
                 self.reference[one.ids] = float(self.base.log_probabilities([one])[0].sum())
-
-    def _pair_at(self, place: int) -> Pair:
-        count = len(self.train)
-        return self.train[self._order(place // count)[place % count]]
 
     def _log(self, figures: Mapping[str, float]) -> None:
         with (self.folder / LOG).open("a", encoding="utf-8") as file:
