@@ -122,7 +122,17 @@ class Base:
         torch.manual_seed(config.seed)
         self.model: Any = get_peft_model(model, lora)
         if config.start:
-            set_peft_model_state_dict(self.model, torch.load(Path(config.start) / CHECKPOINT)["adapter"])
+            self.take(Path(config.start))
+
+    def adapter(self) -> dict[str, Any]:
+        """Return the adapter's weights; embeddings are not adapted, and unless told so peft looks for their config."""
+        return dict(get_peft_model_state_dict(self.model, save_embedding_layers=False))
+
+    def take(self, folder: Path) -> dict[str, Any]:
+        """Take the adapter of the run in `folder`; return all that its checkpoint holds."""
+        state: dict[str, Any] = torch.load(folder / CHECKPOINT)
+        set_peft_model_state_dict(self.model, state["adapter"])
+        return state
 
     def encode(self, sample: Sample, most: int) -> Pair | None:
         """Return the tokens of a sample, by the model's own chat template; None where they are more than `most`."""
@@ -180,9 +190,8 @@ class Run:
         # Of what DPO compares with; read before the adapter moves on.
         self.reference: dict[tuple[int, ...], float] = {}
         self.step = 0
-        if (known := folder / CHECKPOINT).exists():
-            state = torch.load(known)
-            set_peft_model_state_dict(base.model, state["adapter"])
+        if (folder / CHECKPOINT).exists():
+            state = base.take(folder)
             self.optimizer.load_state_dict(state["optimizer"])
             self.schedule.load_state_dict(state["schedule"])
             self.step = state["step"]
@@ -214,7 +223,7 @@ class Run:
     def save(self) -> None:
         """Write what a later run goes on from, in one move."""
         state = {
-            "adapter": get_peft_model_state_dict(self.base.model),
+            "adapter": self.base.adapter(),
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state_dict(),
             "step": self.step,
@@ -305,7 +314,7 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
         torch.set_num_threads(config.threads)
     base = Base(config)
     if chosen.export:
-        set_peft_model_state_dict(base.model, torch.load(chosen.out / CHECKPOINT)["adapter"])
+        base.take(chosen.out)
         print(export(base, config, chosen.export, chosen.quantized))
         return 0
     make = makers[config.stage]
