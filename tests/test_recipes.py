@@ -1,19 +1,85 @@
-"""Recipes: what they are taught from, and what is said of their runs."""
+"""Recipes: what they are taught from, a run that is interrupted, and the file that comes out of one."""
 
+import json
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bench.recipes import Recorded, costs, drawn, missed
+from models.llama.model import LlamaGenerator
+from models.protocols import Said
 from pipeline.raptor.summarise import supported_part
 from train.reader.data import own_rows
 
-pytestmark = pytest.mark.slow
-pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.slow,
+    # peft asks transformers by a name that is about to go.
+    pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"),
+]
+torch: Any = pytest.importorskip("torch")
+lora: Any = pytest.importorskip("train.lora", exc_type=ImportError)
 pruner: Any = pytest.importorskip("train.pruner", exc_type=ImportError)
 summariser: Any = pytest.importorskip("train.summariser", exc_type=ImportError)
+CONFIG = {"steps": 6, "batch": 2, "warmup": 1, "layers": 2, "rank": 4, "dev": 2, "every": 3, "threads": 1}
+
+
+def _samples(*, pairs: bool = False) -> dict[str, Any]:
+    def one(number: int) -> Any:
+        return lora.Sample(f"When does boat {number} leave?", f"At {number} o'clock.", "Never." if pairs else "")
+
+    return {"train": [one(number) for number in range(20)], "dev": [one(number) for number in range(20, 23)]}
+
+
+def _run(folder: Path, *, pairs: bool = False) -> Any:
+    try:
+        config = lora.Config(**CONFIG)
+        return lora.Run(config, lora.Base(config), _samples(pairs=pairs), folder)
+    except lora.UsageError as error:
+        pytest.skip(str(error))
+
+
+def _adapter(run: Any) -> dict[str, Any]:
+    return {name: weight.clone() for name, weight in run.base.adapter().items()}
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_run_that_was_interrupted_ends_with_the_weights_of_one_that_was_not(tmp_path: Path, pairs: bool) -> None:
+    whole = _run(tmp_path / "whole", pairs=pairs)
+    whole.go(4)
+    first = _run(tmp_path / "parts", pairs=pairs)
+    first.go(2)
+    second = _run(tmp_path / "parts", pairs=pairs)
+    assert second.step == 2
+    second.go(2)
+    wanted, found = _adapter(whole), _adapter(second)
+    assert wanted.keys() == found.keys()
+    assert all(torch.equal(wanted[name], found[name]) for name in wanted)
+    rows = [json.loads(line) for line in (tmp_path / "parts" / lora.LOG).read_text("utf-8").splitlines()]
+    assert [row["step"] for row in rows if "cpu" in row] == [1, 2, 3, 4]
+
+
+@pytest.mark.anyio
+async def test_a_tuned_model_is_written_as_gguf_and_answers_as_it_did_in_training(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    for weight in run.weights:
+        torch.nn.init.normal_(weight, std=0.02, generator=torch.Generator().manual_seed(1))
+    asked, options = "When does boat 3 leave?", ("At 3 o'clock.", "Never.")
+    pairs = [run.base.encode(lora.Sample(asked, option), 200)[0] for option in options]
+    with torch.no_grad():
+        wanted = [float(found[:-1].sum()) for found in run.base.log_probabilities(pairs)]
+    fingerprint = lora.export(run.base, run.config, tmp_path / "tuned.gguf", "q8_0")
+    assert len(fingerprint) == 64
+    model = LlamaGenerator(tmp_path / "tuned.gguf")
+    try:
+        scores = await model.score_tree([Said("user", asked)], options)
+    finally:
+        await model.aclose()
+    # 8 bits a weight shift a log-probability by some hundredths a token.
+    assert np.allclose(scores.log_probabilities, wanted, atol=1.0)
+    assert abs((scores.log_probabilities[0] - scores.log_probabilities[1]) - (wanted[0] - wanted[1])) < 0.7
 
 
 def test_the_pruner_is_shown_the_block_that_answers_among_others_of_its_page(shared: Path) -> None:
