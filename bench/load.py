@@ -22,12 +22,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from bench.loopback import listening
 from bench.mcp_served import ABOUT, LIBRARY, ROOT, Served, hello, say, served, tree
 
 CALLERS: Final = (1, 2, 4, 16, 64)
@@ -337,20 +338,6 @@ def _site() -> Iterator[int]:
 
     with listening(Handler) as port:
         yield port
-
-
-@contextmanager
-def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    """Answer requests on a free port of 127.0.0.1, which is yielded, in threads."""
-    engine = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=engine.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield engine.server_address[1]
-    finally:
-        engine.shutdown()
-        engine.server_close()
-        thread.join()
 
 
 def _megabytes(pid: int) -> float:

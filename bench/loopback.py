@@ -1,4 +1,4 @@
-"""A web server on loopback whose answers a benchmark decides, path by path."""
+"""Web servers on loopback whose answers a benchmark decides."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,16 @@ def serving(answer: Callable[[str], Answer]) -> Iterator[int]:
         def log_message(self, format: str, *args: object) -> None:
             """Keep the output to the tables."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with listening(Handler) as port:
+        yield port
+
+
+@contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """Answer requests on a free port of 127.0.0.1, which is yielded, each in a thread of its own."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    # An answer that is held back, or a tunnel that stays open, must not keep the end waiting.
+    server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:

@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from http.server import BaseHTTPRequestHandler
+from threading import Event
 from typing import Final
 
 import anyio
 import httpx2
 
+from bench.loopback import listening
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.chain import Provider
 from pipeline.search.providers.scholarly import SCHOLARLY
@@ -82,19 +83,13 @@ def loopback() -> Iterator[Loopback]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    state.address = f"http://127.0.0.1:{server.server_port}"
-    try:
-        yield state
-    finally:
-        if state.hold is not None:
-            state.hold.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as port:
+        state.address = f"http://127.0.0.1:{port}"
+        try:
+            yield state
+        finally:
+            if state.hold is not None:
+                state.hold.set()
 
 
 Maker = Callable[[httpx2.AsyncClient, str, float], Provider]

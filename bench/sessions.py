@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from bench.load import listening, processor
+from bench.load import processor
+from bench.loopback import listening
 from bench.mcp_served import ABOUT, LIBRARY, Served, hello, say, served
 from cache.store import Stores, open_stores
 from pipeline.fetch.handles import find_answer

@@ -16,15 +16,15 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Final
 from urllib.parse import urlsplit
 
 import anyio
 
 from bench.formats import checked as formats_checked
+from bench.loopback import listening
 from bench.providers import OWN, SHARED, Reply, fault_table, misjudged
 from bench.sites import checked as sites_checked
 from bench.tables_asked import checked
@@ -132,24 +132,16 @@ def web(answers: dict[str, Reply]) -> Iterator[Web]:
         handler = type("Handler", (Behind,), {"contexts": _certified(folder), "state": state})
         (folder / "ddgs").mkdir()
         (folder / "ddgs" / "__init__.py").write_text(ABSENT, encoding="utf-8")
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        server.daemon_threads = True
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        state.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("WINNOW_")},
-            "HTTPS_PROXY": f"http://127.0.0.1:{server.server_port}",
-            "SSL_CERT_FILE": str(folder / "trusted.pem"),
-            "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
-            "HOME": str(folder),
-            "XDG_CACHE_HOME": str(folder / "cache"),
-        }
-        try:
+        with listening(handler) as port:
+            state.environment = {
+                **{name: value for name, value in os.environ.items() if not name.startswith("WINNOW_")},
+                "HTTPS_PROXY": f"http://127.0.0.1:{port}",
+                "SSL_CERT_FILE": str(folder / "trusted.pem"),
+                "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
+                "HOME": str(folder),
+                "XDG_CACHE_HOME": str(folder / "cache"),
+            }
             yield state
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
 
 
 def winnow(state: Web, *arguments: str) -> subprocess.CompletedProcess[str]:
