@@ -232,10 +232,10 @@ def _long_to_html(document: bytes, seen: Seen) -> str:
 
 
 def _block(paragraph: etree._Element, text: str) -> str:
-    style = paragraph.find(f"{W}pPr/{W}pStyle")
-    heading = _HEADING.search(style.get(f"{W}val", "") if style is not None else "")
+    properties = paragraph.find(f"{W}pPr")
+    heading = _HEADING.search(_said(properties, "pStyle"))
     if heading:
         return f"<h{heading.group(1)}>{escape(text)}</h{heading.group(1)}>"
-    if paragraph.find(f"{W}pPr/{W}numPr") is not None:
+    if properties is not None and properties.find(f"{W}numPr") is not None:
         return f"<ul><li>{escape(text)}</li></ul>"
     return f"<p>{escape(text)}</p>"
