@@ -433,7 +433,7 @@ def test_further_elements_of_a_page_without_end_are_kept_as_words() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not PAGES.is_dir(), reason="../shared/data is not beside this checkout")
 def test_cleaning_takes_few_times_as_long_as_the_bare_parse() -> None:
-    pages = [gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in sorted(PAGES.glob("*.gz"))[::16]]
+    pages = [gzip.decompress(path.read_bytes()).decode("utf-8", "replace") for path in sorted(PAGES.glob("*.gz"))[::32]]
     ours = bare = float("inf")
     for _ in range(3):
         ours = min(ours, sum(seconds(clean, page) for page in pages))

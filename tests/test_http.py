@@ -10,7 +10,7 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 from tests.support import Site, text_of
-from tests.support.processes import EXIT_SECONDS, HELLO, call, healthy, served
+from tests.support.processes import EXIT_SECONDS, HELLO, call, health, healthy, served
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -53,7 +53,7 @@ async def test_sigterm_lets_the_running_call_end_and_no_other_begin(cache_folder
             while "/slow" not in site.asked:
                 await other.list_tools()
             process.send_signal(signal.SIGTERM)
-            while (await healthy(url))["status"] != "draining":
+            while (await health(url))["status"] != "draining":
                 await other.list_tools()
             late = await other.call_tool("research", {"question": "When does the ferry leave?"})
             site.hold.set()
