@@ -42,8 +42,7 @@ from pipeline.documents import Document
 from pipeline.extract.extract import read_documents
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25
-from pipeline.rank.fuse import Floats, standardise
+from pipeline.rank.bm25 import BM25, Floats, standardise
 from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_each, count_tokens
 from server.app import build_server

@@ -17,17 +17,16 @@ import importlib
 import importlib.util
 import re
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 import anyio
 
 from bench.evidence import DATA
+from bench.loopback import Answer, serving
 from errors import WinnowError
 from pipeline.documents import Document, Page, Sentence
 from pipeline.evidence.cite import cite
@@ -243,32 +242,15 @@ def _letters(text: str) -> str:
 def served(pages: dict[str, str]) -> Iterator[str]:
     """Serve `pages` on loopback, without scripts, with painted highlights; yield the address."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            html = pages.get(self.path.strip("/").partition("?")[0], "")
-            html = re.sub(r"(?i)<meta[^>]{0,40}http-equiv[^>]{0,400}>", "", html)
-            raw = (html + _STYLE).encode()
-            self.send_response(200 if html else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header(
-                "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
-            )
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
+    def answer(path: str) -> Answer:
+        html = re.sub(
+            r"(?i)<meta[^>]{0,40}http-equiv[^>]{0,400}>", "", pages.get(path.strip("/").partition("?")[0], "")
+        )
+        policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
+        return Answer((html + _STYLE).encode() if html else b"", headers={"Content-Security-Policy": policy})
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Keep the output to the table."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(answer) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from models.reader import OnnxReader
 from pipeline.check.quotes import Text, find_quote
 from pipeline.check.statements import Supported, judge_statement
 from pipeline.documents import Document, Page
-from pipeline.evidence.origins import Copies
+from pipeline.evidence.cite import Copies
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25

@@ -36,7 +36,7 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, kept_summary
 from pipeline.raptor.tree import TreeOptions
-from pipeline.search.parse_model import Parser, parse
+from pipeline.search.parse import Parser, parse
 from pipeline.segment.judge import Judge
 from pipeline.text.tokens import count_tokens
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats
 from pipeline.rank.terms import PageUnits
 from pipeline.text.tokens import count_tokens
 

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import anyio
 from mcp import Client, StdioServerParameters
 
-from pipeline.search.folder import list_files
+from pipeline.search.listing import list_files
 from pipeline.search.word_index import WordIndex
 from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf

@@ -2,6 +2,7 @@
 
     python -m bench.injection                     all forms, at 256, 512 and 1,024 tokens; an hour of one core
     python -m bench.injection --every 8           each eighth form
+    python -m bench.injection --budgets 256 --subjects on      one column
     python -m bench.injection --check             each fifth at 512 tokens: exit code 1 where a bar falls short
     python -m bench.injection --agentdojo FILE    AgentDojo's wheel; else it is downloaded with pip, if that is possible
 
@@ -22,12 +23,9 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -39,6 +37,7 @@ from mcp_types import CallToolResult, TextContent
 from selectolax.lexbor import LexborHTMLParser
 
 from bench.injection_forms import ADDRESS, ORDERS, Form, Planted, foreign_forms, own_forms, reached, read_rows
+from bench.loopback import Answer, serving
 from pipeline.text.tokens import cut_to_tokens
 from tests.support.attacks import outside
 
@@ -60,8 +59,12 @@ class Site:
     """What is served: pages by path, and one search result."""
 
     def __init__(self) -> None:
-        self.pages: dict[str, tuple[bytes, str]] = {}
+        self.pages: dict[str, Answer] = {}
         self.port = 0
+
+    def answer(self, path: str) -> Answer:
+        """Return what is served at a path."""
+        return self.pages.get(path.partition("?")[0], Answer(b""))
 
     def put(self, planted: Planted, title: str, text: str) -> str:
         """Serve a page, and tell of it to who searches next; return its address."""
@@ -69,8 +72,8 @@ class Site:
         told = f"{text[:QUOTED]} {planted.snippet}"
         found = {"results": [{"url": url, "title": title, "content": told, "engines": ["mojeek"]}]}
         self.pages = {
-            planted.path: (planted.body, planted.kind),
-            "/search": (json.dumps(found).encode(), "application/json"),
+            planted.path: Answer(planted.body, planted.kind),
+            "/search": Answer(json.dumps(found).encode(), "application/json"),
         }
         return url
 
@@ -92,6 +95,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="each fifth form at 512 tokens; 1 where a bar falls short")
     parser.add_argument("--every", type=int, default=0, help="each n-th form only")
     parser.add_argument("--agentdojo", type=Path, help="the wheel of AgentDojo")
+    parser.add_argument("--budgets", help=f"some of {', '.join(map(str, BUDGETS))}")
+    parser.add_argument("--subjects", help=f"some of {', '.join(SUBJECTS)}")
     wanted = parser.parse_args()
     if not DATA.is_dir():
         print("skipped: ../shared/data is not beside this checkout")
@@ -102,7 +107,9 @@ def main() -> int:
             print(f"{PACKAGE} cannot be had here; ours alone")
         forms = [*own_forms(), *(foreign_forms(wheel) if wheel else [])]
         every = wanted.every or (5 if wanted.check else 1)
-        budgets, subjects = ((CHECKED,), SUBJECTS[:1]) if wanted.check else (BUDGETS, SUBJECTS)
+        budgets = [CHECKED] if wanted.check else [*BUDGETS]
+        budgets = [*map(int, wanted.budgets.split(","))] if wanted.budgets else budgets
+        subjects = wanted.subjects.split(",") if wanted.subjects else SUBJECTS[:1] if wanted.check else SUBJECTS
         seen = anyio.run(_measure, forms[::every], budgets, subjects, Path(folder))
     _show(seen, budgets)
     missed = _missed(seen)
@@ -123,7 +130,8 @@ async def _measure(forms: Sequence[Form], budgets: Sequence[int], subjects: Sequ
     rows += read_rows(ROOT / "bench" / "asked" / "questions.jsonl")
     places = [(form, subject) for form in forms for subject in subjects]
     seen: list[Seen] = []
-    with _serving() as site:
+    site = Site()
+    with serving(site.answer) as site.port:
         settings = {
             "CACHE": str(folder / "cache"),
             "FOLDERS": " ",
@@ -239,34 +247,6 @@ def _missed(seen: Sequence[Seen]) -> list[str]:
     closed = sorted({f"{one.form.name} ({one.who})" for one in seen if one.outside})
     missed = [f"orders off the subject reach {share:.3f} of answers at {CHECKED} tokens > {BAR}"] if share > BAR else []
     return missed + ([f"a frame is closed or left by {', '.join(closed)}"] if closed else [])
-
-
-@contextmanager
-def _serving() -> Iterator[Site]:
-    site = Site()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body, kind = site.pages.get(self.path.partition("?")[0], (b"", ""))
-            self.send_response(200 if kind else 404)
-            self.send_header("Content-Type", kind or "text/plain")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    site.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield site
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 if __name__ == "__main__":

@@ -25,8 +25,7 @@ from errors import ModelError
 from models.protocols import Embedder
 from pipeline.documents import Document
 from pipeline.extract.tag import tag_sentences
-from pipeline.rank.bm25 import BM25
-from pipeline.rank.fuse import blend
+from pipeline.rank.bm25 import BM25, blend
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, write_summary

@@ -14,11 +14,8 @@ import os
 import statistics
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +23,7 @@ import anyio
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
 
+from bench.loopback import Answer, serving
 from bench.mcp_ends import ends, starts
 from bench.mcp_transcript import transcript
 from pipeline.documents import Page
@@ -80,7 +78,7 @@ def main() -> None:
 
 async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:
     failed: list[str] = []
-    with tempfile.TemporaryDirectory() as cache, _site() as port:
+    with tempfile.TemporaryDirectory() as cache, serving(_answer) as port:
         environment = {
             **os.environ,
             "WINNOW_CACHE": cache,
@@ -210,32 +208,10 @@ def _child_megabytes() -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1000
 
 
-@contextmanager
-def _site() -> Iterator[int]:
-    """Serve the real pages on loopback; yields the port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path = DATA / "pages" / f"{Path(self.path).name}.html.gz"
-            body = gzip.decompress(path.read_bytes()) if path.is_file() else b"not here"
-            self.send_response(200 if path.is_file() else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def _answer(path: str) -> Answer:
+    """Return a real page by its name."""
+    kept = DATA / "pages" / f"{Path(path).name}.html.gz"
+    return Answer(gzip.decompress(kept.read_bytes()) if kept.is_file() else b"")
 
 
 if __name__ == "__main__":

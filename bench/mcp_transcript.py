@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
+from bench.loopback import Answer, serving
 from bench.mcp_served import LIBRARY, ROOT, environment, tree
 
 QUESTION: Final = "What changed at the harbour?"
@@ -169,33 +169,15 @@ def _site() -> Iterator[_Site]:
         "slow": "<h1>Fares</h1><p>A bicycle to Pell Island costs 3 crowns each way.</p>",
     }
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            name = self.path.strip("/")
-            counts[name] = counts.get(name, 0) + 1
-            if name == "slow":
-                held.wait(30)
-            body = texts.get(name, "").encode()
-            try:
-                self.send_response(200 if body else 404)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                self.send_header("Cache-Control", "max-age=600")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-            except ConnectionError:  # the asker has left, which is what the second step is about
-                self.close_connection = True
+    def answer(path: str) -> Answer:
+        name = path.strip("/")
+        counts[name] = counts.get(name, 0) + 1
+        if name == "slow":
+            held.wait(30)
+        return Answer(texts.get(name, "").encode(), headers={"Cache-Control": "max-age=600"})
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield _Site(server.server_address[1], counts, held)
-    finally:
-        held.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(answer) as port:
+        try:
+            yield _Site(port, counts, held)
+        finally:
+            held.set()

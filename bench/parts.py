@@ -175,7 +175,7 @@ async def measure_hops(limit: int) -> list[str]:
                 for row in questions:
                     wanted = Wanted(row["request"], 8, hops=hops)
                     answer, spent = await _answered(wanted, services)
-                    followed += len(answer.hops)
+                    followed += len(answer.known.hops)
                     text = quoted(answer.text)
                     gold = [texts[row["text_id"]]["text"][start:end] for start, end in row["gold"]]
                     found[row["kind"], halves[row["id"]], hops].append((all(shown(one, text) for one in gold), spent))
@@ -216,7 +216,7 @@ async def measure_harm(limit: int) -> list[str]:
                     for hops in (0, Wanted("", 1).hops):
                         answer, _ = await _answered(Wanted(question.text, 8, hops=hops), services)
                         hits.append(of.hit(question, quoted(answer.text)))
-                    changed["hopped"] += bool(answer.hops)
+                    changed["hopped"] += bool(answer.known.hops)
                     changed["shown"] += hits[0]
                     changed["lost"] += hits[0] > hits[1]
                     changed["found"] += hits[0] < hits[1]

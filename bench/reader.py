@@ -28,7 +28,7 @@ from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from models.reader import OnnxReader
-from pipeline.rank.fuse import Floats, standardise
+from pipeline.rank.bm25 import Floats, standardise
 from pipeline.rank.relevance import Blend, Relevance, Reread, score_texts
 from pipeline.rank.terms import PageUnits
 from pipeline.rank.verdict import judge

@@ -20,7 +20,7 @@ import anyio
 from mcp import Client
 from mcp_types import TextContent
 
-from pipeline.evidence.sheet import Sheet
+from pipeline.evidence.show import Sheet
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25

@@ -33,10 +33,8 @@ from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
 from pipeline.documents import Document, Page, SearchQuery, SearchResult
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25
-from pipeline.rank.fuse import blend, reciprocal_rank_fusion
-from pipeline.rank.mixed import RankForm, mixed_rank
-from pipeline.rank.passages import best_passages
+from pipeline.rank.bm25 import BM25, blend, reciprocal_rank_fusion
+from pipeline.rank.mixed import RankForm, best_passages, mixed_rank
 from pipeline.search.chain import Chain
 from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.parse import parse_request

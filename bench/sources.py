@@ -35,8 +35,8 @@ from pipeline.fetch.limits import FetchLimits
 from pipeline.html.document import read_document
 from pipeline.search.providers.scholarly import SCHOLARLY
 from tests.support.certificate import make_certificate
+from tests.support.forges import ADDRESSES, FAILURES, SITES
 from tests.support.web_site import open_site
-from tests.test_fetch_forge import ADDRESSES, FAILURES, SITES
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 QUESTION: Final = "How deep is Lake Orvane?"

@@ -65,10 +65,9 @@ def shown(url: str) -> str:
 class RedisBackend:
     """Rows of one store on a server; what each method does stands at `cache.folder.FolderBackend`."""
 
-    shared: Final = True
-
-    def __init__(self, client: redis.Redis, kind: str, *, place: str) -> None:
+    def __init__(self, client: redis.Redis, kind: str, *, place: str, shared: bool) -> None:
         """Take the rows of store `kind`, which begin with its name; `place` is the address without its password."""
+        self.shared: Final = shared
         self.place: Final = place
         self.note = ""
         """Whether the server makes room when it is full; known once it was asked."""

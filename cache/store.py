@@ -247,6 +247,14 @@ class Store:
                 note=self._backend.note,
             )
 
+    def seen(self) -> dict[str, int]:
+        """Return hits, misses, problems and whether the store is away (0 or 1), without a question to its place."""
+        with self._lock:
+            return {
+                **{name: self._seen[name] for name in ("hits", "misses", "problems")},
+                "away": int(bool(self._away)),
+            }
+
     def close(self) -> None:
         """Let go of connections; the store reopens by itself when it is used again."""
         self._backend.close()
@@ -352,7 +360,7 @@ class Stores:
     trees: Store
     sessions: Store
     own: Store
-    """For what is made of a person's own files: on this machine, wherever the rest is; `pages` where that is too."""
+    """For what is made of a person's own files: on this machine, or `pages` where nobody else reads those."""
     place: str
     """Where the cache lies: its folder, or the address of a server without the password."""
     folders: Path
@@ -386,11 +394,15 @@ class Stores:
         return [*self.by_kind.values(), *([self.own] if self.own is not self.pages else [])]
 
 
-def open_stores(folder: Path, *, size_limit: int, clock: Callable[[], float] = time.time, url: str = "") -> Stores:
+def open_stores(
+    folder: Path, *, size_limit: int, clock: Callable[[], float] = time.time, url: str = "", private: bool = False
+) -> Stores:
     """Open or make the cache; where it cannot be used the stores keep nothing, say so in `stats()`, and try again.
 
     `folder` is made if absent, with access for its owner only; `size_limit` is bytes on disk for all stores together. A
-    Valkey or Redis server at `url` keeps the entries instead. `clock` gives seconds since the epoch and decides expiry.
+    Valkey or Redis server at `url` keeps the entries instead; `private` says that replicas of this server alone read
+    it, so that it keeps what is made of a person's files as well. `clock` gives seconds since the epoch and decides
+    expiry.
     Raises `MissingExtra` without the package `redis`, `CacheError` for a `url` that cannot be understood.
     """
     if not url:
@@ -402,6 +414,7 @@ def open_stores(folder: Path, *, size_limit: int, clock: Callable[[], float] = t
     except ModuleNotFoundError as e:
         raise MissingExtra("redis", extra="redis", needed_for="A cache server (cache_url)") from e
     client, place = connect(url), shown(url)
-    made = {kind: Store(RedisBackend(client, kind, place=place), clock=clock, kind=kind) for kind in _SHARES}
-    own = Store(folder / "own", size_limit=size_limit, clock=clock, kind="own")
+    backends = {kind: RedisBackend(client, kind, place=place, shared=not private) for kind in _SHARES}
+    made = {kind: Store(backend, clock=clock, kind=kind) for kind, backend in backends.items()}
+    own = made["pages"] if private else Store(folder / "own", size_limit=size_limit, clock=clock, kind="own")
     return Stores(**made, own=own, place=place, folders=folder / "folders")

@@ -108,7 +108,11 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
         return anyio.run(draw_tree, settings, sources, args.chunking or "sentences", args.html, args.json)
     tool, arguments = TOOLS.get(args.command, TOOLS["extract"])[0], _arguments(args)
     if args.command == "check":
-        arguments = {"question": "", "draft": _draft(args.report), "sources": arguments["sources"]}
+        from tools.context import MOST_TOKENS  # noqa: PLC0415  as said above
+
+        # A person reads all of it.
+        named = {"draft": _draft(args.report), "sources": arguments["sources"]}
+        arguments = {"question": "", "max_tokens": MOST_TOKENS, **named}
     return anyio.run(_call_tool, settings, tool, arguments, args.json, args.quiet)
 
 

@@ -169,7 +169,12 @@ class _Desk:
         async with Client(build_server(settings), extensions=[shown]) as self._client:
             size = settings.cache_mb * MEGABYTE
             self._stores = await in_thread(
-                open_stores, settings.cache, size_limit=size, clock=time.time, url=settings.cache_url
+                open_stores,
+                settings.cache,
+                size_limit=size,
+                clock=time.time,
+                url=settings.cache_url,
+                private=settings.cache_private,
             )
             try:
                 yield

@@ -22,7 +22,9 @@ from server.settings import MEGABYTE, Settings
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Stores]:
     size = settings.cache_mb * MEGABYTE
-    stores = open_stores(settings.cache, size_limit=size, clock=time.time, url=settings.cache_url)
+    stores = open_stores(
+        settings.cache, size_limit=size, clock=time.time, url=settings.cache_url, private=settings.cache_private
+    )
     try:
         yield stores
     finally:
@@ -66,11 +68,7 @@ def _line(checked: Checked) -> str:
 
 
 def look_after_sessions(settings: Settings, action: str, handle: str, *, form: str, as_json: bool) -> int:
-    """List the sessions, or show, export or remove one.
-
-    Raises:
-        UsageError: There is no such session on this machine.
-    """
+    """List the sessions, or show, export or remove one; raises `UsageError` where this machine has no such session."""
     with _opened(settings) as stores:
         if action == "list":
             _print_list(list_sessions(stores), as_json=as_json)

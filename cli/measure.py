@@ -44,11 +44,9 @@ from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.prune.paper import path_scorer
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.bm25 import BM25
-from pipeline.rank.fuse import reciprocal_rank_fusion
+from pipeline.rank.bm25 import BM25, reciprocal_rank_fusion
 from pipeline.rank.relevance import Reader
-from pipeline.search.parse import parse_request
-from pipeline.search.parse_model import Parser, parse
+from pipeline.search.parse import Parser, parse, parse_request
 from pipeline.text.frame import new_mark
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, check_cancelled, in_thread, no_report

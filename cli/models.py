@@ -54,19 +54,15 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
     if args.action == "bench":
         return anyio.run(_bench, settings, args.json)
     if args.names:
-        return _show_models(hub, wanted(tuple(args.names)), args.json)
+        rows = [_row(hub, offered) for offered in wanted(tuple(args.names))]
+        if args.json:
+            print_json(rows)
+        for row in rows if not args.json else ():
+            show(row, as_json=False)
+            print()
+        return OK
     reports = anyio.run(partial(report_roles, settings, tried=False))
     show({report.name: report.line for report in reports}, as_json=args.json)
-    return OK
-
-
-def _show_models(hub: Hub, models: list[Offered], as_json: bool) -> int:
-    rows = [_row(hub, offered) for offered in models]
-    if as_json:
-        print_json(rows)
-    else:
-        for row in rows:
-            print("\n".join(f"{key}: {value}" for key, value in row.items()), end="\n\n")
     return OK
 
 

@@ -7,7 +7,7 @@ Without the time limit of a tool, so a generator that is set up writes every sum
 import sys
 from pathlib import Path
 
-from cli.output import OK, PATIENCE, print_json
+from cli.output import OK, PATIENCE, drawn_progress, print_json
 from errors import UsageError
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
@@ -27,7 +27,8 @@ async def draw_tree(settings: Settings, sources: list[str], chunking: Chunking, 
     """Build the tree of `sources` (or take the one of a handle), print its outline, and write `html` if a path."""
     async with open_services(settings) as services:
         options = TreeOptions(chunking, clustering=services.clustering)
-        tree = await _tree(services, sources, options, _told if sys.stderr.isatty() else no_report)
+        with drawn_progress(quiet=as_json) as drawn:
+            tree = await _tree(services, sources, options, drawn or no_report)
     if html:
         try:
             Path(html).expanduser().write_text(await in_thread(draw, tree), encoding="utf-8")
@@ -69,7 +70,3 @@ async def _tree(services: Services, sources: list[str], options: TreeOptions, re
     for line in idms.notes if options.chunking == "idms" else ():
         print(f"winnow: {line}", file=sys.stderr)
     return tree
-
-
-async def _told(done: float, total: float | None, message: str) -> None:
-    print(f"\r\033[K{message[:100]}", end="\n" if total is not None and done == total else "", file=sys.stderr)

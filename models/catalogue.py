@@ -73,20 +73,17 @@ def wanted(names: tuple[str, ...]) -> list[Offered]:
     found: dict[str, Offered] = {}
     for name in names:
         for model in PROFILES[name].models if name in PROFILES else (name,):
-            offered = MODELS.get(model) or _free(model)
+            owner, repository, file = [*model.removeprefix("llama:").split("/", 2), "", ""][:3]
+            if model not in MODELS and not (owner and repository and file.endswith(".gguf")):
+                profiles = ", ".join(PROFILES)
+                raise UsageError(
+                    f"{model!r} is no model that Winnow knows.",
+                    hint=f"Use a profile ({profiles}), a name of `winnow models list`, or OWNER/REPO/FILE.gguf.",
+                )
+            other = Offered("generator", f"{owner}/{repository}", file, 0, "see its page", "")
+            offered = MODELS.get(model, other)
             found[offered.spec] = offered
     return list(found.values())
-
-
-def _free(name: str) -> Offered:
-    owner, _, tail = name.removeprefix("llama:").partition("/")
-    repository, _, file = tail.partition("/")
-    if not owner or not repository or not file.endswith(".gguf"):
-        raise UsageError(
-            f"{name!r} is no model that Winnow knows.",
-            hint=f"Use a profile ({', '.join(PROFILES)}), a name of `winnow models list`, or OWNER/REPO/FILE.gguf.",
-        )
-    return Offered("generator", f"{owner}/{repository}", file, 0, "see its page", "")
 
 
 @dataclass(frozen=True, slots=True)

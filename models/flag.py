@@ -56,11 +56,9 @@ class FlagModel(Backend):
         try:
             return Path(hub.snapshot_download(self._model_name, local_files_only=True))
         except (OSError, ValueError) as error:
-            raise ModelError(
-                f"flag:{self._model_name} is neither a folder nor in the Hugging Face cache; "
-                "nothing is downloaded unasked.",
-                hint=f"Download it with: hf download {self._model_name}",
-            ) from error
+            what = f"flag:{self._model_name} is neither a folder nor in the Hugging Face cache"
+            hint = f"Download it with: hf download {self._model_name}"
+            raise ModelError(f"{what}; nothing is downloaded unasked.", hint=hint) from error
 
     def _load(self, class_name: str, **options: object) -> Any:
         """Return the loaded model of FlagEmbedding's class, made once; called in a thread with the lock held."""

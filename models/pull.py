@@ -62,7 +62,6 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
         blob.parent.mkdir(parents=True, exist_ok=True)
         with package.utils.WeakFileLock(kept / f"{remote.hash}.lock"):
             if not blob.is_file():
-                _check_room(folder, remote, came=part.stat().st_size if part.exists() else 0)
                 _transfer(hub, remote, part, quiet=quiet)
                 if (found := file_hash(part, like=remote.hash)) != remote.hash:
                     part.unlink()
@@ -86,6 +85,12 @@ def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
     if came > remote.bytes:
         part.unlink()
         came = 0
+    free = shutil.disk_usage(part.parent).free
+    if free < remote.bytes - came + (512 << 20):  # half a gigabyte stays free for others
+        raise ModelError(
+            f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {_folder(hub)} has {free / 1e9:.2f} GB free.",
+            hint="Free some room, or set another folder (WINNOW_MODELS).",
+        )
     with part.open("ab") as file:
         files.http_get(
             files.hf_hub_url(remote.repository, remote.file, revision=remote.revision, endpoint=hub.address),
@@ -141,15 +146,6 @@ def _walk(hub: Hub) -> Iterator[tuple[str, Path]]:
 def _folder(hub: Hub) -> Path:
     # The package's constants alone: a tenth of the time of the package.
     return hub.folder or Path(importlib.import_module("huggingface_hub.constants").HF_HUB_CACHE)
-
-
-def _check_room(folder: Path, remote: Remote, *, came: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if free < remote.bytes - came + (512 << 20):  # half a gigabyte stays free for others
-        raise ModelError(
-            f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {folder} has {free / 1e9:.2f} GB free.",
-            hint="Free some room, or set another folder (WINNOW_MODELS).",
-        )
 
 
 def _package() -> Any:

@@ -45,19 +45,13 @@ class Encoded:
     """Where each sentence that fits begins, and where the last one ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Card:
-    name: str
-    sha256: dict[str, str]
-
-
 class OnnxReader(OnnxBackend):
     """A `CrossEncoder` on the processor, in threads of this process; safe to call from many tasks at once."""
 
     @property
     def name(self) -> str:
         """Model, quantisation, runtime, and twelve digits of the weights' sha256."""
-        return self._card.name
+        return self._card[0]
 
     def reads(self, text: str) -> bool:
         """Whether the model knows the text's script: six in ten letters are Latin."""
@@ -85,17 +79,18 @@ class OnnxReader(OnnxBackend):
         return [found[place] for place in range(len(windows))]
 
     @cached_property
-    def _card(self) -> _Card:
+    def _card(self) -> tuple[str, dict[str, str]]:
+        """The model's name, and the hashes of its files by their names."""
         try:
             manifest = json.loads(read_file(self._folder / "manifest.json"))
             own = manifest["reader"]
             sha256 = {str(name): str(value) for name, value in manifest["sha256"].items()} | {WEIGHTS: own["sha256"]}
-            return _Card(f"{own['name']}:{own['quantisation']}:onnx:{own['sha256'][:DIGITS]}", sha256)
+            return f"{own['name']}:{own['quantisation']}:onnx:{own['sha256'][:DIGITS]}", sha256
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{self._folder / 'manifest.json'} describes no reader: {error!r}.", hint=HINT) from error
 
     def _load(self) -> Loaded:
-        return load_model(self._folder / WEIGHTS, self._folder / "tokenizer.json", sha256=self._card.sha256)
+        return load_model(self._folder / WEIGHTS, self._folder / "tokenizer.json", sha256=self._card[1])
 
     def _run(self, model: Loaded, batch: list[Encoded]) -> list[tuple[Vectors, float]]:
         ids, mask = padded([window.ids for window in batch])

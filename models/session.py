@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import anyio
@@ -81,13 +80,13 @@ class OnnxBackend(Backend, ABC):
 
     async def _ready(self) -> Loaded:
         """Return the model, loaded in a thread; see `load_model`."""
-        return await anyio.to_thread.run_sync(self._load_once)
 
-    def _load_once(self) -> Loaded:
-        with self._lock:
-            if self._model is None:
-                self._model = self._load()
-            return self._model
+        def once() -> Loaded:
+            with self._lock:
+                self._model = self._model or self._load()
+                return self._model
+
+        return await anyio.to_thread.run_sync(once)
 
 
 async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) -> None:
@@ -186,7 +185,10 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_to
     reading = read_tokenizer(tokenizer, sha256=sha256.get(tokenizer.name))
     if max_tokens is not None:
         reading.enable_truncation(max_tokens)
-    failures = _failures(onnxruntime.capi.onnxruntime_pybind11_state)
+    # What onnxruntime raises has no base class of its own.
+    state = onnxruntime.capi.onnxruntime_pybind11_state
+    named = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoSuchFile", "NotImplemented")
+    failures = (RuntimeError, state.RuntimeException, *(getattr(state, name) for name in named))
     try:
         session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except failures as error:
@@ -204,9 +206,3 @@ def read_tokenizer(path: Path, *, sha256: str | None = None) -> Tokenizer:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
-
-
-def _failures(state: ModuleType) -> tuple[type[Exception], ...]:
-    """Return what onnxruntime raises: classes of its own, with no base class of their own."""
-    named = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoSuchFile", "NotImplemented")
-    return RuntimeError, state.RuntimeException, *(getattr(state, name) for name in named)

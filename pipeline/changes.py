@@ -40,16 +40,10 @@ class Change:
 
 
 async def earlier(documents: Sequence[Document], said: str, services: Services) -> list[Document | None]:
-    """Return each document as it was read before; None where no earlier reading is kept.
+    """Return each of `documents` as it was read before; None where no earlier reading is kept.
 
-    Args:
-        documents: As they are now.
-        said: `since` and an ISO day or time, or the handle of a page; without any the last other version.
-        services: Cache, and what reads pages.
-
-    Raises:
-        UsageError: `said` is none of these.
-        SourceNotFound: The handle is unknown or has expired.
+    `said` is `since` and an ISO day or time, or the handle of a page; without any it means the last other version.
+    Raises `UsageError` where it is none of these, `SourceNotFound` for a handle that is unknown or has expired.
     """
     since = _SINCE.sub("", said, count=1).strip()
     if is_handle(since):

@@ -204,7 +204,7 @@ class Block:
     """Texts of a row's cells, for rows only."""
     trust: Trust = "visible"
     speaks: bool = False
-    """Whether it speaks to a model that reads it (`pipeline/text/orders.py`); content units only."""
+    """Whether it speaks to a model that reads it (`pipeline/text/frame.py`); content units only."""
     lead: str = ""
     """What makes the block readable alone: a row's caption and header row, an item's lead-in sentence."""
     place: str = ""

@@ -9,7 +9,7 @@ from typing import Final
 
 from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
-from pipeline.search.parse_model import Parser, parse
+from pipeline.search.parse import Parser, parse
 from pipeline.services import Services
 from pipeline.sources import failure_of, open_all, read_in_part
 from pipeline.work import STEP_SHARE, Report, time_left

@@ -57,11 +57,7 @@ class _Listing:
 
 
 def split_place(part: str) -> tuple[str, str]:
-    """Return the place that `part` names and what it says of it.
-
-    Raises:
-        UsageError: It names none.
-    """
+    """Return the place that `part` names and what it says of it; raises `UsageError` where it names none."""
     found = _PLACE.fullmatch(part)
     if found is None:
         raise UsageError(
@@ -70,17 +66,11 @@ def split_place(part: str) -> tuple[str, str]:
             '"files" or "changes since 2026-11-20".',
         )
     place = found[1].lower()
-    if place == "page":
-        place = "pages"
-    return place, found[2].strip()
+    return "pages" if place == "page" else place, found[2].strip()
 
 
 def named_pages(sources: Sequence[str], said: str) -> list[str]:
-    """Return sources as those of some of their pages (`66-120`).
-
-    Raises:
-        UsageError: `said` names no pages.
-    """
+    """Return sources as those of some of their pages (`66-120`); raises `UsageError` where `said` names none."""
     pages = _PAGES.fullmatch(said)
     if pages is None:
         raise UsageError(f'part="pages {said}" names no pages.', hint='Write part="pages 66-120" of a PDF.')
@@ -100,10 +90,8 @@ def read_place(
 ) -> Pruned:
     """Return what documents have at the place that `part` names, as much as fits; `number` 2 is what follows.
 
-    `before` has each document as it was earlier, for its changes.
-
-    Raises:
-        UsageError: There is no such place; the error says which there are.
+    `before` has each document as it was earlier, for its changes. Raises `UsageError`, which says which places there
+    are, where there is no such place.
     """
     place, said = split_place(part)
     if form not in FORMS and place not in {"links", "tables", "table", "files"}:
@@ -113,7 +101,7 @@ def read_place(
         "whole": lambda at, one: _blocks(at, one, range(len(one.blocks)), form),
         "section": lambda at, one: _section(at, one, said, form),
         "links": lambda at, one: _rows(at, one, _links(one), said, form, mark),
-        "tables": lambda at, one: _rows(at, one, _list_of(tables_of(one)), said, form, mark),
+        "tables": lambda at, one: _rows(at, one, _tables(one), said, form, mark),
         "table": lambda at, one: _table(at, one, said, form, mark),
         "files": lambda at, one: _files(at, one, said, form, mark),
         "changes": lambda at, one: _changes(at, one, before[at]),
@@ -149,13 +137,12 @@ def _cost(pages: Sequence[PrunedPage]) -> int:
 
 def _pages(listings: Sequence[_Listing], start: int, end: int) -> tuple[PrunedPage, ...]:
     pages: list[PrunedPage] = []
-    first = 0
     for one in listings:
-        own = range(max(start - first, 0), min(end - first, one.count))
-        if own:
-            text = one.write(own.start, own.stop)
-            pages.append(PrunedPage(one.document, text, count_tokens(text), one.blocks[own.start : own.stop], one.said))
-        first += one.count
+        first, last = max(start, 0), min(end, one.count)
+        if first < last:
+            text = one.write(first, last)
+            pages.append(PrunedPage(one.document, text, count_tokens(text), one.blocks[first:last], one.said))
+        start, end = start - one.count, end - one.count
     return tuple(pages)
 
 
@@ -218,12 +205,11 @@ def _blocks(at: int, document: Document, places: range, form: RowForm) -> _Listi
 
 def _changes(at: int, document: Document, before: Document | None) -> _Listing:
     now = f"as read {document.page.fetched_at}"
-    if before is None:
-        return _Listing(at, 1, lambda _start, _end: "", f"No earlier version is kept; the page {now} is from now on.")
-    found = changes(before, document)
-    since = f"since {before.page.fetched_at} ({page_handle(before.page)}), {now}"
+    since = f"since {before.page.fetched_at} ({page_handle(before.page)}), {now}" if before else ""
+    found = changes(before, document) if before else []
     if not found:
-        return _Listing(at, 1, lambda _start, _end: "", f"No change of its main text {since}.")
+        none = f"No earlier version is kept; the page {now} is from now on."
+        return _Listing(at, 1, lambda _start, _end: "", f"No change of its main text {since}." if before else none)
 
     def write(start: int, end: int) -> str:
         lines: list[str] = []
@@ -247,8 +233,8 @@ def _links(document: Document) -> Table:
     return Table(0, "links", ("words", "address"), tuple((words, url) for url, words in all_links(document).items()))
 
 
-def _list_of(tables: Sequence[Table]) -> Table:
-    rows = [(str(one.number), one.title, str(len(one.rows)), ", ".join(one.columns)) for one in tables]
+def _tables(document: Document) -> Table:
+    rows = ((str(one.number), one.title, str(len(one.rows)), ", ".join(one.columns)) for one in tables_of(document))
     return Table(0, "tables", ("table", "title", "rows", "columns"), tuple(rows))
 
 
@@ -328,10 +314,8 @@ def _said(table: Table, query: Query, values: Sequence[str], kept: int, mark: st
 async def load_folders(sources: Sequence[str], services: Services, *, seconds: float) -> Loaded:
     """Return a page for each folder that lists its documents: file, title, date, kind and size.
 
-    Title and date are the document's own where it could be read in `seconds`, else its name and its last change.
-
-    Raises:
-        UsageError: A source is no folder.
+    Title and date are the document's own where it could be read in `seconds`, else its name and its last change. Raises
+    `UsageError` where a source is no folder.
     """
     documents: list[Document] = []
     for source in sources:
@@ -358,12 +342,6 @@ async def _looked_at(files: Sequence[Path], services: Services, seconds: float) 
 def _file_row(path: Path, folder: Path, page: Page | None) -> tuple[str, ...]:
     known = path.stat()
     changed = datetime.fromtimestamp(known.st_mtime, UTC).date().isoformat()
-    title = one_line(page.title) if page else ""
-    size = f"{max(1, round(known.st_size / 1000))} kB"
-    return (
-        path.relative_to(folder).as_posix(),
-        title or path.stem,
-        (page.published if page else "") or changed,
-        path.suffix.removeprefix(".").lower(),
-        size,
-    )
+    title, published = (one_line(page.title), page.published) if page else ("", "")
+    kind, size = path.suffix.removeprefix(".").lower(), f"{max(1, round(known.st_size / 1000))} kB"
+    return path.relative_to(folder).as_posix(), title or path.stem, published or changed, kind, size

@@ -22,8 +22,7 @@ from errors import SearchFailed, without_password
 from pipeline.answer import Answer, Writing, write_answer
 from pipeline.documents import Document, Page, Reading, SearchOutcome, SearchQuery, SearchResult, Sentence, Trust
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
-from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import FRAME_SHARE, doubt, notice_within, parts_room, told_parts
+from pipeline.evidence.show import FRAME_SHARE, Sheet, doubt, notice_within, parts_room, shortened, told_parts
 from pipeline.extract.extract import (
     extract,
     joined,
@@ -44,12 +43,11 @@ from pipeline.services import Services
 from pipeline.sources import failure_of, open_all, room_for
 from pipeline.tables.show import told_values
 from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
-from pipeline.text.language import guess_language
 from pipeline.text.lexicon import any_of, words
 from pipeline.text.names import find_entities
 from pipeline.text.parts import describes, question_word
 from pipeline.text.tokens import count_tokens
-from pipeline.text.words import index_terms, raw_words
+from pipeline.text.words import guess_language, index_terms, raw_words
 from pipeline.work import STEP_SHARE, Report, in_thread, time_left
 from prompts import load
 
@@ -107,17 +105,12 @@ class Researched:
     text: str
     tokens: int
     """Exactly `count_tokens(text)`."""
-    gathered: Gathered
-    reading: Reading
+    known: Followed
     assembled: Assembled
     mark: str
     """The answer's own mark for untrusted text."""
     written: Answer | None = None
     """The local generator's answer, where it was wanted."""
-    hops: tuple[Hop, ...] = ()
-    """Further searches that brought something, in order."""
-    documents: tuple[Document, ...] = ()
-    """What was read, as the reading numbers it."""
 
 
 async def research(
@@ -149,17 +142,7 @@ async def research(
     if written is not None:
         text = _above(written, text, mark, most)
     await report(10, 10, f"{len(assembled.evidence)} passages")
-    return Researched(
-        text,
-        count_tokens(text),
-        known.gathered,
-        known.reading,
-        assembled,
-        mark,
-        written,
-        known.hops,
-        tuple(known.documents),
-    )
+    return Researched(text, count_tokens(text), known, assembled, mark, written)
 
 
 async def _read(question: str, gathered: Gathered, services: Services) -> tuple[list[Document], Reading]:

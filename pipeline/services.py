@@ -4,7 +4,7 @@ Not for: making any of it (`server/wiring.py`), nor settings as such: a step tak
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -78,10 +78,6 @@ class Searches(Protocol):
         """Return at most `limit` distinct results over all `queries`."""
         ...
 
-    async def look_up(self, dois: Sequence[str]) -> Found:
-        """Return what catalogues of research know of works by their DOIs."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class Services:
@@ -89,6 +85,8 @@ class Services:
 
     fetcher: Fetches
     chain: Searches
+    works: Callable[[Sequence[str]], Awaitable[Found]]
+    """Asks the catalogues of research what they know of works by their DOIs."""
     stores: Stores
     embedder: Embedder | None
     cross_encoder: CrossEncoder | None

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from cache.store import JsonValue, Store, Stores
 from errors import SourceNotFound, UsageError
 from pipeline.documents import Evidence, Page, SearchQuery, SearchResult, Verdict
-from pipeline.evidence.passage import GAP
+from pipeline.evidence.show import GAP
 from pipeline.fetch.exchange import DAY
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import page_handle
@@ -267,9 +267,6 @@ class _Results:
             if not found.silent and not any(one.url.startswith("file:") for one in found.results):
                 await self._session.note(found, queries, limit)
         return replace(found, results=(*found.results, *self._known(found.results, limit)))
-
-    async def look_up(self, dois: Sequence[str]) -> Found:
-        return await self._web.look_up(dois)
 
     def _known(self, results: Sequence[SearchResult], limit: int) -> list[SearchResult]:
         """Return the pages that were read before, those that were quoted first; what was asked now may stand there."""

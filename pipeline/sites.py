@@ -87,17 +87,10 @@ def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
 
 
 async def look_over(site: str, questions: Sequence[str], services: Services, *, seconds: float) -> "Survey":
-    """Return which pages `site` names.
+    """Return which pages `site` names: `site:` and the address to begin at, `#pages=17-32` behind it for the next.
 
-    Args:
-        site: `site:` and the address to begin at, with `#pages=17-32` behind it for others than the best.
-        questions: What will be asked: of many sitemaps those are read whose names say it.
-        services: The outside world.
-        seconds: What is known by then is returned.
-
-    Raises:
-        SourceError: It names no page.
-        UsageError: That is no address.
+    Of many sitemaps those are read whose names say what `questions` ask; what is known after `seconds` is returned.
+    Raises `SourceError` where it names no page, `UsageError` where that is no address.
     """
     survey = Survey(site, questions, services)
     with anyio.move_on_after(seconds) as time:
@@ -167,11 +160,7 @@ class SiteSearch:
         return tuple(self._sites)
 
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Found:
-        """Return the pages of the sites that are nearest to any of the queries.
-
-        Raises:
-            SourceError: None of the sites names a page; the error of the first.
-        """
+        """Return the pages nearest to any of the queries; raises the first site's `SourceError` if none names any."""
         questions, errors = [query.text for query in queries], list[SourceError]()
         outcomes: list[SearchOutcome] = []
         for site in self._sites:
@@ -184,10 +173,6 @@ class SiteSearch:
             raise errors[0]
         found = tuple(one for outcome in outcomes for one in outcome.results)
         return Found(found, tuple(outcomes), tuple(one for one in outcomes if one.status != "ok"))
-
-    async def look_up(self, dois: Sequence[str]) -> Found:
-        """Return what catalogues know of works, as the search that this one stands for."""
-        return await self._services.chain.look_up(dois)
 
     async def _one(self, site: str, questions: Sequence[str], limit: int) -> SearchOutcome:
         if site not in self._known:

@@ -22,8 +22,7 @@ from pipeline.services import Services
 from pipeline.sites import Twins, is_site, look_over, nearest
 from pipeline.text.frame import address
 from pipeline.text.tokens import count_tokens
-from pipeline.trace import traced
-from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report
+from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report, traced
 
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its time."""
@@ -48,19 +47,11 @@ async def load_sources(
     question: str = "",
     needed: bool = True,
 ) -> Loaded:
-    """Read every source at once and return the documents that were ready in time.
+    """Read every source at once and return the documents that were ready within `seconds`; late ones are failures.
 
-    Args:
-        sources: URLs, file paths, folder paths, sites (`site:https://…`), or handles such as `winnow://page/…`.
-        services: The outside world.
-        seconds: How long to wait; sources that are late become failures.
-        question: What is asked, for which the pages of a site are chosen.
-        report: Progress, one step a source.
-        needed: Whether it is an error that nothing could be read.
-
-    Raises:
-        UsageError: There is no source at all.
-        SourceError: Nothing could be read, and it is needed; the first failure's own error, which names the rest.
+    Sources are URLs, file or folder paths, handles, and sites (`site:https://…`), of which the pages nearest to
+    `question` are read. Raises `UsageError` where no source is given, `SourceError` where nothing could be read and it
+    is `needed`: the only failure's own, or one that lists them.
     """
     names = [name for source in sources if (name := source.strip())]
     if not names:
@@ -78,7 +69,10 @@ async def load_sources(
     documents, errors = await open_all(expanded, services, seconds=seconds, report=report)
     failures = [*read_in_part(documents.values()), *failed, *map(failure_of, errors)]
     if needed and not documents:
-        _raise_failures(errors, failures)
+        if len(failures) == 1 and errors:
+            raise errors[0]
+        listed = "\n".join(f"- {failure.source}: {failure.reason}" for failure in failures[:20])
+        raise SourceNotFound(f"None of the {len(failures)} sources could be read:\n{listed}", source=failures[0].source)
     return Loaded(tuple(documents.values()), tuple(failures))
 
 
@@ -86,13 +80,9 @@ async def open_all(
     names: Sequence[str], services: Services, *, seconds: float, report: Report = no_report
 ) -> tuple[dict[str, Document], list[SourceError]]:
     """Read distinct sources side by side; return documents by name, in order, and why there is none of the others."""
+    hint = "Repeat the call; it goes on from the cache."
     found: dict[str, Document | SourceError] = {
-        name: SourceTimeout(
-            f"{name} was not ready after {seconds:.0f} s.",
-            source=name,
-            hint="Repeat the call; it goes on from the cache.",
-        )
-        for name in names
+        name: SourceTimeout(f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint) for name in names
     }
     done = 0
     # Files one after the other, each to its end: of many begun at once none would be ready when time is up. Those that
@@ -142,20 +132,9 @@ def room_for(failures: Iterable[Failure], max_tokens: int) -> int:
     return min(told, int(UNREAD_SHARE * max_tokens))
 
 
-def _raise_failures(errors: Sequence[SourceError], failures: Sequence[Failure]) -> None:
-    if len(failures) == 1 and errors:
-        raise errors[0]
-    listed = "\n".join(f"- {failure.source}: {failure.reason}" for failure in failures[:20])
-    raise SourceNotFound(f"None of the {len(failures)} sources could be read:\n{listed}", source=failures[0].source)
-
-
 @traced("read_source")
 async def open_source(name: str, services: Services) -> Document:
-    """Fetch one source, keep its page under its handle, and return it cleaned.
-
-    Raises:
-        SourceError: It cannot be read.
-    """
+    """Fetch one source, keep its page under its handle, and return it cleaned; raises `SourceError`."""
     page = await services.fetcher.fetch(name)
     await in_thread(keep_page, services.stores.pages, page)
     return await services.documents.read(page)
@@ -174,8 +153,7 @@ def store_for(urls: Iterable[str], services: Services) -> Store:
 def open_tree(handle: str, services: Services) -> Tree:
     """Return the tree that a handle names, or what is below its node `#…`.
 
-    Raises:
-        SourceNotFound: There is none, or a file in it may not be read here.
+    Raises `SourceNotFound`: there is none, or a file in it may not be read here.
     """
     stores = services.stores
     whole, _, node = handle.partition("#")
@@ -212,11 +190,7 @@ def _documents_in(folder: Path) -> list[Path]:
 
 
 def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path]]:
-    """Return a folder below the roots, and the documents in it.
-
-    Raises:
-        UsageError: `name` is no such folder.
-    """
+    """Return a folder below the roots, and the documents in it; raises `UsageError` where `name` is no such folder."""
     folder = _folder(name, roots)
     if folder is None or not any(folder.is_relative_to(root) for root in roots):
         allowed = ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
@@ -227,11 +201,7 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path]]:
 async def _expand_sites(
     names: Sequence[str], question: str, services: Services, *, seconds: float, report: Report
 ) -> tuple[list[str], list[Failure]]:
-    """Return sources with the pages of each site that are nearest to a question in its place, and what is left.
-
-    Raises:
-        SourceError: A site that is the only source names no page.
-    """
+    """Return sources with the pages of each site that are nearest to a question in its place, and what is left."""
     expanded: list[str] = []
     left: list[Failure] = []
     for name in names:

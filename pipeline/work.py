@@ -12,13 +12,15 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+from opentelemetry import trace
 
 P = ParamSpec("P")
+T = TypeVar("T")
 R = TypeVar("R")
 
 Report = Callable[[float, float | None, str], Awaitable[None]]
@@ -28,6 +30,7 @@ Report = Callable[[float, float | None, str], Awaitable[None]]
 _stop: ContextVar[Callable[[], bool] | None] = ContextVar("winnow_stop", default=None)
 _call: ContextVar["Call | None"] = ContextVar("winnow_call", default=None)
 
+TRACER: Final = trace.get_tracer("winnow")
 STEP_SHARE = 0.4
 """Most of the time left of a call that one step may take, so that what follows can still answer with what it has."""
 LONG_SHARE = 1 - STEP_SHARE
@@ -144,3 +147,12 @@ def is_busy() -> bool:
 
 async def no_report(done: float, total: float | None, message: str) -> None:
     """Take progress and do nothing with it."""
+
+
+def traced(name: str) -> Callable[[T], T]:
+    """Return a decorator that runs a step, a function or coroutine function, within the span `winnow.{name}`.
+
+    Free unless an exporter is set up (`server/telemetry.py`). The SDK opens a span for every MCP message; these hang
+    below it, with names and durations only: a question or an address is the user's.
+    """
+    return TRACER.start_as_current_span(f"winnow.{name}")

@@ -102,6 +102,10 @@ class Lane:
             self._fill()
             self._notify()
 
+    def standing(self) -> tuple[int, int]:
+        """Return how many calls run, and how many wait."""
+        return len(self._running), len(self._queue)
+
     async def quiet(self) -> None:
         """Wait until no call of the lane runs that began less than `WAY` ago."""
         while (last := max((turn.since for turn in self._running), default=-WAY) + WAY) > anyio.current_time():
@@ -215,6 +219,10 @@ class Admission:
                 raise refused[0]
             held = anyio.current_time() - began
             self._seconds[tool] = cost + LEARNT * (held - cost)
+
+    def standing(self) -> dict[str, tuple[int, int]]:
+        """Return how many calls run and how many wait in each lane."""
+        return {"whole": self._whole.standing(), "light": self._light.standing()}
 
     def close(self) -> None:
         """Refuse whoever comes; who runs or waits is answered."""

@@ -5,11 +5,11 @@ stands around a call (`server/toolbox.py`), transports (`server/transports.py`).
 """
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from importlib import resources
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp.server import MCPServer
@@ -26,11 +26,15 @@ from desk.page import desk_html
 from pipeline.work import in_thread
 from server.admission import Admission
 from server.arguments import CheckArguments
+from server.calls import Observer, log_call
 from server.opening import OpenFirst, Opening
 from server.process import Drain, collect_when_quiet, leave, start_log, start_telemetry, watch_signals
 from server.resources import offer_completions, offer_prompts, offer_resources
 from server.settings import Settings
 from server.version import VERSION
+
+if TYPE_CHECKING:
+    from cache.store import Stores
 
 INSTRUCTIONS: Final = """\
 Winnow finds evidence on the web or in the user's own documents and returns it small, word for word and cited.
@@ -56,6 +60,12 @@ class Winnow(MCPServer[Opening]):
 
     _listed: Sequence[ListedTool] = ()
     admission: Admission
+    is_open: Callable[[], bool]
+    """Whether a call finds the services open."""
+    stores: "Callable[[], Stores | None]"
+    """Returns the cache once it is open."""
+    observers: list[Observer]
+    """Told of every call of a tool that has ended."""
 
     async def list_tools(self) -> list[ListedTool]:
         """Return our tools, and those that were added to this server."""
@@ -72,7 +82,7 @@ class Winnow(MCPServer[Opening]):
             return await super().call_tool(name, arguments, context)
         from server.toolbox import run_tool  # noqa: PLC0415  the pipeline, imported with the services
 
-        return await run_tool(name, arguments, context)
+        return await run_tool(name, arguments, context, self.observers)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
@@ -135,6 +145,9 @@ def build_server(
         token_verifier=token_verifier,
     )
     server.admission = Admission()
+    server.observers = [log_call]
+    server.is_open = lambda: bool(current) and current[0].settled.is_set()
+    server.stores = lambda: current[0].stores if current else None
     server.middleware.extend([CheckArguments(server.list_tools), OpenFirst()])
     offer_resources(server, lambda: current[0])
     offer_prompts(server)

@@ -29,12 +29,17 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from errors import UsageError
-from server.app import build_server
+from errors import MissingExtra, UsageError
+from server.app import Winnow, build_server
+from server.calls import HEADER, Observer, request_id
 from server.settings import MEGABYTE, Settings
 from server.version import VERSION
 
-HEALTH: Final = "/health"
+ALIVE: Final = "/healthz"
+"""Whether the event loop turns: who does not answer is to be started anew, who drains or waits is not."""
+READY: Final = frozenset({"/readyz", "/health"})
+"""Whether calls should come here: a balancer takes out who is opening its services, or is going. A cache or a model
+server that is away changes nothing: answers are given without it, and every other replica misses it, too."""
 MINUTE: Final = timedelta(minutes=1).total_seconds()
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
@@ -62,14 +67,17 @@ class Gate:
         tokens: Sequence[str],
         per_minute: int,
         close: Callable[[], None] = lambda: None,
+        opened: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Wrap `app`: let in who has one of the bearer `tokens` (none: no token is asked for here).
 
         A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock` gives seconds.
-        `close` is called when the process is to end, so that no call begins any more.
+        `close` is called when the process is to end, so that no call begins any more; `opened` tells whether calls need
+        not wait for the services.
         """
         self._app = app
+        self._opened = opened
         self._tokens = [_digest(token.encode()) for token in tokens]
         self._rate = per_minute / MINUTE
         self._burst = per_minute
@@ -82,7 +90,9 @@ class Gate:
         self._quiet = anyio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer /health, refuse whom it must, pass the rest on."""
+        """Say how it is, refuse whom it must, pass the rest on."""
+        if scope["type"] == "http":
+            scope, send = _named(scope, send)
         app = self._app if scope["type"] != "http" else self._answering(scope)
         if app is not self._app or scope["type"] != "http" or scope["method"] != "POST":
             await app(scope, receive, send)
@@ -109,10 +119,11 @@ class Gate:
             await self._quiet.wait()
 
     def _answering(self, scope: Scope) -> ASGIApp:
-        if scope["path"] == HEALTH:
-            # A balancer takes a server out that says it is going.
-            status = ("draining", 503) if self._draining else ("ok", 200)
-            return JSONResponse({"status": status[0], "version": VERSION}, status[1])
+        if scope["path"] == ALIVE:
+            return JSONResponse({"status": "ok", "version": VERSION})
+        if scope["path"] in READY:
+            status = "draining" if self._draining else "ok" if self._opened() else "opening"
+            return JSONResponse({"status": status, "version": VERSION}, 200 if status == "ok" else 503)
         token = _bearer(Headers(scope=scope).get("authorization", ""))
         known = token is not None and any(hmac.compare_digest(_digest(token), each) for each in self._tokens)
         # Whoever guesses tokens is counted by address: each guess would else be a caller of its own.
@@ -143,6 +154,19 @@ class Gate:
         while next(iter(self._left.values()))[1] < now - MINUTE:
             self._left.popitem(last=False)
         return wait
+
+
+def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
+    """Give a request its name, which the answer bears as well."""
+    name = (HEADER.encode(), request_id(Headers(scope=scope).get(HEADER, "")).encode())
+    headers = [(key, value) for key, value in scope["headers"] if key != name[0]]
+
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), name]}
+        await send(message)
+
+    return {**scope, "headers": [*headers, name]}, answer
 
 
 async def _body(receive: Receive) -> bytes | None:
@@ -271,7 +295,7 @@ async def _address_of_keys(issuer: str) -> str:
 
 
 def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[str]) -> ASGIApp:
-    """Return the ASGI application: `/mcp`, `/health`, and the metadata of RFC 9728 where OAuth is set."""
+    """Return the ASGI application: `/mcp`, `/healthz`, `/readyz`, and the metadata of RFC 9728 where OAuth is set."""
     auth, verifier = _oauth(settings)
 
     async def drain() -> None:
@@ -280,6 +304,8 @@ def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[s
         await anyio.sleep(FLUSH_SECONDS)
 
     server = build_server(settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier)
+    if settings.metrics:
+        server.observers.append(_metrics(server, settings.metrics))
     # The SDK checks Host and Origin by itself on loopback addresses only.
     names = [f"{host}:{port}", f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", *allowed_hosts]
     security = TransportSecuritySettings(
@@ -294,8 +320,25 @@ def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[s
         session_idle_timeout=SESSION_IDLE,
         max_sessions=SESSIONS,
     )
-    gate = Gate(app, tokens=settings.http_tokens, per_minute=settings.http_rate, close=server.admission.close)
+    gate = Gate(
+        app,
+        tokens=settings.http_tokens,
+        per_minute=settings.http_rate,
+        close=server.admission.close,
+        opened=server.is_open,
+    )
     return gate
+
+
+def _metrics(server: Winnow, at: str) -> Observer:
+    """Serve figures of `server` at an address; return what counts its calls."""
+    try:
+        from server.metrics import Metrics  # noqa: PLC0415  an extra
+    except ModuleNotFoundError as error:
+        raise MissingExtra("prometheus_client", extra="metrics", needed_for="WINNOW_METRICS") from error
+    metrics = Metrics(server.admission, server.stores)
+    metrics.serve(at)
+    return metrics
 
 
 def _oauth(settings: Settings) -> tuple[AuthSettings | None, JwtVerifier | None]:

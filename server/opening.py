@@ -22,6 +22,7 @@ from server.settings import Settings
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
+    from cache.store import Stores
     from pipeline.services import Services
 
     OpenServices = Callable[[Settings], AbstractAsyncContextManager[Services]]
@@ -50,6 +51,11 @@ class Opening:
             assert self._error is not None  # noqa: S101  settled means one or the other
             raise self._error
         return self._services
+
+    @property
+    def stores(self) -> Stores | None:
+        """The cache, None before it is open."""
+        return self._services.stores if self._services is not None else None
 
     def close_stores(self) -> None:
         """Close the cache, where it is open: what a signal leaves time for."""

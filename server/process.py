@@ -19,6 +19,7 @@ import anyio
 
 from errors import MissingExtra, UsageError, WinnowError
 from pipeline.work import is_busy
+from server.calls import JsonLines, name_request
 from server.settings import MEGABYTE, Settings
 from server.version import VERSION
 
@@ -43,12 +44,16 @@ block freed so far, up to 32 MB, and keeps the room in one heap a thread: the ho
 
 def start_log(settings: Settings) -> None:
     """Send the log where the settings say, one line each: the SDK's own set-up draws boxes."""
+    handler: logging.Handler
     if settings.log_file:
-        logging.basicConfig(filename=settings.log_file, level=settings.log_level, format=FORMAT)
+        handler = logging.FileHandler(settings.log_file, delay=True)  # opened with its first line
     elif settings.log_level in {"DEBUG", "INFO"}:  # asked for, so all of it
-        logging.basicConfig(level=settings.log_level, format=FORMAT)
+        handler = logging.StreamHandler()
     else:
-        logging.basicConfig(handlers=[Sparing(sys.stderr)], level=settings.log_level, format=FORMAT)
+        handler = Sparing(sys.stderr)
+    handler.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(FORMAT))
+    handler.addFilter(name_request)
+    logging.basicConfig(handlers=[handler], level=settings.log_level)
 
 
 def drop_what_nobody_reads() -> None:

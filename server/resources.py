@@ -123,7 +123,7 @@ def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> No
 
 def _documents(typed: str, folders: Sequence[Path]) -> Completion:
     """Complete the last line typed with files whose path or name begins so."""
-    from pipeline.search.folder import list_files  # noqa: PLC0415  half of all imports: after the first answer
+    from pipeline.search.listing import list_files  # noqa: PLC0415  half of all imports: after the first answer
 
     earlier, newline, last = typed.rpartition("\n")
     wanted = last.strip().lower()

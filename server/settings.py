@@ -7,6 +7,7 @@ Not for: what each part does with a value.
 import hashlib
 import os
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -153,6 +154,11 @@ def _setting(default: str, help: str, read: Read | None = None, *, secret: bool 
 class Settings:
     """The settings, checked and typed, each with its default, its help and what reads it."""
 
+    config: Path | None = _setting(
+        "",
+        "TOML file of settings, by their names in small letters (seconds = 20); the environment goes over it.",
+        _path,
+    )
     folders: tuple[Path, ...] = _setting(
         "",
         "Folders (or single files) that may be searched and read, separated as in PATH. What is hidden in them stays "
@@ -195,6 +201,11 @@ class Settings:
         "Valkey or Redis server that keeps the cache instead, redis://:PASSWORD@cache:6379/0 (extra redis).",
         _cache_server,
         secret=True,
+    )
+    cache_private: bool = _setting(
+        "false",
+        "Only replicas of this server read that cache server, and all have the same folders: what is read from them "
+        "then lies there too, sessions included; false: it stays on this machine.",
     )
     embedder: str = _setting(
         "auto", "auto, none, onnx:embedded, onnx:FOLDER, llama:FILE.gguf, flag:NAME, openai:URL#MODEL."
@@ -270,6 +281,14 @@ class Settings:
         "WARNING", "DEBUG, INFO, WARNING or ERROR; goes to stderr."
     )
     log_file: str = _setting("", "File that gets the log instead of stderr.")
+    log_format: Literal["text", "json"] = _setting(
+        "text", "text, or json: one object a line, with the request that it belongs to (X-Request-Id)."
+    )
+    metrics: str = _setting(
+        "",
+        "Address at which Prometheus finds /metrics while HTTP is served, such as 127.0.0.1:9464 (extra metrics).",
+        _matching(r"\S+:\d{1,5}", "Use HOST:PORT, such as 127.0.0.1:9464."),
+    )
 
 
 def _reader(kind: object) -> Read:
@@ -288,13 +307,35 @@ TABLE: Final = tuple(
 )
 
 
+def _written(file: str) -> Raw:
+    """Return the settings of a TOML file, by name, as texts; raises `UsageError`."""
+    if not file:
+        return {}
+    try:
+        found = tomllib.loads(Path(file).expanduser().read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"The settings in {file} cannot be read: {error}.", hint="Correct WINNOW_CONFIG.") from error
+    for name, value in found.items():
+        if name == "config" or name not in {setting.name for setting in TABLE}:
+            raise UsageError(f"{file} names {name!r}, which is no setting.", hint="See docs/settings.md.")
+        if not isinstance(value, str | int | float):
+            raise UsageError(f"{name} in {file} is no text, number or switch.", hint="Write it as in the environment.")
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in found.items()}
+
+
 def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
-    """Return the settings from `given` (command line) over the environment over the defaults; raises `UsageError`."""
+    """Return the settings; raises `UsageError`.
+
+    `given` (the command line) goes over the environment, that over the file that the setting `config` names, and that
+    over the defaults.
+    """
     env = os.environ if environment is None else environment
+    file = _written(given.get("config") or env.get("WINNOW_CONFIG") or "")
     values: dict[str, Any] = {}
     for setting in TABLE:
         name = setting.name
-        text = (given.get(name) or env.get(f"WINNOW_{name.upper()}") or setting.default).strip()
+        text = given.get(name) or env.get(f"WINNOW_{name.upper()}") or file.get(name) or setting.default
+        text = text.strip()
         try:
             values[name] = setting.read(text)
         except ValueError as error:

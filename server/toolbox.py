@@ -6,7 +6,7 @@ texts (still checked when a tool is called) and empty defaults go. Not for: the 
 """
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import anyio
@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from errors import Busy, WinnowError
 from server.admission import Admission
 from server.arguments import explained
+from server.calls import HEADER, Observer, observed, request_id
 from tools.context import owner_of, reporter
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html
@@ -67,8 +68,28 @@ _ASIDE: Final = frozenset(
 """Fields that tell how an answer came about, and `next`, which every answer has: no program needs their types."""
 
 
-async def run_tool(name: str, arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
-    """Call a tool; raises `ToolError` where the caller can act on it, `UnexpectedToolError` for anything else."""
+async def run_tool(
+    name: str, arguments: dict[str, Any], context: Context[Any, Any], observers: Sequence[Observer]
+) -> CallToolResult:
+    """Call a tool, and tell `observers` when it has ended.
+
+    Raises `ToolError` where the caller can act on it, `UnexpectedToolError` for anything else.
+    """
+    asked = context.request_context.request
+    with observed(name, request_id(asked.headers.get(HEADER, "") if asked else ""), observers) as call:
+        try:
+            result = await _run(name, arguments, context)
+        except UnexpectedToolError:
+            call.outcome = "crashed"
+            raise
+        except ToolError:
+            call.outcome = "failed"
+            raise
+        call.read(result.structured_content)
+        return result
+
+
+async def _run(name: str, arguments: dict[str, Any], context: Context[Any, Any]) -> CallToolResult:
     try:
         result: CallToolResult = await TOOLBOX[name].run(arguments, context, convert_result=True)
     except UnexpectedToolError:

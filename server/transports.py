@@ -85,6 +85,8 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
         http=PatientProtocol,
         limit_concurrency=CONNECTIONS,
         log_level=settings.log_level.lower(),
+        log_config=None,  # its lines go where ours go
+        access_log=False,  # a call has a line of its own (server/calls.py); probes need none
         server_header=False,
     )
 

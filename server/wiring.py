@@ -59,7 +59,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     async with AsyncExitStack() as stack:
         size = settings.cache_mb * MEGABYTE
         # In a thread: another process may hold a database, a server may be slow to refuse.
-        stores = await in_thread(open_stores, settings.cache, size_limit=size, clock=time.time, url=settings.cache_url)
+        at, private = settings.cache_url, settings.cache_private
+        stores = await in_thread(open_stores, settings.cache, size_limit=size, clock=time.time, url=at, private=private)
         stack.callback(stores.close)
         if settings.folders and stores.trees.shared:
             # What models make of texts is kept by content, whosever it is: where files are read, on this machine.
@@ -85,6 +86,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         yield Services(
             fetcher=fetcher,
             chain=chain,
+            works=chain.look_up,
             stores=stores,
             embedder=embedding,
             cross_encoder=CachedCrossEncoder(reader.model, stores.scores) if reader.model else None,

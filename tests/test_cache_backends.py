@@ -21,6 +21,8 @@ from tests.support.cache_server import CacheServer, cache_server
 pytestmark = pytest.mark.slow
 
 Open = Callable[[], Stores]
+RIGHTS = "+ping +info +client +mget +get +set +del +unlink +strlen +scan +multi +exec +eval +evalsha +script"
+"""Commands that a user of ours on a server needs; docs/http.md lists them."""
 
 
 @pytest.fixture(scope="module")
@@ -269,3 +271,36 @@ def test_a_list_planted_under_a_key_of_ours_is_a_miss_and_leaves_with_the_rest(t
         assert stores.pages.clear() == 1
         assert stores.pages.stats().entries == 0
         stores.close()
+
+
+def test_a_server_with_tls_and_a_user_of_few_rights_keeps_everything(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason="the test's certificate is made with cryptography")
+    from tests.support.certificate import make_certificate  # noqa: PLC0415  its import skips the whole file
+
+    pem = make_certificate(tmp_path, "localhost")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    tls = ["--tls-port", str(port), "--tls-cert-file", str(pem), "--tls-key-file", str(pem)]
+    tls += ["--tls-ca-cert-file", str(pem), "--tls-auth-clients", "no"]
+    user = "winnow on >sesame ~winnow/* -@all " + RIGHTS
+    with cache_server(tmp_path / "server", *tls, "--user", *user.split()):
+        url = f"rediss://winnow:sesame@localhost:{port}/0?ssl_ca_certs={pem}"
+        stores = open_stores(tmp_path / "own", size_limit=10_000_000, url=url)
+        store = stores.pages
+        store.set_json("a", {"kept": True})
+        store.set_many_bytes({"b": b"1", "c": b"2"})
+        claim = store.claim("work", seconds=60)
+        assert claim is not None
+        assert store.claim("work", seconds=60) is None
+        store.release(store.renew(claim, seconds=60))
+        assert store.get_json("a") == {"kept": True}
+        assert store.get_many_bytes(["b", "c"]) == {"b": b"1", "c": b"2"}
+        assert store.keys("a") == ["a"]
+        assert (store.stats().entries, store.verify().whole, store.clear()) == (3, 3, 3)
+        assert (store.stats().problems, store.stats().away) == (0, "")
+        assert "sesame" not in stores.place
+        stores.close()
+        open_wide = open_stores(tmp_path / "other", size_limit=10_000_000, url=f"rediss://localhost:{port}/0")
+        assert "certificate" in open_wide.pages.stats().away.lower()
+        open_wide.close()

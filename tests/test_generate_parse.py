@@ -11,8 +11,7 @@ from cache.store import Store
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from pipeline.search.parse import parse_request
-from pipeline.search.parse_model import Parser, parse
+from pipeline.search.parse import Parser, parse, parse_request
 from tests.support import Connect, text_of
 from tests.support.marks import needs_llama
 

@@ -354,6 +354,11 @@ def test_time_grows_no_faster_than_a_hostile_page(shape: str) -> None:
     assert depth(clean(long)) <= 260
 
 
+def test_comments_are_not_counted_as_tags_so_that_a_page_full_of_them_keeps_what_its_buttons_open() -> None:
+    answer = '<button aria-controls="a">More</button><i></i><div id="a" hidden><p>The answer stands here.</p></div>'
+    assert "The answer stands here." in text_of(clean("<body>" + "<!-- x -->" * 11_000 + answer))
+
+
 def test_a_large_page_of_whole_elements_is_parsed_as_it_is_written() -> None:
     page = "<section><ul>" + '<li><a href="/x"><b>bold</b><br></a><div>text</div></li>' * 10_000 + "</ul></section>"
     root = parse(page)

@@ -8,7 +8,7 @@ from pipeline.html.blocks import resolve
 from pipeline.html.tree import text_of
 from pipeline.prune.paper import PaperBlocks, PathScorer, finer_blocks, paper_blocks
 from pipeline.prune.prune import PruneOptions, prune
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats
 from pipeline.rank.relevance import Blend
 from tests.support.pages import document
 

@@ -7,7 +7,7 @@ import pytest
 
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from pipeline.search.parse_model import SCHEMA
+from pipeline.search.parse import SCHEMA
 from pipeline.segment.density import ENTITIES
 from tests.support.marks import LLAMA
 

@@ -105,6 +105,27 @@ async def test_tei_tells_its_batch_and_is_asked_to_rerank_in_its_own_form(remote
 
 
 @pytest.mark.anyio
+async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(remote: Remote) -> None:
+    remote.told["/info"] = {"model_id": "BAAI/bge-m3", "model_sha": "abc", "max_client_batch_size": 2}
+
+    def embed(body: dict[str, object]) -> Response:
+        texts = body["inputs"]
+        assert isinstance(texts, list)
+        assert body["truncate"] is True
+        return JSONResponse([[0.0, float(len(text))] for text in texts])
+
+    remote.will_at_root("/embed", embed)
+    async with httpx2.AsyncClient() as http:
+        embedder = OpenAIEmbedder(Endpoint(http, remote.root, "BAAI/bge-m3"))
+        found = await embedder.embed(["a", "bb", "ccc"], kind="passage")
+        remote.will_at_root("/embed", _says([[1.0, 0.0]]))
+        with pytest.raises(ModelError, match="no form"):
+            await embedder.embed(["a", "bb"], kind="passage")
+    assert found.tolist() == [[0.0, 1.0]] * 3
+    assert [path for path, _, _ in remote.asked] == ["/embed"] * 3
+
+
+@pytest.mark.anyio
 async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not_tell(remote: Remote) -> None:
     def rank(body: dict[str, object]) -> Response:
         if "texts" not in body:

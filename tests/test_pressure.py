@@ -309,9 +309,6 @@ async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_p
             said = SearchResult("Light", "http://127.0.0.1:1/light", "The harbour light was built in 1871.", "engine")
             return Found((said,), ())
 
-        async def look_up(self, dois: Sequence[str]) -> Found:
-            return Found((), ())
-
     async def at_once(call: Call) -> None:
         """Let every step begin."""
 
@@ -320,4 +317,4 @@ async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_p
         with Call(time.monotonic(), light=False, go_on=at_once).running():
             found = await research(wanted, replace(services, chain=Engine()), max_tokens=1000, report=no_report)
     assert "built in 1871" in found.text
-    assert found.gathered.missing()
+    assert found.known.gathered.missing()

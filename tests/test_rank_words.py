@@ -2,10 +2,9 @@
 
 import pytest
 
-from pipeline.text.language import guess_language
 from pipeline.text.lexicon import languages, whole_words, words
 from pipeline.text.sentences import split_sentences
-from pipeline.text.words import index_terms, is_cjk, raw_words
+from pipeline.text.words import guess_language, index_terms, is_cjk, raw_words
 from tests.support import ROOT
 
 

@@ -14,7 +14,7 @@ from models.protocols import Embedder
 from pipeline.documents import Document, Page, Reading, Sentence
 from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import ChosenNode, NodeMode, is_broad, lifted, query_tree, take, word_triples
+from pipeline.raptor.query import ChosenNode, NodeMode, is_broad, lifted, query_tree, take
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 from tests.support import ROOT
@@ -251,9 +251,3 @@ async def test_a_summary_whose_leaves_are_shown_gives_its_room_to_another_node()
     family = [*tree.nodes[place].leaves, place]
     assert take(tree, family, 10_000, distinct=False) == family
     assert take(tree, family, 10_000, distinct=True) == family[:-1]
-
-
-def test_word_triples_count_characters_in_japanese() -> None:
-    assert len(word_triples("東京都港区")) == 3
-    assert word_triples("One two, three four") == {("one", "two", "three"), ("two", "three", "four")}
-    assert word_triples("") == set()

@@ -22,11 +22,14 @@ from models.onnx import OnnxEmbedder
 from pipeline.documents import SearchOutcome, SearchQuery
 from pipeline.fetch.files import Files
 from pipeline.read.converter import Converter
-from pipeline.search.folder import FolderLimits, FolderProvider, list_files
+from pipeline.search.folder import FolderLimits, FolderProvider
+from pipeline.search.listing import list_files
 from pipeline.search.word_index import FileStamp, WordIndex, title_text_outline
 from tests.support.pdf import make_pdf
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+PATIENT: Final = FolderLimits(seconds=60)
+"""So that a busy machine answers as an idle one does."""
 
 
 def ask(
@@ -153,21 +156,21 @@ def library(tmp_path: Path) -> Path:
 def test_each_format_and_language_is_found_with_the_place_that_answers(
     library: Path, question: str, name: str, shown: str
 ) -> None:
-    outcome = ask(FolderProvider([library], None), question)
+    outcome = ask(FolderProvider([library], None, limits=PATIENT), question)
     assert outcome.status == "ok"
     assert names(outcome)[0] == name
     assert shown in outcome.results[0].snippet
 
 
 def test_results_are_file_addresses_with_title_date_and_places(library: Path) -> None:
-    result = ask(FolderProvider([library], None), "deepest point of Lake Orvane").results[0]
+    result = ask(FolderProvider([library], None, limits=PATIENT), "deepest point of Lake Orvane").results[0]
     assert result.url == (library / "orvane.html").resolve().as_uri()
     assert (result.title, result.published, result.engine, result.rank) == ("Lake Orvane", "2024-05-03", "folder", 1)
 
 
 def test_only_files_with_a_word_of_the_question_come_back(library: Path) -> None:
-    assert names(ask(FolderProvider([library], None), "lighthouse")) == ["plain.txt"]
-    outcome = ask(FolderProvider([library], None), "zeppelin")
+    assert names(ask(FolderProvider([library], None, limits=PATIENT), "lighthouse")) == ["plain.txt"]
+    outcome = ask(FolderProvider([library], None, limits=PATIENT), "zeppelin")
     assert (outcome.status, outcome.results) == ("empty", ())
     assert "7 files" in outcome.reason
 
@@ -180,7 +183,7 @@ def test_a_question_in_other_words_finds_the_file_whose_headings_mean_the_same(l
         "<title>The mill</title><h1>Grinding corn</h1><p>The wheel turns on Mondays.</p>"
     )
     question = "accommodation for tourists"
-    assert ask(FolderProvider([library], None), question).status == "empty"
+    assert ask(FolderProvider([library], None, limits=PATIENT), question).status == "empty"
     outcome = ask(FolderProvider([library], None, embedder=OnnxEmbedder()), question)
     assert names(outcome)[0] == "stay.html"
     assert "nearest in meaning" in outcome.reason
@@ -193,21 +196,24 @@ def test_files_without_a_word_of_the_question_stand_aside_where_enough_have_one(
 
 
 def test_words_of_scripts_and_styles_find_nothing(library: Path) -> None:
-    assert ask(FolderProvider([library], None), "secretword").status == "empty"
+    assert ask(FolderProvider([library], None, limits=PATIENT), "secretword").status == "empty"
 
 
 def test_the_file_name_helps_to_find_a_file(tmp_path: Path) -> None:
     (tmp_path / "harbour_car-park.txt").write_text("Open from six to ten.")
     (tmp_path / "other.txt").write_text("Open from six to ten, the harbour is near.")
-    assert names(ask(FolderProvider([tmp_path], None), "harbour car park opening"))[0] == "harbour_car-park.txt"
+    assert (
+        names(ask(FolderProvider([tmp_path], None, limits=PATIENT), "harbour car park opening"))[0]
+        == "harbour_car-park.txt"
+    )
 
 
 def test_what_cannot_be_honoured_is_said(library: Path) -> None:
-    reason = ask(FolderProvider([library], None), "lake", language="en", fresh=True).reason
+    reason = ask(FolderProvider([library], None, limits=PATIENT), "lake", language="en", fresh=True).reason
     assert "freshness" in reason
     assert "not as a filter" in reason
-    assert ask(FolderProvider([library], None), "lake").reason == ""
-    assert ask(FolderProvider([library], None), "How deep is the lake?", language="en").reason == ""
+    assert ask(FolderProvider([library], None, limits=PATIENT), "lake").reason == ""
+    assert ask(FolderProvider([library], None, limits=PATIENT), "How deep is the lake?", language="en").reason == ""
 
 
 def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> None:
@@ -234,7 +240,7 @@ def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> N
 def test_a_listing_is_bounded_and_says_so(tmp_path: Path) -> None:
     for i in range(5):
         (tmp_path / f"{i}.txt").write_text("x")
-    listing = list_files([tmp_path], FolderLimits(files=3))
+    listing = list_files([tmp_path], most=3)
     assert [Path(stamp.path).name for stamp in listing.files] == ["0.txt", "1.txt", "2.txt"]
     assert listing.cut
 
@@ -252,13 +258,13 @@ def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
 
 def test_a_broken_file_is_named_and_costs_no_other(library: Path) -> None:
     (library / "broken.pdf").write_bytes(b"%PDF-1.4 nothing more")
-    outcome = ask(FolderProvider([library], None), "lighthouse")
+    outcome = ask(FolderProvider([library], None, limits=PATIENT), "lighthouse")
     assert names(outcome) == ["plain.txt"]
     assert "broken.pdf" in outcome.reason
 
 
 def test_changes_are_seen_by_the_next_call(library: Path) -> None:
-    provider = FolderProvider([library], None)
+    provider = FolderProvider([library], None, limits=PATIENT)
     assert ask(provider, "zeppelin").status == "empty"
     (library / "new.txt").write_text("The zeppelin landed in June.")
     assert names(ask(provider, "zeppelin")) == ["new.txt"]
@@ -269,7 +275,7 @@ def test_changes_are_seen_by_the_next_call(library: Path) -> None:
 
 
 def test_a_file_that_was_only_touched_is_found_as_before(library: Path, index: Path) -> None:
-    provider = FolderProvider([library], index)
+    provider = FolderProvider([library], index, limits=PATIENT)
     before = ask(provider, "footbridge flood boat")
     for name in ("minutes.docx", "report.pdf", "notes.md"):
         os.utime(library / name, ns=(1, 1))
@@ -277,24 +283,24 @@ def test_a_file_that_was_only_touched_is_found_as_before(library: Path, index: P
     (library / "notes.md").unlink()
     (library / "report.pdf").rename(library / "high water.pdf")
     assert sorted(names(ask(provider, "footbridge flood boat"))) == ["high%20water.pdf", "minutes.docx"]
-    assert names(ask(FolderProvider([library], index), "high")) == ["high%20water.pdf"]
+    assert names(ask(FolderProvider([library], index, limits=PATIENT), "high")) == ["high%20water.pdf"]
 
 
 def test_bytes_that_come_back_bring_their_own_passages(library: Path, index: Path) -> None:
-    provider = FolderProvider([library], index)
+    provider = FolderProvider([library], index, limits=PATIENT)
     ask(provider, "crest")
     original = (library / "report.pdf").read_bytes()
     pdf(library / "report.pdf", "The crest of the dam lies at 61 metres.")
     assert "61" in ask(provider, "crest").results[0].snippet
     (library / "report.pdf").write_bytes(original)
-    assert ask(FolderProvider([library], index), "crested").results[0].snippet.endswith("4.12 metres.")
+    assert ask(FolderProvider([library], index, limits=PATIENT), "crested").results[0].snippet.endswith("4.12 metres.")
 
 
 def test_many_files_are_counted_and_none_is_lost(tmp_path: Path) -> None:
     for i in range(1_203):
         (tmp_path / f"{i}.txt").write_text(f"harbour lantern number{i} tail")
     docx(tmp_path / "m.docx", "harbour minutes")
-    provider = FolderProvider([tmp_path], None)
+    provider = FolderProvider([tmp_path], None, limits=PATIENT)
     for i in (0, 999, 1_000, 1_202):
         assert names(ask(provider, f"number{i}")) == [f"{i}.txt"]
     assert names(ask(provider, "minutes")) == ["m.docx"]
@@ -320,21 +326,21 @@ def test_five_thousand_files_answer_cold_and_warm_in_processor_time(tmp_path: Pa
 
 
 def test_a_second_process_finds_by_the_counts_of_the_first(library: Path, index: Path) -> None:
-    ask(FolderProvider([library], index), "lighthouse relit")
+    ask(FolderProvider([library], index, limits=PATIENT), "lighthouse relit")
     stamp = (library / "deep" / "er" / "plain.txt").stat()
     (library / "deep" / "er" / "plain.txt").write_text("X" * stamp.st_size)  # same size, and then the same time
     os.utime(library / "deep" / "er" / "plain.txt", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    assert names(ask(FolderProvider([library], index), "lighthouse relit")) == ["plain.txt"]
-    assert ask(FolderProvider([library], None), "lighthouse relit").status == "empty"
+    assert names(ask(FolderProvider([library], index, limits=PATIENT), "lighthouse relit")) == ["plain.txt"]
+    assert ask(FolderProvider([library], None, limits=PATIENT), "lighthouse relit").status == "empty"
 
 
 @pytest.mark.parametrize("damage", [b"damaged beyond repair " * 500, b""])
 def test_a_damaged_index_is_begun_anew(library: Path, index: Path, damage: bytes) -> None:
-    provider = FolderProvider([library], index)
+    provider = FolderProvider([library], index, limits=PATIENT)
     ask(provider, "lighthouse")
     [place] = index.glob("*.sqlite")
     place.write_bytes(damage)
-    assert names(ask(FolderProvider([library], index), "lighthouse")) == ["plain.txt"]
+    assert names(ask(FolderProvider([library], index, limits=PATIENT), "lighthouse")) == ["plain.txt"]
     assert names(ask(provider, "boat")) == ["notes.md"]
 
 
@@ -346,7 +352,7 @@ def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: P
 
 
 def test_parallel_questions_share_one_look_around(library: Path) -> None:
-    provider = FolderProvider([library], None)
+    provider = FolderProvider([library], None, limits=PATIENT)
     found: dict[str, list[str]] = {}
 
     async def one(word: str) -> None:
@@ -371,7 +377,7 @@ def test_words_are_counted_without_markup_entities_and_case(tmp_path: Path) -> N
     page = b"<TITLE>Z&uuml;rich &amp; See</TITLE><p class=deep>Deep&nbsp;LAKE<!-- hidden --> a < b &Auml;pfel"
     assert title_text_outline(page, ".html")[0] == "Zürich & See"
     (tmp_path / "page.html").write_bytes(page)
-    provider = FolderProvider([tmp_path], None)
+    provider = FolderProvider([tmp_path], None, limits=PATIENT)
     for word in ("deep", "lake", "äpfel", "ZÜRICH"):
         assert names(ask(provider, word, language="de")) == ["page.html"], word
     for word in ("hidden", "class", "nbsp"):
@@ -392,7 +398,7 @@ def test_words_are_counted_without_markup_entities_and_case(tmp_path: Path) -> N
 )
 def test_tables_and_data_are_searched_as_they_can_be_read(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    found = ask(FolderProvider([tmp_path], None), "Größe der Zeppeline", language="de")
+    found = ask(FolderProvider([tmp_path], None, limits=PATIENT), "Größe der Zeppeline", language="de")
     assert names(found) == [name]
     assert "Zeppelin" in found.results[0].snippet
 
@@ -433,17 +439,41 @@ def test_an_index_on_disk_is_for_its_owner_alone_and_goes_with_the_cache(library
     stores.close()
 
 
+def test_what_was_not_read_without_recognition_is_read_anew_with_it_and_nothing_else(tmp_path: Path) -> None:
+    place = tmp_path / "index.sqlite"
+    whole, part, none = (FileStamp(f"/{name}.pdf", 1, 1) for name in ("whole", "part", "none"))
+    blind = WordIndex(place, sighted=False)
+    with blind.writing() as mine:
+        assert mine
+        blind.add(whole, b"harbour")
+        blind.add(part, b"harbour", unread="Page 2 is an image.")
+        blind.add(none, failure="It holds no text.")
+    blind.close()
+    again = WordIndex(place, sighted=False)
+    assert all(map(again.known, (whole, part, none)))
+    again.close()
+    seeing = WordIndex(place, sighted=True)
+    assert [*map(seeing.known, (whole, part, none))] == [True, False, False]
+    with seeing.writing() as mine:
+        assert mine
+        seeing.add(none, failure="It holds no text, nor words in its images.")
+    seeing.close()
+    later = WordIndex(place, sighted=True)
+    assert [*map(later.known, (whole, none))] == [True, True]
+    later.close()
+
+
 def test_an_index_of_files_that_are_mostly_gone_is_begun_anew(tmp_path: Path, index: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
     for i in range(1_020):
         (folder / f"{i}.txt").write_text(f"harbour number{i}")
-    ask(FolderProvider([folder], index), "harbour")
+    ask(FolderProvider([folder], index, limits=PATIENT), "harbour")
     for i in range(1_015):
         (folder / f"{i}.txt").unlink()
-    ask(FolderProvider([folder], index), "harbour")
+    ask(FolderProvider([folder], index, limits=PATIENT), "harbour")
     assert newest(index) == 1_020
-    assert names(ask(FolderProvider([folder], index), "number1016")) == ["1016.txt"]
+    assert names(ask(FolderProvider([folder], index, limits=PATIENT), "number1016")) == ["1016.txt"]
     assert newest(index) == 5
 
 
@@ -506,7 +536,7 @@ def test_two_processes_at_once_count_each_file_once(many: Path, index: Path) -> 
     both = [counting(many, index, "100"), counting(many, index, "100")]
     assert [process.communicate(timeout=100)[0] for process in both] == ["all\n", "all\n"]
     assert newest(index) == 2_000
-    assert names(ask(FolderProvider([many], index), "number1234")) == ["1234.txt"]
+    assert names(ask(FolderProvider([many], index, limits=PATIENT), "number1234")) == ["1234.txt"]
 
 
 @pytest.mark.slow

@@ -49,3 +49,21 @@ def test_a_password_in_an_address_is_not_repeated_when_that_is_refused() -> None
     with pytest.raises(UsageError, match=r"searxng is 'http://…@127\.0\.0\.1:8888'") as caught:
         read_settings({"searxng": "http://ann:p@ssw0rd@127.0.0.1:8888"}, {})
     assert "ssw0rd" not in str(caught.value)
+
+
+def test_a_file_stands_below_the_environment_and_above_the_default(tmp_path: Path) -> None:
+    file = tmp_path / "winnow.toml"
+    file.write_text('seconds = 20\nrobots = false\ncache_mb = 64\nhttp_tokens = "sesame"\n', encoding="utf-8")
+    settings = read_settings({"seconds": "7"}, {"WINNOW_CONFIG": str(file), "WINNOW_CACHE_MB": "99"})
+    assert (settings.seconds, settings.cache_mb, settings.robots, settings.page_mb) == (7.0, 99, False, 30)
+    assert settings.http_tokens == ("sesame",)
+
+
+@pytest.mark.parametrize("text", ["secnds = 20", "seconds = [20]", "seconds =", 'config = "other.toml"'])
+def test_a_file_with_a_name_or_a_value_that_cannot_be_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "winnow.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"winnow\.toml|config"):
+        read_settings({"config": str(file)}, {})
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_settings({"config": str(tmp_path / "missing.toml")}, {})

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.sheet import Sheet, shortened
+from pipeline.evidence.show import Sheet, shortened
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"])).map(lambda text: " ".join(text.split()))

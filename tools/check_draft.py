@@ -15,7 +15,7 @@ from pipeline.check.check import FINE, Checked, check
 from pipeline.check.draft import Draft, read_draft
 from pipeline.documents import Document
 from pipeline.evidence.assemble import UNASKED
-from pipeline.evidence.sheet import Sheet, shortened
+from pipeline.evidence.show import Sheet, shortened
 from pipeline.search.chain import Found as Works
 from pipeline.services import Services
 from pipeline.session import SCHEME, find_session
@@ -72,7 +72,7 @@ async def check_draft(draft: str, sources: Sequence[str], ctx: ToolContext, *, m
     if not named:
         raise UsageError("The draft cites no address.", hint="Name the sources: URLs, files, folders or a session.")
     dois = [one.doi for one in taken.references if one.doi]
-    works = await services.chain.look_up(dois) if dois else Works((), ())
+    works = await services.works(dois) if dois else Works((), ())
     seconds = services.seconds * LONG_SHARE
     loaded = await load_sources(named, services, seconds=seconds, report=report, needed=bool(sources))
     # 2. Each item

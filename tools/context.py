@@ -21,9 +21,8 @@ from pydantic import BaseModel, Field
 from errors import UsageError, without_password
 from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome, Trust
 from pipeline.evidence.assemble import Assembled
-from pipeline.evidence.origins import count_origins
-from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import PART_TOKENS
+from pipeline.evidence.cite import count_origins
+from pipeline.evidence.show import PART_TOKENS, Sheet, shortened
 from pipeline.evidence.view import View
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
@@ -90,7 +89,19 @@ class ComputedValue(BaseModel):
     link: str = Field(description="To the first of its rows")
 
 
-class Found(BaseModel):
+class Quoted(BaseModel):
+    """What a result has that shows passages."""
+
+    passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
+    pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text part")
+    hidden: list[int] = Field(default=[], description=f"Of each page: {HIDDEN}")
+    left_out: int = Field(description="Parts worth showing that did not fit")
+    failures: list[str] = Field(description="Sources that could not be read, with the reason")
+    next: list[Next] = Field(description="Calls that go on from here, best first")
+    tokens: int = Field(description="Tokens of the text part")
+
+
+class Found(Quoted):
     """What a result has that answers a question by passages, or says that none does."""
 
     answered: bool = Field(description="Whether the passages surely answer")
@@ -100,13 +111,6 @@ class Found(BaseModel):
     parts: list[PartFound] = Field(default=[], description="Of a question with several parts each; answered means all")
     computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
     origins: int = Field(default=0, description="Independent origins of the passages, told where pages share words")
-    passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
-    pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text part")
-    hidden: list[int] = Field(default=[], description=f"Of each page: {HIDDEN}")
-    left_out: int = Field(description="Scored sentences that did not fit")
-    failures: list[str] = Field(description="Sources that could not be read, with the reason")
-    next: list[Next] = Field(description="Calls that go on from here, best first")
-    tokens: int = Field(description="Tokens of the text part")
 
 
 F = TypeVar("F", bound=Found)

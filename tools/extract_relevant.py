@@ -12,8 +12,7 @@ from pydantic import Field
 from errors import UsageError
 from pipeline.documents import Reading
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
-from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import doubt, hint_room, notice_within, parts_room, told_parts
+from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts_room, told_parts
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.sources import Loaded, load_sources, room_for

@@ -16,12 +16,12 @@ from pipeline.changes import earlier
 from pipeline.documents import Document, Page, Trust
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.cite import cite
-from pipeline.evidence.sheet import Sheet
 from pipeline.evidence.show import (
     FRAME_SHARE,
     HEAD_TOKENS,
     WIDE,
     Head,
+    Sheet,
     hint_room,
     notice_within,
     page_head,
@@ -36,8 +36,7 @@ from pipeline.services import Services
 from pipeline.sources import Loaded, load_sources, room_for
 from pipeline.tables.asked import Told, ask_parts
 from pipeline.tables.show import FORMS, told_values
-from pipeline.text.frame import framed, new_mark, one_line
-from pipeline.text.orders import speaks_to_models
+from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
 from pipeline.text.parts import cut_parts
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread

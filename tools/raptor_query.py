@@ -10,13 +10,12 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import anyio
 from mcp_types import CallToolResult
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from errors import UsageError
 from pipeline.documents import Document, Failure, Page
 from pipeline.evidence.assemble import Assembled, assemble
-from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import hint_room, notice_within
+from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import left_unread, read_documents
 from pipeline.fetch.handles import find_page, page_handle
@@ -32,9 +31,8 @@ from pipeline.sources import Loaded, in_part, load_sources, open_tree, room_for,
 from pipeline.text.frame import new_mark, one_line
 from pipeline.work import LONG_SHARE, Report, in_thread, time_left
 from tools.context import (
-    HIDDEN,
     Next,
-    Passage,
+    Quoted,
     ToolContext,
     answer,
     behind,
@@ -60,7 +58,7 @@ embeddings), what is written for the index, and the summaries that are shown."""
 UNBUILT: Final = "The tree is not built yet; this is read from the documents. The same call goes on building it."
 
 
-class RaptorQueryResult(BaseModel):
+class RaptorQueryResult(Quoted):
     """Structured part of the answer."""
 
     tree: str = Field(description="Handle of the tree; pass it as source to ask the same tree again")
@@ -68,13 +66,6 @@ class RaptorQueryResult(BaseModel):
     layers: int
     leaves: int
     summaries: int
-    passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
-    pages: list[str] = Field(description="Addresses of the pages that the passages are from, in their order")
-    hidden: list[int] = Field(default=[], description=f"Of each page: {HIDDEN}")
-    left_out: int = Field(description="Passages that did not fit")
-    failures: list[str] = Field(description="Sources that could not be read, with the reason")
-    next: list[Next] = Field(description="Calls that go on from here, best first")
-    tokens: int = Field(description="Tokens of the text part")
 
 
 async def raptor_query(

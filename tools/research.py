@@ -12,9 +12,8 @@ from pydantic import BaseModel, Field
 
 from pipeline.documents import SearchQuery
 from pipeline.evidence.assemble import UNASKED
-from pipeline.evidence.origins import count_origins
-from pipeline.evidence.sheet import Sheet
-from pipeline.evidence.show import HINT_TOKENS, WIDE, hint_room
+from pipeline.evidence.cite import count_origins
+from pipeline.evidence.show import HINT_TOKENS, WIDE, Sheet, hint_room
 from pipeline.evidence.view import view_evidence
 from pipeline.gather import Wanted
 from pipeline.research import Researched
@@ -101,7 +100,8 @@ async def research(
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
     found = await run(wanted, ongoing.over(services), max_tokens=most, report=report, write=answer)
     before = await _keep(found, ongoing, question)
-    missing = found.gathered.missing()
+    known = found.known
+    missing = known.gathered.missing()
     following = repeated(TOOL, (one for one in missing if not is_site(one.rest)), session=handle)
     following += [
         Next(tool=TOOL, arguments={"question": f"{one.rest} {asked}", "session": handle})
@@ -110,7 +110,7 @@ async def research(
     ]
     if found.assembled.left_out:
         following.extend(larger(TOOL, max_tokens or UNASKED))
-    elif not found.assembled.evidence and max_pages <= len(found.gathered.ranked) < MOST_PAGES:
+    elif not found.assembled.evidence and max_pages <= len(known.gathered.ranked) < MOST_PAGES:
         following.append(Next(tool=TOOL, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)}))
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)
@@ -120,9 +120,9 @@ async def research(
             sheet.add(f"Session: {handle}")  # else it would take more than words can spare; the structured part has it
     if before:
         sheet.add(f"Shown before: {'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}")
-    pages = tuple(behind(found.assembled.evidence, found.gathered.documents.values()))
+    pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))
     tell_notes(sheet, pages)
-    view = await drawn(ctx, view_evidence, question, found.assembled, found.documents, found.reading, max_tokens)
+    view = await drawn(ctx, view_evidence, question, found.assembled, known.documents, known.reading, max_tokens)
     return reply(sheet.text, _data(found, following, sheet.tokens, handle, before), pages=pages, view=view)
 
 
@@ -136,7 +136,7 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
 
 async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]:
     """Write what was found to the session; return the labels of passages that it had shown before."""
-    gathered, reading = found.gathered, found.reading
+    gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
         [Part(one.question or question, one.verdict, one.reason) for one in reading.parts or (reading,)],
         [query.text for query in gathered.parsed.queries],
@@ -148,16 +148,16 @@ async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]
 
 
 def _data(found: Researched, following: list[Next], tokens: int, handle: str, before: list[str]) -> ResearchResult:
-    gathered = found.gathered
+    gathered, reading = found.known.gathered, found.known.reading
     cited = dict(zip(found.assembled.shown.labels, found.assembled.evidence, strict=True))
     return found_in(
         ResearchResult,
-        found.reading,
+        reading,
         found.assembled,
         gathered.failures,
         session=handle,
         before=before,
-        computed=computed_in(found.reading.computed, found.documents),
+        computed=computed_in(reading.computed, found.known.documents),
         queries=[query.text for query in gathered.parsed.queries[1:]],
         providers=list(dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)),
         answer=[

@@ -4,6 +4,7 @@ Not for: reading pages at length (`fetch_and_prune_html`) or gathering evidence 
 """
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Final, Literal
 
@@ -12,13 +13,11 @@ from pydantic import BaseModel, Field
 
 from errors import UsageError
 from pipeline.documents import Document, SearchQuery, Trust
-from pipeline.evidence.sheet import Sheet, shortened
-from pipeline.evidence.show import told_speaking
+from pipeline.evidence.show import Sheet, shortened, told_speaking
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
-from pipeline.text.frame import LONGEST, address, framed, headline, inert, new_mark, notice, one_line
-from pipeline.text.orders import speaks_to_models
+from pipeline.text.frame import LONGEST, address, framed, headline, inert, new_mark, notice, one_line, speaks_to_models
 from pipeline.text.tokens import count_tokens
 from tools.context import (
     SPEAKS,
@@ -110,9 +109,14 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     )
     wanted = Wanted(question, max_results, freshness, language, rank, filters=filters)
     gathered = await gather_pages(wanted, services_of(ctx), report=reporter(ctx))
+    hits = [_hit(one, gathered.documents.get(one.result.url)) for one in gathered.ranked]
     mark = new_mark()
-    sheet, shown = _sheet(gathered, max_tokens, mark)
-    following = [*_top(gathered), *repeated(TOOL, gathered.failures)]
+    sheet, shown = _sheet(gathered.ranked, hits, max_tokens, mark)
+    # The best page, by its handle where it was read already
+    following = [
+        Next(tool="fetch_and_prune_html", arguments={"sources": [best.handle or best.url]}) for best in hits[:1]
+    ]
+    following += repeated(TOOL, gathered.failures)
     if shown < len(gathered.ranked):
         following.extend(larger(TOOL, max_tokens))
     elif len(gathered.ranked) >= max_results and page < MOST_PAGES:
@@ -120,13 +124,18 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     tell_rest(sheet, gathered.failures)
     write_next(sheet, following, TOOL)
     _add_notes(sheet, gathered, mark)
-    return answer(sheet.text, _data(gathered, following, sheet.tokens, mark))
-
-
-def _top(gathered: Gathered) -> list[Next]:
-    """The call that reads the best page, by its handle where it was read already."""
-    urls = [_handle(gathered, best) or address(best.result.url) for best in gathered.ranked[:1]]
-    return [Next(tool="fetch_and_prune_html", arguments={"sources": urls})] if urls else []
+    data = SearchWebResult(
+        queries=[query.text for query in gathered.parsed.queries],
+        entities=list(gathered.parsed.entities),
+        freshness=gathered.parsed.queries[0].freshness,
+        parsed_by=gathered.parsed.made_by,
+        hits=hits,
+        providers=list(dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)),
+        failures=failures_of(gathered.failures),
+        next=following,
+        tokens=sheet.tokens,
+    )
+    return answer(sheet.text, data)
 
 
 def _day(value: str) -> str:
@@ -143,51 +152,44 @@ def _host(value: str) -> str:
     return host
 
 
-def _handle(gathered: Gathered, ranked: RankedPage) -> str:
-    document = _document(gathered, ranked)
-    return page_handle(document.page) if document is not None else ""
-
-
-def _speaks(ranked: RankedPage) -> bool:
-    return speaks_to_models(f"{ranked.result.title}\n{ranked.passage or ranked.result.snippet}")
-
-
-def _trust(gathered: Gathered, ranked: RankedPage) -> Trust:
-    document, shown = _document(gathered, ranked), ranked.passage or ranked.result.snippet
+def _hit(ranked: RankedPage, document: Document | None) -> Hit:
+    result, shown = ranked.result, ranked.passage or ranked.result.snippet
     # The engine's words may be the page's as well.
-    if document is None or (shown == ranked.result.snippet and shown not in document.text):
-        return "snippet"
-    return document.page.trust
+    quoted = document is None or (shown == result.snippet and shown not in document.text)
+    return Hit(
+        place=ranked.place,
+        url=address(result.url),
+        published=result.published,
+        language=result.language or (document.page.language if document else ""),
+        handle=page_handle(document.page) if document else "",
+        engine=one_line(result.engine)[:LONGEST],
+        engine_rank=result.rank,
+        score=round(ranked.score.value, 4),
+        made_by=ranked.score.made_by,
+        won_by=ranked.won_by,
+        trust="snippet" if document is None or quoted else document.page.trust,
+        speaks=speaks_to_models(f"{result.title}\n{shown}"),
+    )
 
 
-def _document(gathered: Gathered, ranked: RankedPage) -> Document | None:
-    return gathered.documents.get(ranked.result.url)
-
-
-def _language(gathered: Gathered, ranked: RankedPage) -> str:
-    document = _document(gathered, ranked)
-    return document.page.language if document is not None else ""
-
-
-def _sheet(gathered: Gathered, max_tokens: int, mark: str) -> tuple[Sheet, int]:
+def _sheet(ranked: Sequence[RankedPage], hits: Sequence[Hit], max_tokens: int, mark: str) -> tuple[Sheet, int]:
     """Return the answer with the hits that fit, and how many those are."""
     sheet = Sheet(max_tokens, reserve=min(80, max_tokens // 5))
     shown = 0
-    if gathered.ranked:
+    if hits:
         sheet.add_cut(notice(mark))
-    for left, ranked in zip(range(len(gathered.ranked), 0, -1), gathered.ranked, strict=True):
-        handle = _handle(gathered, ranked)
-        bare = _entry(shown + 1, ranked, handle, mark, 0)
-        room = max(0, sheet.room // left - count_tokens(f"{bare}\n{framed('.', mark)}"))
-        if not sheet.add(_entry(shown + 1, ranked, handle, mark, room)) and not sheet.add(bare):
+    for one, hit in zip(ranked, hits, strict=True):
+        bare = _entry(one, hit, mark, 0)
+        room = max(0, sheet.room // (len(hits) - shown) - count_tokens(f"{bare}\n{framed('.', mark)}"))
+        if not sheet.add(_entry(one, hit, mark, room)) and not sheet.add(bare):
             break
         shown += 1
     sheet.release()
-    sheet.add(told_speaking(str(place) for place, one in enumerate(gathered.ranked[:shown], start=1) if _speaks(one)))
-    if not gathered.ranked:
+    sheet.add(told_speaking(str(hit.place) for hit in hits[:shown] if hit.speaks))
+    if not hits:
         sheet.add_cut("Nothing was found. Try other words, or another freshness or language.")
-    if shown < len(gathered.ranked):
-        sheet.add_cut(f"{len(gathered.ranked) - shown} more results did not fit.")
+    if shown < len(hits):
+        sheet.add_cut(f"{len(hits) - shown} more results did not fit.")
     return sheet, shown
 
 
@@ -200,40 +202,9 @@ def _add_notes(sheet: Sheet, gathered: Gathered, mark: str) -> None:
     tell_failures(sheet, gathered.failures)
 
 
-def _entry(place: int, ranked: RankedPage, handle: str, mark: str, passage_tokens: int) -> str:
+def _entry(ranked: RankedPage, hit: Hit, mark: str, passage_tokens: int) -> str:
     result = ranked.result
-    read = f"\n{handle}" if handle else ""
     passage = shortened(one_line(inert(ranked.passage or result.snippet)), passage_tokens)
     words = f"{headline(result.title, result.published, author=result.author)}\n{passage}".strip()
-    head = f"{place}. {address(result.url)}{read}"
+    head = "\n".join(filter(None, (f"{hit.place}. {hit.url}", hit.handle)))
     return f"{head}\n{framed(words, mark)}" if words else head
-
-
-def _data(gathered: Gathered, following: list[Next], tokens: int, mark: str) -> SearchWebResult:
-    return SearchWebResult(
-        queries=[query.text for query in gathered.parsed.queries],
-        entities=list(gathered.parsed.entities),
-        freshness=gathered.parsed.queries[0].freshness,
-        parsed_by=gathered.parsed.made_by,
-        hits=[
-            Hit(
-                place=place,
-                url=address(ranked.result.url),
-                published=ranked.result.published,
-                language=ranked.result.language or _language(gathered, ranked),
-                handle=_handle(gathered, ranked),
-                engine=one_line(ranked.result.engine)[:LONGEST],
-                engine_rank=ranked.result.rank,
-                score=round(ranked.score.value, 4),
-                made_by=ranked.score.made_by,
-                won_by=ranked.won_by,
-                trust=_trust(gathered, ranked),
-                speaks=_speaks(ranked),
-            )
-            for place, ranked in enumerate(gathered.ranked, start=1)
-        ],
-        providers=list(dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)),
-        failures=failures_of(gathered.failures),
-        next=following,
-        tokens=tokens,
-    )

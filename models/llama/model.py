@@ -210,12 +210,7 @@ class LlamaGenerator(GgufModel):
         """
         if schema is not None and grammar is not None:
             raise ModelError("A schema and a grammar were given; an answer can be held to one.", hint="Give one.")
-        request = {
-            "prompt": _prompt(messages),
-            "max_tokens": max_tokens,
-            "schema": schema,
-            "grammar": grammar,
-        }
+        request = {"prompt": _prompt(messages), "max_tokens": max_tokens, "schema": schema, "grammar": grammar}
         frame = await self._ask("generate", request)
         text = frame.blob.decode("utf-8", "replace")
         if schema is None:

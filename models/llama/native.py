@@ -28,16 +28,8 @@ from errors import ModelError
 from models.llama.placement import Device, Placement, Plan, Weights, chosen_device, fallen_back, place
 from models.pipe import Counters, usable_cores
 
-FAILURES: Final = (
-    jinja2.TemplateError,
-    ValueError,
-    TypeError,
-    ArithmeticError,
-    LookupError,
-    AttributeError,
-    RecursionError,
-)
-"""What a template may raise."""
+WRONG: Final = (ValueError, TypeError, ArithmeticError, AssertionError, LookupError, AttributeError, RecursionError)
+"""What a template, and llama-cpp-python's converter of schemas, may raise."""
 
 
 class ChatTemplate:
@@ -66,7 +58,7 @@ class ChatTemplate:
             # Typed for messages of every kind that OpenAI's API has.
             told: Any = self._told(said)
             return str(self._formatter(messages=told, enable_thinking=False).prompt)
-        except FAILURES as error:
+        except (jinja2.TemplateError, *WRONG) as error:
             raise ModelError(
                 f"The model's chat template refuses the messages: {error}.", hint="Set another model."
             ) from error
@@ -161,7 +153,9 @@ class Native:
         self.vocabulary: Any = llama_cpp.llama_model_get_vocab(self._model)
         self.n_vocabulary = int(llama_cpp.llama_vocab_n_tokens(self.vocabulary))
         self._memory: Any = llama_cpp.llama_get_memory(self._context)
-        self._stopped = llama_cpp.ggml_abort_callback(self._stopping)
+        self._stopped = llama_cpp.ggml_abort_callback(
+            lambda _: bool(self._running) and self.are_cancelled(self._running)
+        )
         llama_cpp.llama_set_abort_callback(self._context, self._stopped, ctypes.c_void_p(0))
         self.template = self._template()
 
@@ -319,9 +313,6 @@ class Native:
 
     # --- inside ---
 
-    def _stopping(self, _data: object) -> bool:
-        return bool(self._running) and self.are_cancelled(self._running)
-
     def _load(self, weights: Weights, devices: Handles) -> None:
         options = llama_cpp.llama_model_default_params()
         options.devices = ctypes.addressof(devices)
@@ -457,7 +448,7 @@ def schema_grammar(schema_json: str) -> str:
     """Return the grammar of a JSON schema."""
     try:
         return flat_lengths(str(json_schema_to_gbnf(schema_json)))
-    except (AssertionError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except WRONG as error:
         raise ModelError(
             f"The JSON schema has a part that llama.cpp's converter does not know: {error!r}.",
             hint="Use object, array, string, integer, number, boolean, enum, anyOf and lengths only.",

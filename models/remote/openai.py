@@ -1,8 +1,8 @@
 """Embedder, reranker and generator behind a server: Ollama, LM Studio, llama-server, vLLM, TEI, hosted ones.
 
 OpenAI's `/embeddings` and `/chat/completions`; `/rerank` in the form of Jina and Cohere (llama-server, vLLM, Infinity)
-or of TEI. What the API has no field for (context, dimension, which model it is) is asked of the server in its own way
-(`models/remote/server.py`). Not for: starting servers.
+or of TEI, and TEI's `/embed`. What the API has no field for (context, dimension, which model it is) is asked of the
+server in its own way (`models/remote/server.py`). Not for: starting servers.
 """
 
 import math
@@ -27,7 +27,7 @@ _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```\s*", r
 
 
 class OpenAIEmbedder(RemoteModel):
-    """An `Embedder` behind `/embeddings`."""
+    """An `Embedder` behind `/embeddings`, or behind TEI's own `/embed`, which cuts long texts by itself."""
 
     _dimension = 0
 
@@ -51,26 +51,31 @@ class OpenAIEmbedder(RemoteModel):
         size = self.texts_a_request()
         words = instructions_for(self._endpoint.model)
         prepared = [words.prepend(text, kind=kind) for text in texts]
-        rows = [await self._part(prepared[start : start + size]) for start in range(0, len(texts), size)]
+        parts = [prepared[start : start + size] for start in range(0, len(texts), size)]
+        is_tei = self.server == "TEI"
+        rows = [await self.in_known_form(partial(self._part, part), other_first=is_tei) for part in parts]
         if len({part.shape[1] for part in rows}) != 1 or self._dimension not in (0, rows[0].shape[1]):
             raise self._endpoint.nonsense("/embeddings", "vectors of different lengths")
         self._dimension = rows[0].shape[1]
         return np.concatenate(rows)
 
-    async def _part(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def _part(self, texts: Sequence[str], as_tei: bool) -> NDArray[np.float32]:
+        path = f"{self._endpoint.root}/embed" if as_tei else "/embeddings"
+
         async def ask(cut: int) -> object:
-            return await self._endpoint.post(
-                "/embeddings", {"input": shortened(texts, cut), "encoding_format": "float"}
-            )
+            shown = shortened(texts, cut)
+            if as_tei:
+                return await self._endpoint.ask("POST", path, {"inputs": shown, "truncate": True})
+            return await self._endpoint.post(path, {"input": shown, "encoding_format": "float"})
 
         answer = await self.fitting(ask)
         try:
-            vectors = by_index(answer["data"], "embedding", len(texts))
+            vectors = answer if as_tei else by_index(answer["data"], "embedding", len(texts))
             found = np.array(vectors, dtype=np.float32)
         except _STRANGE as error:
-            raise self._endpoint.nonsense("/embeddings", answer) from error
-        if found.ndim != 2 or found.shape[1] == 0 or not np.isfinite(found).all():
-            raise self._endpoint.nonsense("/embeddings", answer)
+            raise self._endpoint.nonsense(path, answer) from error
+        if found.ndim != 2 or len(found) != len(texts) or found.shape[1] == 0 or not np.isfinite(found).all():
+            raise self._endpoint.nonsense(path, answer)
         return unit_rows(found)
 
 

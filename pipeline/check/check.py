@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pipeline.check.draft import DOI_ADDRESS, Draft, Reference
-from pipeline.check.quotes import Found, Text, find_quote
-from pipeline.check.statements import Supported, judge_statement
+from pipeline.check.quotes import Found, Standing, Text, find_quote
+from pipeline.check.statements import Support, Supported, judge_statement
 from pipeline.documents import Document, Failure
 from pipeline.evidence.cite import cite
 from pipeline.extract.tag import tag_sentences
@@ -21,19 +21,7 @@ from pipeline.search.chain import Found as Works
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread, time_left
 
-Outcome = Literal[
-    "verbatim",
-    "near",
-    "nowhere",
-    "supported",
-    "contradicted",
-    "not found",
-    "agrees",
-    "differs",
-    "retracted",
-    "dead",
-    "not read",
-]
+Outcome = Standing | Support | Literal["agrees", "differs", "retracted", "dead", "not read"]
 FINE: Final = frozenset({"verbatim", "supported", "agrees"})
 """Outcomes that leave nothing to mend."""
 TITLE_SHARE: Final = 0.5
@@ -71,15 +59,9 @@ async def check(
 ) -> tuple[Checked, ...]:
     """Return how everything in `draft` stands: quotations, then statements, then references.
 
-    Args:
-        draft: What is checked.
-        sources: Documents by the name that they were asked for with.
-        unread: Why there is no document of a name.
-        works: What catalogues of research say of the DOIs that it cites.
-        reader: The core's reader, which names the sentences that may support a statement.
-
-    Raises:
-        ModelError: A model failed.
+    `sources` are documents by the name that they were asked for with, `unread` says why there is none of a name,
+    `works` what catalogues of research know of the DOIs that it cites; `reader` names the sentences that may support a
+    statement. Raises `ModelError`.
     """
     # 1. Words and units of every source, once
     read = await in_thread(_read, sources)

@@ -84,11 +84,7 @@ class Draft:
 
 
 def read_draft(text: str) -> Draft:
-    """Take a draft apart.
-
-    Args:
-        text: Markdown or plain text; code in it is left alone.
-    """
+    """Take a draft apart: Markdown or plain text, whose code is left alone."""
     text = _DOI_NAMED.sub("https://doi.org/", _FENCE.sub("\n", text.replace("\r\n", "\n")))
     # 1. The list of references, which is no statement
     named = {mark for found in _MARK.finditer(_REFERENCE.sub("", text)) for mark in re.findall(r"\d+", found[1])}
@@ -96,14 +92,13 @@ def read_draft(text: str) -> Draft:
     entries = [found for found in _REFERENCE.finditer(text) if found[1] or found[2] in named]
     listed = {found[1] or found[2]: _reference(found[3]) for found in entries}
     body = _REFERENCE.sub(lambda found: "" if found[1] or found[2] in named else found[0], text)
-    linked = [found[2] for found in _LINK.finditer(body)] + [found[1] for found in _BARE.finditer(_LINK.sub("", body))]
-    references = {url: _reference(url) for url in linked} | {one.url: one for one in listed.values()}
+    references = {url: _reference(url) for url in _addresses(body)} | {one.url: one for one in listed.values()}
     # 2. Quotations and sentences, each with what it cites
     quotes: list[Quote] = []
     statements: list[Statement] = []
     for passage in _passages(body):
         for sentence, cited in _sentences(passage, listed):
-            quoted = list(_quotations(sentence))
+            quoted = [_plain(next(filter(None, found.groups()))) for found in _QUOTED.finditer(sentence)]
             quotes += [Quote(one, cited) for one in quoted]
             stated = _plain(sentence)
             own = len(raw_words(stated)) - sum(len(raw_words(one)) for one in quoted)
@@ -168,7 +163,8 @@ def _sentences(passage: str, listed: dict[str, Reference]) -> Iterator[tuple[str
     joined: list[str] = []
     for piece in pieces:
         behind = _MARK.match(piece.lstrip()) or _LINK.match(piece.lstrip())
-        if joined and (_ONLY_MARKS.fullmatch(_unmarked(piece)) or (behind and _cited(behind[0], listed))):
+        unmarked = _BARE.sub(" ", _MARK.sub(" ", _LINK.sub(" ", piece)))
+        if joined and (_ONLY_MARKS.fullmatch(unmarked) or (behind and _cited(behind[0], listed))):
             cut = len(piece) - len(piece.lstrip()) + (behind.end() if behind else len(piece))
             joined[-1] += f" {piece[:cut]}"
             joined += [piece[cut:]] if piece[cut:].strip() else []
@@ -183,17 +179,12 @@ def _cited(text: str, listed: dict[str, Reference]) -> tuple[str, ...]:
     marks = [part.strip() for found in _MARK.finditer(text) for part in re.split(r"[,;]", found[1])]
     # `[1a]` is a passage of page 1, as our own answers number them.
     named = [listed.get(mark) or listed.get(mark.rstrip("abcdefghijklmnopqrstuvwxyz")) for mark in marks]
-    direct = [found[2] for found in _LINK.finditer(text)] + [found[1] for found in _BARE.finditer(_LINK.sub("", text))]
-    return tuple(dict.fromkeys([*(one.url for one in named if one and one.url), *direct]))
+    return tuple(dict.fromkeys([*(one.url for one in named if one and one.url), *_addresses(text)]))
 
 
-def _quotations(sentence: str) -> Iterator[str]:
-    for found in _QUOTED.finditer(sentence):
-        yield _plain(next(group for group in found.groups() if group))
-
-
-def _unmarked(text: str) -> str:
-    return _BARE.sub(" ", _MARK.sub(" ", _LINK.sub(" ", text)))
+def _addresses(text: str) -> list[str]:
+    """Return the addresses of links, then those that stand bare."""
+    return [found[2] for found in _LINK.finditer(text)] + [found[1] for found in _BARE.finditer(_LINK.sub("", text))]
 
 
 def _plain(text: str) -> str:

@@ -64,11 +64,7 @@ class Text:
 
 
 def find_quote(quote: str, texts: Sequence[Text]) -> Found:
-    """Return where `quote` stands best among `texts`, the first of equals.
-
-    Raises:
-        Stopped: The call was cancelled (in a worker thread only).
-    """
+    """Return where `quote` stands best among `texts`, the first of equals."""
     pieces = [words for piece in _GAP.split(quote) if (words := _words(piece)[0])]
     for text in texts:
         check_cancelled()
@@ -96,17 +92,11 @@ def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     words: list[str] = []
     spans: list[tuple[int, int]] = []
     for found in re.finditer(r"[^\s\u00ad](?:[^\s]|\u00ad)*", whole):
-        piece = found[0]
-        bare = piece.replace("\u00ad", "")
-        if piece != bare or is_cjk(bare):
-            inside = re.finditer(r"\w", bare) if is_cjk(bare) else _WORD.finditer(bare)
-            for word in inside:
-                words.append(_folded(word[0]))
-                spans.append(found.span())
-            continue
-        for word in _WORD.finditer(piece):
+        bare = found[0].replace("\u00ad", "")
+        is_one = found[0] != bare or is_cjk(bare)
+        for word in re.finditer(r"\w", bare) if is_cjk(bare) else _WORD.finditer(bare):
             words.append(_folded(word[0]))
-            spans.append((found.start() + word.start(), found.start() + word.end()))
+            spans.append(found.span() if is_one else (found.start() + word.start(), found.start() + word.end()))
     return words, spans
 
 

@@ -15,13 +15,11 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.bm25 import rarity
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats, rarity
 from pipeline.rank.relevance import Relevance
 from pipeline.rank.terms import TermIndex
-from pipeline.text.language import guess_language
 from pipeline.text.lexicon import whole_words, words
-from pipeline.text.words import index_terms, raw_words
+from pipeline.text.words import guess_language, index_terms, raw_words
 
 Support = Literal["supported", "contradicted", "not found"]
 MOST: Final = 4

@@ -14,16 +14,12 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from pipeline.documents import Document, Evidence, Reading, Score, least_trust
-from pipeline.evidence.cite import cite, place_of
-from pipeline.evidence.origins import Copies, cite_copy
-from pipeline.evidence.passage import passage_text
-from pipeline.evidence.show import HEADING_TOKENS, LINK_TOKENS, Shown, headings_to_show, show_evidence
-from pipeline.rank.fuse import Floats
-from pipeline.text.frame import inert
-from pipeline.text.orders import speaks_to_models
+from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
+from pipeline.evidence.show import HEADING_TOKENS, LINK_TOKENS, Shown, headings_to_show, passage_text, show_evidence
+from pipeline.rank.bm25 import Floats
+from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.tokens import count_each, cut_to_tokens
-from pipeline.trace import traced
-from pipeline.work import check_cancelled
+from pipeline.work import check_cancelled, traced
 
 ROUNDS: Final = 8
 """Rounds of filling by estimate and measuring; three nearly always do."""

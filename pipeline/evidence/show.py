@@ -1,6 +1,8 @@
-"""Writing evidence out for a reader: numbered pages, lettered passages, one frame a page, links.
+"""Writing evidence out for a reader: numbered pages, lettered passages, one frame a page, links, within a budget.
 
-The form that `research`, `extract_relevant` and `raptor_query` share. Not for: choosing evidence.
+The form that `research`, `extract_relevant` and `raptor_query` share, and the sheet that every tool writes its answer
+on: parts are joined by line breaks, over which `count_tokens` is additive, so that its running total is exact. Not for:
+choosing evidence (`assemble.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,12 +10,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
-from pipeline.documents import Evidence, Page, Reading
-from pipeline.evidence.cite import place_name
-from pipeline.evidence.origins import count_origins
-from pipeline.evidence.sheet import shortened
+from pipeline.documents import Document, Evidence, Page, Reading, Sentence
+from pipeline.evidence.cite import count_origins, place_name
 from pipeline.text.frame import address, framed, headline, inert, notice, one_line
-from pipeline.text.tokens import count_each, count_tokens
+from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
 FRAME_SHARE: Final = 0.15
 """Most of a budget that may go to what is not quoted: marks, heads, headings, links, hints. The rest is words."""
@@ -37,6 +37,8 @@ PART_TOKENS: Final = 12
 """Tokens of a part's words in the line that says how it stands."""
 SAID: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
 """Verdicts as a person reads them."""
+GAP: Final = "…"
+"""Stands where units between two others are left out, and where a part was cut; a token or two."""
 CUT: Final = "Unsure: not everything was read. Check that these answer."
 """Stands there where what could hold the answer was not read."""
 
@@ -229,3 +231,112 @@ def _letter(place: int) -> str:
         place, rest = divmod(place - 1, 26)
         letters = chr(ord("a") + rest) + letters
     return letters
+
+
+# The words of a passage
+
+
+def passage_text(document: Document, run: Sequence[Sentence]) -> str:
+    """Return the words of sentences in order: a block's on one line, each further block on a new one."""
+    lines: list[str] = []
+    above = ""
+    for place, sentence in enumerate(run):
+        header = _header(document, sentence)
+        told = _row_below_header(document, sentence)
+        if told and header != above and place + 1 < len(run) and _header(document, run[place + 1]) == header:
+            while lines and _is_part(lines[-1], header):
+                lines.pop()
+            lines.append(header)
+            above = header
+        if told and header == above:
+            lines.append(told)
+            continue
+        above = one_line(sentence.text)
+        apart = bool(place) and sentence.number > run[place - 1].number + 1
+        words = f"{GAP} {above}" if apart else above
+        if place and run[place - 1].block == sentence.block:
+            lines[-1] += f" {words}"
+        else:
+            lines.append(words)
+    return "\n".join(lines)
+
+
+def _is_part(line: str, header: str) -> bool:
+    """Whether a line is one of several header rows, all of which `header` has in one."""
+    return " | " in line and all(cell.strip() in header for cell in line.split(" | "))
+
+
+def _row_below_header(document: Document, sentence: Sentence) -> str:
+    """Return a table's row as it stands below its header; empty for what is none, or is longer that way."""
+    if not _header(document, sentence):
+        return ""
+    told = one_line(document.text[sentence.start : sentence.end])
+    return told if len(told) < len(sentence.text) else ""
+
+
+def _header(document: Document, sentence: Sentence) -> str:
+    """Return the header row above a whole row, its cells parted by bars; empty where there is none."""
+    block = document.blocks[sentence.block]
+    whole = (sentence.start, sentence.end) == (block.start, block.end)
+    return one_line(block.header) if whole else ""
+
+
+# What tools write on
+
+
+class Sheet:
+    """Collects parts up to `max_tokens`, counted by `pipeline.text.tokens.count_tokens`."""
+
+    def __init__(self, max_tokens: int, *, reserve: int = 0) -> None:
+        """Open a sheet; `reserve` tokens are kept free until `release` for what is written last."""
+        self._max = max_tokens
+        self._reserve = min(reserve, max_tokens)
+        self._parts: list[str] = []
+        self._used = 0
+
+    @property
+    def text(self) -> str:
+        """Everything written so far."""
+        return "\n".join(self._parts)
+
+    @property
+    def tokens(self) -> int:
+        """Exactly `count_tokens(self.text)`."""
+        return count_tokens(self.text)
+
+    @property
+    def room(self) -> int:
+        """Tokens that the next part may cost."""
+        return self._max - self._reserve - self._used - (1 if self._parts else 0)
+
+    def release(self) -> None:
+        """Give the reserve free for the parts that follow."""
+        self._reserve = 0
+
+    def add(self, part: str) -> bool:
+        """Write `part` if it fits whole; return whether it did. Blank parts always fit and write nothing."""
+        part = part.strip()
+        if not part:
+            return True
+        cost = count_tokens(part)
+        if cost > self.room:
+            return False
+        self._used += cost + (1 if self._parts else 0)
+        self._parts.append(part)
+        return True
+
+    def add_cut(self, part: str) -> bool:
+        """Write `part`, shortened at a word to what fits; return whether anything was written."""
+        return self.add(part) or self.add(shortened(part, self.room))
+
+
+def shortened(text: str, max_tokens: int) -> str:
+    """Return `text` with at most `max_tokens` tokens, a cut marked; empty where not even one word fits."""
+    text = text.strip()
+    if count_tokens(text) <= max_tokens:
+        return text
+    for most in (max_tokens - 1, max_tokens - 2):
+        cut = f"{kept} {GAP}" if (kept := cut_to_tokens(text, most)) else ""
+        if count_tokens(cut) <= max_tokens:
+            return cut
+    return ""

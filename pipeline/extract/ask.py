@@ -30,7 +30,7 @@ from models.protocols import Generator, GrammarWriter, Said, abilities_of, choos
 from pipeline.documents import Sentence, Verdict
 from pipeline.extract.tag import defused, numbered, paper_tags
 from pipeline.messages import side_by_side
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats
 from pipeline.rank.verdict import NONE
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens

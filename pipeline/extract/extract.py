@@ -20,7 +20,7 @@ from pipeline.evidence.assemble import WORTH
 from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.tree import LABEL_WORDS, count_words
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats
 from pipeline.rank.relevance import Reader, Relevance
 from pipeline.rank.table_rows import lift_rows
 from pipeline.rank.terms import PageUnits, page_units
@@ -28,8 +28,7 @@ from pipeline.rank.verdict import judge
 from pipeline.tables.asked import ask_parts
 from pipeline.text.frame import one_line
 from pipeline.text.parts import cut_parts
-from pipeline.trace import traced
-from pipeline.work import STEP_SHARE, in_thread, time_left
+from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
 TOLD: Final = 3
 """Sources that a reason names which were not read."""

@@ -94,11 +94,8 @@ def check_url(url: str, limits: FetchLimits) -> Target:
     parsed = _parse(url)
     scheme = parsed.scheme.lower()
     if scheme not in {"http", "https"}:
-        raise _refused(
-            url,
-            f"its scheme {scheme!r} is none of the web's" if scheme else "it has no scheme",
-            "Use an http or https address.",
-        )
+        why = f"its scheme {scheme!r} is none of the web's" if scheme else "it has no scheme"
+        raise _refused(url, why, "Use an http or https address.")
     if parsed.userinfo:
         raise _refused(url, "it carries a user name or password", "Leave out what stands before the @.")
     host = parsed.raw_host.decode("ascii", "replace").strip("[]").lower()

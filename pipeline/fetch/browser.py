@@ -111,17 +111,12 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
         except Error as e:
             failure = e
     if failure is None:
-        raise SourceTimeout(
-            f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts do not end.",
-            source=raw.final_url,
-            hint="Use another source.",
-        )
+        what = f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts do not end."
+        raise SourceTimeout(what, source=raw.final_url, hint="Use another source.")
     reason = str(failure).strip().split("\n")[0][:200]
-    raise SourceUnavailable(
-        f"The browser {executable} could not render {raw.final_url}: {reason}.",
-        source=raw.final_url,
-        hint="Check that it starts (winnow doctor), or set WINNOW_BROWSER=none.",
-    ) from failure
+    what = f"The browser {executable} could not render {raw.final_url}: {reason}."
+    hint = "Check that it starts (winnow doctor), or set WINNOW_BROWSER=none."
+    raise SourceUnavailable(what, source=raw.final_url, hint=hint) from failure
 
 
 async def _visit(context: BrowserContext, desk: "_Desk", ends: float) -> tuple[Raw, str]:

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Generic, TypeGuard, TypeVar
+from typing import Final, TypeGuard
 
 import anyio
 
@@ -34,25 +34,23 @@ from pipeline.read.convert import Raw
 from pipeline.read.converted import WHOLE, Span
 from pipeline.work import in_thread
 
-T = TypeVar("T")
 
-
-class _Flight(Generic[T]):
+class _Flight:
     """What one call found, for those who wait for it."""
 
     def __init__(self) -> None:
         self.done = anyio.Event()
-        self.result: T | None = None
+        self.result: Page | None = None
         self.error: SourceError | None = None
 
 
-class Flights(Generic[T]):
+class Flights:
     """The flights of one process."""
 
     def __init__(self) -> None:
-        self._flights: dict[str, _Flight[T]] = {}
+        self._flights: dict[str, _Flight] = {}
 
-    async def share(self, key: str, work: Callable[[], Awaitable[T]]) -> T:
+    async def share(self, key: str, work: Callable[[], Awaitable[Page]]) -> Page:
         """Return what `work` returns, or what an equal flight under way returns; a failure is shared alike.
 
         When the call that flies is cancelled, one of those who wait flies anew.
@@ -95,7 +93,7 @@ class Fetcher:
     files: Files
     _clock: Callable[[], float]
     _renderer: Renderer | None
-    _flights: Flights[Page] = field(default_factory=Flights)
+    _flights: Flights = field(default_factory=Flights)
 
     async def fetch(self, url: str, *, since: str = "") -> Page:
         """Return one source as a page: an http(s) address, a `file:` URL or path below the roots, or a page's handle.
@@ -180,10 +178,8 @@ class Fetcher:
         return answer.body
 
     async def _by_handle(self, handle: str) -> Page:
-        page: Page | None = None
-        for store in (self._pages, self.files.store):
-            if page is None and store is not None:
-                page = await in_thread(find_page, store, handle)
+        stores = filter(None, (self._pages, self.files.store))
+        page = next(filter(None, [await in_thread(find_page, store, handle) for store in stores]), None)
         if page is None or not may_open(page.final_url, self.files.roots):
             raise SourceNotFound(
                 f"The handle {handle} is unknown or has expired.", source=handle, hint="Fetch the page's URL again."
@@ -203,11 +199,8 @@ class Fetcher:
     async def _ask(self, source: str, known: Known | None, waited: float) -> Answer:
         with anyio.move_on_after(self._limits.total_seconds - waited):
             return await self._exchange.ask(source, validators=known.validators if known is not None else {})
-        raise SourceTimeout(
-            f"{source} was not complete after {self._limits.total_seconds:g} s.",
-            source=source,
-            hint="Try again later, or use another source.",
-        )
+        what = f"{source} was not complete after {self._limits.total_seconds:g} s."
+        raise SourceTimeout(what, source=source, hint="Try again later, or use another source.")
 
     def _raw(self, source: str, answer: Answer, span: Span) -> Raw:
         language = answer.headers.get("content-language", "").strip().lower()

@@ -19,11 +19,7 @@ class Cookies:
     """The cookies of one file."""
 
     def __init__(self, path: Path) -> None:
-        """Read them.
-
-        Raises:
-            UsageError: There is no such file, or it has another form; never with what stands in it.
-        """
+        """Read them; `UsageError`, for no such file or another form, never says what stands in it."""
         # A cookie of a host alone is not for its subdomains, which Python's jar allows unless told.
         policy = DefaultCookiePolicy(strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain)
         self._jar = MozillaCookieJar(str(path), policy=policy)

@@ -131,7 +131,7 @@ def validators(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _seconds(value: str) -> float | None:
     value = value.strip()
-    return float(int(value[:12])) if value.isascii() and value.isdecimal() else None
+    return float(value[:12]) if value.isascii() and value.isdecimal() else None
 
 
 def _until_expires(headers: Mapping[str, str]) -> float | None:
@@ -328,11 +328,8 @@ class Exchange:
         site = self._sites.of(target.origin)
         silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
-            raise SourceBlocked(
-                f"{url} is not asked now: {target.host} asked to be left alone for another {silence:.0f} s.",
-                source=url,
-                hint=f"Try again in {silence:.0f} s, or use another source.",
-            )
+            what = f"{url} is not asked now: {target.host} asked to be left alone for another {silence:.0f} s."
+            raise SourceBlocked(what, source=url, hint=f"Try again in {silence:.0f} s, or use another source.")
         await anyio.sleep(silence)
         try:
             answer = await self._twice(url, target, headers)
@@ -450,22 +447,19 @@ async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_
             if time.monotonic() - since > sys.getswitchinterval():
                 await anyio.lowlevel.checkpoint()
                 since = time.monotonic()
-    except SourceTooLarge:
+    except (SourceTooLarge, httpx2.DecodingError) as e:
         body.clear()  # the error keeps this frame alive for as long as someone holds it
-        raise
-    except httpx2.DecodingError as e:
-        body.clear()
-        raise SourceUnreadable(
-            f"{url} cannot be unpacked: its compression is damaged ({e}).", source=url, hint="Try again later."
-        ) from e
+        if isinstance(e, SourceTooLarge):
+            raise
+        what = f"{url} cannot be unpacked: its compression is damaged ({e})."
+        raise SourceUnreadable(what, source=url, hint="Try again later.") from e
     return bytes(body)
 
 
 def _is_certificate(error: BaseException | None) -> bool:
     for _ in range(6):  # causes of causes; they may go in a circle
-        if error is None or isinstance(error, ssl.SSLCertVerificationError):
-            break
-        error = error.__cause__ or error.__context__
+        if error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+            error = error.__cause__ or error.__context__
     return isinstance(error, ssl.SSLCertVerificationError)
 
 

@@ -238,7 +238,8 @@ def _thread(plan: Plan, said: Sequence[object]) -> Made:
     state = "merged" if _text(first, "pull_request.merged_at", "merged_at") else _text(first, "state")
     facts = [f"State: {state}" if state else "", f"Labels: {', '.join(named)}" if named else ""]
     rows = [first, *(note for one in said[1:] for row in _objects(one) for note in _objects(row.get("notes")) or [row])]
-    dated = sorted((row for row in rows if not _is_system(row)), key=lambda row: (row is not first, _when(row)))
+    rows = [row for row in rows if not (isinstance(row, dict) and row.get("system") is True)]
+    dated = sorted(rows, key=lambda row: (row is not first, _when(row)))
     parts = [f"<p>{escape('. '.join(filter(None, facts)))}</p>"]
     for row in dated:
         heading = f"{_who(row) or 'someone'}, {_when(row)}" + (f", on {path}" if (path := _text(row, "path")) else "")
@@ -247,10 +248,6 @@ def _thread(plan: Plan, said: Sequence[object]) -> Made:
             parts.append(f"<section><h2>{escape(heading)}</h2>\n{_prose('', words or '(without a text)')}</section>")
     day = _when(first)[:10]
     return _page(f"{_text(first, 'title')} (#{number})", parts, author=_who(first), published=day)
-
-
-def _is_system(row: object) -> bool:
-    return isinstance(row, dict) and row.get("system") is True
 
 
 def _when(row: object) -> str:
@@ -263,7 +260,7 @@ def _releases(plan: Plan, said: Sequence[object]) -> Made:
         raise _missing(plan, "release")
     parts = []
     for row in rows:
-        day, tag, name = _text(row, "published_at", "released_at", "created_at")[:10], _text(row, "tag_name"), ""
+        day, tag = _text(row, "published_at", "released_at", "created_at")[:10], _text(row, "tag_name")
         name = _text(row, "name")
         heading = ", ".join(filter(None, (f"{name} ({tag})" if name and name != tag else tag, day, _who(row))))
         parts.append(f"<section><h2>{escape(heading)}</h2>\n{_prose('', _text(row, 'body', 'description'))}</section>")
@@ -336,11 +333,9 @@ def _files(said: Sequence[object]) -> list[dict[str, object]]:
 
 def _readme_in(said: Sequence[object], folder: str) -> str:
     """Return the path of the README of a folder among the files that were listed."""
-    for row in _files(said):
-        above, _, name = _text(row, "path").rpartition("/")
-        if _README.fullmatch(name) and above == unquote(folder).strip("/") and _text(row, "type") != "tree":
-            return _text(row, "path")
-    return ""
+    below = unquote(folder).strip("/")
+    files = (_text(row, "path").rpartition("/") for row in _files(said) if _text(row, "type") != "tree")
+    return next(("".join(path) for path in files if _README.fullmatch(path[2]) and path[0] == below), "")
 
 
 def _source(plan: Plan, said: Sequence[object]) -> Made:

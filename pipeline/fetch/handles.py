@@ -83,13 +83,9 @@ def _note_version(store: Store, page: Page, handle: str) -> None:
 
 def _versions(store: Store, url: str) -> list[tuple[str, str]]:
     """Return handle and ISO time of reading of each version of a page that is listed, oldest first."""
-    found: list[tuple[str, str]] = []
     listed = store.get_json(f"versions:{url}")
-    for row in listed if isinstance(listed, list) else ():
-        match row:
-            case [str(handle), str(read)]:
-                found.append((handle, read))
-    return found
+    rows = (row for row in (listed if isinstance(listed, list) else ()) if isinstance(row, list) and len(row) == 2)
+    return [(str(handle), str(read)) for handle, read in rows]
 
 
 def find_version(store: Store, url: str, since: str, *, but: str) -> Page | None:
@@ -117,9 +113,8 @@ def is_handle(source: str) -> bool:
 
 def keep_answer(store: Store, url: str, known: Known) -> None:
     """Keep a page under the URL that was asked for, with what is needed to revalidate it."""
-    handle = keep_page(store, known.page)
     entry: JsonValue = {
-        "handle": handle,
+        "handle": keep_page(store, known.page),
         "fresh_until": known.fresh_until,
         "validators": dict(known.validators),
         "lifetime": known.lifetime,
@@ -137,14 +132,10 @@ def find_answer(store: Store, url: str) -> Known | None:
             "validators": dict(asked),
             "lifetime": int() | float() | None as lifetime,
             "fetched_at": str(fetched_at),
-        }:
-            page = find_page(store, handle)
-        case _:
-            return None
-    if page is None:
-        return None
-    page = replace(page, fetched_at=fetched_at)
-    return Known(page, float(fresh_until), {str(k): str(v) for k, v in asked.items()}, lifetime)
+        } if page := find_page(store, handle):
+            headers = {str(name): str(value) for name, value in asked.items()}
+            return Known(replace(page, fetched_at=fetched_at), float(fresh_until), headers, lifetime)
+    return None
 
 
 def page_to_bytes(page: Page) -> bytes:

@@ -71,14 +71,9 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if max(len(user.encode()), len(password.encode())) > 255 or ":" in user:  # one byte holds the length in SOCKS5
         raise UsageError("The proxy's user name or password is longer than 255 bytes, or a name with a colon.")
-    return Proxy(
-        scheme="socks5" if parts.scheme == "socks5h" else parts.scheme,
-        host=host,
-        port=port or _PORTS[parts.scheme],
-        user=user,
-        password=password,
-        resolves=resolves or parts.scheme == "socks5h",
-    )
+    names = parts.scheme == "socks5h"
+    scheme = "socks5" if names else parts.scheme
+    return Proxy(scheme, host, port or _PORTS[parts.scheme], user, password, resolves or names)
 
 
 async def open_tunnel(

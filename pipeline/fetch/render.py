@@ -136,8 +136,5 @@ async def page_of(raw: Raw, renderer: Renderer | None, convert: Callable[[Raw], 
     except SourceError as failure:
         if plain is not None:
             return replace(plain, notes=(*plain.notes, f"rendering failed: {failure.what}"))
-        raise NeedsBrowser(
-            f"{raw.url} is empty until its scripts run, and rendering it failed: {failure.what}",
-            source=raw.url,
-            hint=failure.hint,
-        ) from failure
+        what = f"{raw.url} is empty until its scripts run, and rendering it failed: {failure.what}"
+        raise NeedsBrowser(what, source=raw.url, hint=failure.hint) from failure

@@ -16,7 +16,7 @@ from pipeline.html.furniture import Unit, judge
 from pipeline.html.tree import Node, count_words, escaped, label_children, text_of, to_html
 from pipeline.html.units import read_units
 from pipeline.read.converted import is_box
-from pipeline.text.orders import speaks_to_models
+from pipeline.text.frame import speaks_to_models
 from pipeline.text.tokens import count_each
 
 PAPER_WORDS: Final = 256

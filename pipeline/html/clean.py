@@ -7,6 +7,7 @@ different blocks are never glued. Not for: choosing what matters (`pipeline/prun
 
 import re
 from collections.abc import Set
+from functools import lru_cache
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
@@ -137,8 +138,8 @@ class _Tag:
     """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
 
     __slots__ = (
-        "alone", "attributes", "block", "furniture", "kind", "linking", "listed", "listing", "marking", "name", "named",
-        "neutral", "shown", "stays", "valued", "wraps",
+        "alone", "attributes", "block", "furniture", "kept", "kind", "linking", "listed", "listing", "marking", "name",
+        "named", "neutral", "shown", "stays", "telling", "valued", "wraps",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -177,6 +178,11 @@ class _Tag:
             self.listed = _LINE
         self.shown = name in _ROOTS
         self.attributes = _ATTRIBUTES.get(name, ())
+        self.telling = self.marking | _WATCHED
+        self.kept = frozenset((*self.attributes, PLACE, "lang", "role"))  # attributes that `_make` looks at
+
+
+_tag_of: Final = lru_cache(1024)(_Tag)
 
 
 def clean(html: str) -> Node:
@@ -263,20 +269,21 @@ class _Cleaner:
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
-            tag = met.get(number) or self._meet(current, number)
+            tag = met.get(number) or met.setdefault(number, _tag_of((current.tag or "-")[:LONGEST_LABEL]))
             if (kind := tag.listed if pre else tag.kind) == _DROP:
                 continue
-            below, opened, apart = current.first_child, False, False
+            below, attributes, shade, opened, apart = current.first_child, current.attributes, behind, False, False
             if kind <= _PLACE:
                 kind, below, item, opened = self._entered(current, tag, kind, node, pre, around)
             if below is None and (kind == _DROP or not (tag.alone or tag.valued or node.tag in STAYS_EMPTY)):
                 continue
-            attributes, shade = current.attributes, behind
             place = enter(around, tag.name, attributes) if around is not None else None
-            if (attributes or place is not None) and not tag.shown:
-                if (verdict := verdicts.get(attributes.get("class"))) is None:
+            known = behind if place is None or place.is_plain else place.shade_in(behind)
+            told = (verdict := verdicts.get(attributes.get("class"))) != "" or pre or known is not behind
+            if (told or not tag.telling.isdisjoint(attributes)) and not tag.shown:
+                shade = known or behind
+                if verdict is None:
                     verdict = self._judge_classes(attributes["class"] or "")
-                shade = (known := behind if place is None else place.shade_in(behind)) or behind
                 if known is None or verdict or not _WATCHED.isdisjoint(attributes):
                     hiding, shade = self._hides(current, attributes, behind, verdict, place)
                     if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
@@ -290,8 +297,7 @@ class _Cleaner:
             made += kind == _NODE
             if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES or node.tag in tag.wraps):
                 kind = _THROUGH if pre else _BOX
-            alone = below is not None and below.tag_id == TEXT_NODE and below.next is None
-            if alone and below is not None and not (opened or apart or shade.unseen):
+            if below and below.tag_id == TEXT_NODE and below.next is None and not (opened or apart or shade.unseen):
                 self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre, current)
                 continue
             above.append((item, node, pre, behind, around, apart or _CELL < kind < _NODE))
@@ -303,11 +309,6 @@ class _Cleaner:
                 add_space(node) if kind == _BOX else add_line(node, "\n" if kind == _LINE else "\t")
         trim(root)
         return join_texts(root) if made > MAX_NODES else root
-
-    def _meet(self, current: LexborNode, number: int) -> _Tag:
-        """Return what is to be done with an element whose name is met for the first time."""
-        tag = self._met[number] = _Tag(current.tag or "-")
-        return tag
 
     def _entered(
         self, current: LexborNode, tag: _Tag, kind: int, parent: Node, pre: bool, around: Place | None
@@ -499,30 +500,9 @@ class _Cleaner:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
-        if not attributes and not tag.listing:
-            return node
-        node.place = attributes.get(PLACE) or ""
         named = tag.named
-        if tag.neutral and (role := attributes.get("role")):
-            name = _ROLES.get(role) or tag.name
-            if role == "heading":
-                level = attributes.get("aria-level") or "2"
-                name = f"h{level}" if level in "123456" else "h6"
-            node.tag = name
-            node.furniture = NAMED * (name in _FURNITURE)
-            named = name in _NAMED and not node.furniture
-        kept = {}
-        for key in tag.attributes:
-            if key in attributes:
-                kept[key] = attributes[key] or ""
-        if tag.listing and (spoken := language_of(current)):
-            kept["class"] = f"language-{spoken}"
-        if tag.block and (language := attributes.get("lang")):
-            kept["lang"] = language
-        if tag.name == "table" and attributes.get("role") in {"presentation", "none"}:
-            kept["role"] = "presentation"
-        if kept:
-            node.attrs = kept
+        if tag.listing or not tag.kept.isdisjoint(attributes):
+            named = _keep(node, tag, attributes, current)
         if named and (label := attributes.get("class")):
             node.furniture = NAMED * self._says_furniture(label)
         if named and not node.furniture and (label := attributes.get("id")):
@@ -548,6 +528,31 @@ def _left(
     return item, node, pre, behind, around
 
 
+def _keep(node: Node, tag: _Tag, attributes: dict[str, str | None], current: LexborNode) -> bool:
+    """Give a node those attributes that mean something; return whether its names are asked for furniture."""
+    node.place = attributes.get(PLACE) or ""
+    named = tag.named
+    role = attributes.get("role")
+    if tag.neutral and role:
+        name = _ROLES.get(role) or tag.name
+        if role == "heading":
+            level = attributes.get("aria-level") or "2"
+            name = f"h{level}" if level in "123456" else "h6"
+        node.tag = name
+        node.furniture = NAMED * (name in _FURNITURE)
+        named = name in _NAMED and not node.furniture
+    kept = {key: attributes[key] or "" for key in tag.attributes if key in attributes}
+    if tag.listing and (spoken := language_of(current)):
+        kept["class"] = f"language-{spoken}"
+    if tag.block and (language := attributes.get("lang")):
+        kept["lang"] = language
+    if tag.name == "table" and role in {"presentation", "none"}:
+        kept["role"] = "presentation"
+    if kept:
+        node.attrs = kept
+    return named
+
+
 def _laid(parent: Node, shade: Shade, behind: Shade, *, inline: bool) -> tuple[bool, Shade]:
     """Return whether an element is a box apart from the words around it, and what its text inherits."""
     apart = inline and (behind.parts or (shade.apart and shade is not behind))
@@ -564,7 +569,7 @@ def _as_marked(
         if kind == _THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
             add_line(parent)
     elif tag.name == "table" and "class" in attributes and is_listing(current, attributes["class"] or ""):
-        return _Tag("pre"), _NODE
+        return _tag_of("pre"), _NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)
         return tag, _DROP

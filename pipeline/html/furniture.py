@@ -23,7 +23,6 @@ tuned on they held as much main text as furniture (prose kept .965 with them, .9
 _STYLE_SIGNS: Final = "[(:"
 """A name with one of them is a style in short (`top-[var(--nav-height)]`) and says nothing about its element."""
 _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
-_CUT_NAMES: Final = str.maketrans("-_", "  ")
 NEIGHBOURS: Final = 3
 """Links in a row that make a menu."""
 WHOLE: Final = 0.75
@@ -107,12 +106,15 @@ def says_furniture(label: str) -> bool:
     if not _names_it(label):  # as nearly all do not
         return False
     names = [name for name in label.split() if not any(sign in name for sign in _STYLE_SIGNS)]
-    return any(_names_it(name) and len(name.translate(_CUT_NAMES).split()) <= ALONE for name in names)
+    return any(_names_it(name) and len(_parts(name)) <= ALONE for name in names)
 
 
 def _names_it(label: str) -> bool:
-    parts = label.translate(_CUT_NAMES).split()
-    return not _BOILERPLATE.isdisjoint(parts) or _BOILERPLATE_PAIRS.search(label) is not None
+    return not _BOILERPLATE.isdisjoint(_parts(label)) or _BOILERPLATE_PAIRS.search(label) is not None
+
+
+def _parts(label: str) -> list[str]:
+    return label.replace("-", " ").replace("_", " ").split()  # a fifth of what `str.translate` takes
 
 
 def content_words(body: Node) -> int:

@@ -94,7 +94,7 @@ class _Style:
 class Place:
     """What rules can tell of an element: its own names and attributes, and those of all around it."""
 
-    __slots__ = ("above", "attributes", "below", "inner", "names", "single", "style")
+    __slots__ = ("above", "attributes", "below", "inner", "is_plain", "names", "single", "style")
 
     def __init__(self, above: "Place | None", names: frozenset[str], attributes: _Attributes) -> None:
         """Make a place that no rule is known to match."""
@@ -111,13 +111,13 @@ class Place:
         """What all elements of this place are given."""
         self.single: list[_Rule] = []
         """Rules that match some of them."""
+        self.is_plain = True
+        """Whether no rule says anything of them."""
 
     def shade_in(self, around: Shade) -> Shade | None:
         """Return what text inherits in an element of no style of its own that is not hidden; None where it is asked."""
-        if self.single:
-            return None
-        if not self.style.said:
-            return around
+        if self.is_plain or self.single:
+            return around if self.is_plain else None
         known = self.style.known.get(around)
         return None if known is None or known[0] else known[1] or around
 
@@ -334,9 +334,11 @@ class StyleJudge:
                 if rule.chains is None:
                     if self._matched(rule):
                         place.single.append(rule)
+                        place.is_plain = False
                 elif self._fits(place, rule.chains):
                     rules.append(rule)
         place.style = self._said_by(tuple(rules))
+        place.is_plain &= not place.style.said
         return place
 
     def _fits(self, place: Place, chains: tuple[_Chain, ...]) -> bool:
@@ -495,11 +497,9 @@ class StyleJudge:
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
     """Return the classes of a page as `.a`, and its ids as `#a`."""
-    attributes = [node.attributes for node in (top, *top.css("[class], [id]"))]
-    names = {f"#{each['id']}" for each in attributes if "id" in each}
-    names.update(
-        *([f".{name}" for name in classes.split()] for classes in {each.get("class") or "" for each in attributes})
-    )
+    names = {f"#{node.id}" for node in (top, *top.css("[id]"))}
+    classes = {node.attrs.get("class") or "" for node in (top, *top.css("[class]"))}
+    names.update(*([f".{name}" for name in each.split()] for each in classes))
     return frozenset(map(str.lower, names) if folds else names)
 
 

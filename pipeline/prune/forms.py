@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final, Literal
 
-from pipeline.evidence.passage import GAP
+from pipeline.evidence.show import GAP
 from pipeline.text.frame import inert
 
 Form = Literal["html", "markdown", "text"]

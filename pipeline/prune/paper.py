@@ -22,7 +22,7 @@ from pipeline.documents import Block, Document
 from pipeline.html.blocks import PAPER_WORDS, block_tree
 from pipeline.html.tree import Node, label_children, to_html
 from pipeline.messages import SHRINK, shrinking, within
-from pipeline.rank.fuse import Floats, standardise
+from pipeline.rank.bm25 import Floats, standardise
 from pipeline.text.tokens import count_tokens
 from pipeline.work import check_cancelled, in_thread
 from prompts import load

@@ -34,11 +34,10 @@ from pipeline.prune.paper import (
     spread_scores,
 )
 from pipeline.prune.render import Kept, Style, is_header_row, render
-from pipeline.rank.fuse import Floats, standardise, unit_range
+from pipeline.rank.bm25 import Floats, standardise, unit_range
 from pipeline.rank.relevance import Reader, score_texts
 from pipeline.text.tokens import count_each, count_tokens
-from pipeline.trace import traced
-from pipeline.work import check_cancelled, in_thread
+from pipeline.work import check_cancelled, in_thread, traced
 
 Method = Literal["winnow", "paper"]
 UNASKED_PAGE: Final = 2000

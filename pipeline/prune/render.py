@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from pipeline.documents import Block, Document
-from pipeline.evidence.passage import GAP
+from pipeline.evidence.show import GAP
 from pipeline.html.blocks import resolve
 from pipeline.html.tree import LONGEST_LABEL, Node, text_of, walk
 from pipeline.html.units import NAMES

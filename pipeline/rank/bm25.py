@@ -1,8 +1,10 @@
-"""BM25 over a handful to some ten thousand texts, built per call: nothing is indexed beforehand.
+"""BM25 over a handful to some ten thousand texts, built per call, and putting several score lists together.
 
 Terms are numbered as they come and kept as one flat array, so that building costs little more than cutting the texts
 into terms; a query scans the array once a term. `okapi` is the formula for whoever has counts already,
-`word_vectors` stand in for an embedder that cannot read a text. Not for: persistent indexes
+`word_vectors` stand in for an embedder that cannot read a text. `blend` keeps distances and is the default inside a
+page (75.0 against 70.7 recall at 256 tokens); `reciprocal_rank_fusion` keeps order only and is for lists whose scales
+cannot be compared, such as an engine's order. Not for: persistent indexes
 (`pipeline/search/word_index.py`), or cutting text into terms (`pipeline/text/words.py`).
 """
 
@@ -16,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.protocols import unit_rows
-from pipeline.rank.fuse import Floats
 from pipeline.text.words import index_terms
 
+Floats = NDArray[np.float32]
+RRF_K: Final = 60
+"""The constant of the original RRF paper; results hardly move between 20 and 100."""
 K1: Final = 1.2
 B: Final = 0.3
 """Length normalisation; 0.3 beat 0.75 for running text on the development pages."""
@@ -105,3 +109,33 @@ def word_vectors(texts: Sequence[Counter[str]]) -> Floats:
         if not vector.any():
             vector[:] = 1.0
     return unit_rows(vectors)
+
+
+def unit_range(scores: Floats) -> Floats:
+    """Scale scores to 0..1; all zeros where they do not differ."""
+    if not len(scores):
+        return scores
+    low, high = float(scores.min()), float(scores.max())
+    return (scores - low) / (high - low) if high > low else np.zeros_like(scores)
+
+
+def standardise(scores: Floats) -> Floats:
+    """Scale scores to mean 0 and standard deviation 1; all zeros where they do not differ."""
+    if not len(scores):
+        return scores
+    deviation = float(scores.std())
+    return (scores - scores.mean()) / deviation if deviation > 0 else np.zeros_like(scores)
+
+
+def blend(lists: Sequence[Floats]) -> Floats:
+    """Return the mean of the standardised lists, each [n] over the same items."""
+    return np.asarray(np.mean([standardise(scores) for scores in lists], axis=0), dtype=np.float32)
+
+
+def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Floats:
+    """Return fused scores [count]; each order lists item indices best first and may leave items out."""
+    fused = np.zeros(count, dtype=np.float32)
+    for order in orders:
+        for place, item in enumerate(order, start=1):
+            fused[item] += 1.0 / (RRF_K + place)
+    return fused

@@ -3,8 +3,9 @@
 The paper scores the bare snippet and the whole content as separate items, 2n for n pages, and takes each page's better
 one. As printed that lets short snippets outbid pages (notes/zeroindex §0.10), so the default puts the title in front
 of the snippet, takes the best passage for the content, and then fuses the order by each page's better item with the
-engines' order by reciprocal ranks, three votes to one; the paper's form stays selectable. Not for: fetching, or
-ranking inside a page.
+engines' order by reciprocal ranks, three votes to one; the paper's form stays selectable. The best passage by BM25
+ranks pages better than the whole content as one text (nDCG@10 .891 against .848 and .974 against .965). Not for:
+fetching, or ranking inside a page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,13 +17,13 @@ import numpy as np
 
 from models.protocols import Embedder, Reranker
 from pipeline.documents import Document, Score, ScoreMaker, SearchResult
-from pipeline.rank.fuse import RRF_K, Floats
-from pipeline.rank.passages import best_passages
-from pipeline.rank.relevance import score_texts
-from pipeline.text.language import guess_language
-from pipeline.text.tokens import cut_to_tokens
-from pipeline.trace import traced
-from pipeline.work import STEP_SHARE, in_thread, time_left
+from pipeline.extract.tag import tag_sentences
+from pipeline.rank.bm25 import BM25, RRF_K, Floats
+from pipeline.rank.relevance import SIZES, score_texts
+from pipeline.rank.terms import cut_windows
+from pipeline.text.tokens import count_each, cut_to_tokens
+from pipeline.text.words import guess_language
+from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
 RankForm = Literal["mixed", "snippet", "engine", "paper"]
 WonBy = Literal["snippet", "content", "engine"]
@@ -180,3 +181,44 @@ def _winner(kinds: Mapping[WonBy, int], scores: Floats, *, ahead: bool, form: Ra
     if form == "engine" or (form == "mixed" and ahead):
         return "engine"
     return max(kinds, key=lambda kind: (float(scores[kinds[kind]]), kind == "content"))
+
+
+# The passages of a page that speak best for it
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A run of neighbouring units."""
+
+    text: str
+    """As it stands in the document's text."""
+    heading_path: tuple[str, ...]
+
+    @property
+    def headed(self) -> str:
+        """The text with its headings in front, as it is scored."""
+        return f"{' > '.join(self.heading_path)}\n{self.text}" if self.heading_path else self.text
+
+
+def best_passages(document: Document, question: str, *, limit: int, language: str = "en") -> list[Passage]:
+    """Return up to `limit` passages, best first; those without any term of `question` last."""
+    passages = cut_passages(document)
+    scores = BM25([passage.headed for passage in passages], language=language).scores(question)
+    return [passages[place] for place in np.argsort(-scores, kind="stable")[:limit]]
+
+
+def cut_passages(document: Document) -> list[Passage]:
+    """Return the core's largest windows in reading order, none over a heading.
+
+    Furniture (`Block.main` false) is left out unless the page has nothing else, and so is what is no running text.
+    """
+    tagged = tag_sentences(document)
+    spoken = [unit for unit in tagged if document.blocks[unit.block].kind not in {"heading", "about"}]
+    units = [unit for unit in spoken if document.blocks[unit.block].main] or spoken or list(tagged)
+    # Between two that do not follow each other stood a heading, or furniture.
+    starts = [place for place, unit in enumerate(units) if not place or unit.number != units[place - 1].number + 1]
+    tokens = np.array(count_each([unit.text for unit in units]), dtype=np.float32)
+    return [
+        Passage(document.text[units[first].start : units[stop - 1].end], units[first].heading_path)
+        for first, stop in cut_windows(tokens, [*starts, len(units)], SIZES[-1]).tolist()
+    ]

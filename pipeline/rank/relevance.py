@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 
 from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowReading
 from pipeline.documents import ScoreMaker
-from pipeline.rank.bm25 import BM25
-from pipeline.rank.fuse import Floats, blend, standardise, unit_range
+from pipeline.rank.bm25 import BM25, Floats, blend, standardise, unit_range
 from pipeline.rank.terms import JOINT, PageUnits, TermIndex, Windows, cut_windows, letter_counts
-from pipeline.text.language import guess_language
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
+from pipeline.text.words import guess_language
 from pipeline.work import STEP_SHARE, in_thread, time_left
 
 SIZES: Final = (0, 40, 80, 160)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from pipeline.documents import Block, Document, Sentence
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats
 from pipeline.tables.cells import number_of
 from pipeline.text.lexicon import whole_words, words
 from pipeline.text.words import index_terms, raw_words

@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.documents import Block, Document, Sentence
-from pipeline.rank.bm25 import okapi
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats, okapi
 from pipeline.text.frame import one_line
-from pipeline.text.language import guess_language
-from pipeline.text.words import fold, index_terms
+from pipeline.text.words import fold, guess_language, index_terms
 from pipeline.work import check_cancelled
 
 Windows = NDArray[np.int64]

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.documents import Verdict as Word
-from pipeline.rank.bm25 import rarity
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats, rarity
 from pipeline.rank.relevance import Relevance
 from pipeline.rank.terms import TermIndex
 from pipeline.text.lexicon import languages, words

@@ -41,8 +41,7 @@ from pipeline.raptor.tree import (
 from pipeline.segment.idms import Idms
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
-from pipeline.trace import traced
-from pipeline.work import Report, in_thread, no_report
+from pipeline.work import Report, in_thread, no_report, traced
 
 Floats = NDArray[np.float32]
 

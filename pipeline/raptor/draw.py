@@ -1,10 +1,9 @@
-"""A tree as one HTML file that opens in any browser: a picture of layers and clusters, then summaries and sources.
+"""A tree as one HTML file that opens in any browser: its layers, clusters, summaries and sources.
 
-Self-contained: no script, no style or picture from elsewhere; every text of a page is escaped. Not for: text
-(`outline.py`).
+Self-contained: no script, no style or picture from elsewhere; every text of a page is escaped. The desk draws the
+picture of a tree, from `layout`. Not for: text (`outline.py`).
 """
 
-import math
 from collections import Counter
 from html import escape
 from typing import Final
@@ -22,12 +21,7 @@ summary{cursor:pointer}p{margin:.2rem 0;white-space:pre-line;max-width:50rem}
 .leaf{margin:.4rem 0 .4rem .3rem;padding-left:.7rem;border-left:2px dotted #ccc}
 .about,.leaf small,.size{color:#666}.size{font-size:.85em;white-space:nowrap}sup a{text-decoration:none}
 table{border-collapse:collapse}td,th{padding:.1rem 1.2rem .1rem 0;text-align:right}
-.picture{position:relative;margin:.5rem 0;font-size:11px}.picture a{position:absolute;height:2em;line-height:2em;
-overflow:hidden;text-overflow:ellipsis;white-space:nowrap;box-sizing:border-box;border-right:1px solid #fff;
-padding-left:.3em;color:#222;text-decoration:none}.picture a:hover{outline:1px solid #222}
-.picture svg{position:absolute;width:100%;height:100%;pointer-events:none}
-path{stroke:#999;stroke-width:.6;fill:none;vector-effect:non-scaling-stroke}
-[id]{scroll-margin-top:4em}:target{background:#fff3c4}.left-out{color:#a33}.swatch{padding:0 .6em;margin-right:.4em}
+[id]{scroll-margin-top:4em}:target{background:#fff3c4}.left-out{color:#a33}
 """
 _HEAD: Final = (
     '<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -36,7 +30,7 @@ _HEAD: Final = (
 
 
 def draw(tree: Tree) -> str:
-    """Return an HTML page of `tree`: a picture of its layers, its sources, then the nodes from the roots down.
+    """Return an HTML page of `tree`: its sources and layers, then the nodes from the roots down.
 
     A node with several parents is drawn whole under the first and named under the others.
     """
@@ -53,9 +47,6 @@ def draw(tree: Tree) -> str:
         f"layers; ask it again as {escape(tree.id)}<br>vectors: {escape(built.embedder)}; summaries: "
         f"{escape(built.summariser)}{f' ({written} of {len(summaries)} written)' if written else ''}; clusters: "
         f"{escape(built.options.clustering)}</p>",
-        _picture(tree),
-        '<p class="about">A row is a layer, a box as wide as the leaves below it, its colour the source (grey: '
-        "several); a line leads to a second parent. A click opens the node.</p>",
         f'<details class="list" open><summary><b>Sources ({len(tree.sources)})</b></summary><ol>',
         *_sources(tree),
         '</ol></details><details class="list"><summary><b>Layers</b></summary>',
@@ -90,34 +81,6 @@ def layout(tree: Tree) -> dict[str, object]:
     return {"tree": tree.id, "leaves": len(tree.leaves), "sources": sources, "roots": tree.roots, "nodes": nodes}
 
 
-def _colour(document: int, lightness: int) -> str:
-    """Hues a golden angle apart, so that sources that follow each other look different."""
-    return f"hsl({document * 180 * (3 - math.sqrt(5)) % 360:.0f} 60% {lightness}%)"
-
-
-def _picture(tree: Tree) -> str:
-    """One row a layer, every node as wide as the leaves below it; empty where there is no summary."""
-    if len(tree.layers) < 2:
-        return ""
-    spans = _spans(tree)
-    rows = len(tree.layers)
-    parts = [
-        f'<div class="picture" style="height:{2.6 * rows:.1f}em" role="img" aria-label="The layers of the tree">'
-        f'<svg viewBox="0 0 {len(tree.leaves)} {rows}" preserveAspectRatio="none">{_lines(tree, spans)}</svg>'
-    ]
-    for (begin, end), node in zip(spans, tree.nodes, strict=True):
-        check_cancelled()
-        name, below = escape(label(tree, node)), tree.documents_below(node)
-        colour = "#d5d5d5" if len(below) > 1 else _colour(below[0], 80 if node.is_summary else 86)
-        left, width = 100 * begin / len(tree.leaves), 100 * (end - begin) / len(tree.leaves)
-        top = 2.6 * (rows - 1 - node.layer)
-        parts.append(
-            f'<a href="#n{node.id}" title="{name} ({len(node.leaves)} leaves)" style="left:{left:.3f}%;'
-            f'width:{width:.3f}%;top:{top:.1f}em;background:{colour}">{name if width > 2 else ""}</a>'
-        )
-    return "".join([*parts, "</div>"])
-
-
 def _spans(tree: Tree) -> list[tuple[int, int]]:
     """Places [begin, end) of every node in a row of all leaves, ordered so that each stands below its first parent."""
     spans = [(0, 0)] * len(tree.nodes)
@@ -136,29 +99,10 @@ def _spans(tree: Tree) -> list[tuple[int, int]]:
     return spans
 
 
-def _lines(tree: Tree, spans: list[tuple[int, int]]) -> str:
-    """Lines from nodes to the parents that they do not stand under; units as `_picture`."""
-    drawn: set[int] = set()
-    found: list[str] = []
-    # A node stands under the parent whose span holds it; any other parent gets a line.
-    for parent in range(len(tree.leaves), len(tree.nodes)):
-        begin, end = spans[parent]
-        for child in tree.nodes[parent].children:
-            low, high = spans[child]
-            if begin <= low and high <= end and child not in drawn:
-                drawn.add(child)
-                continue
-            top = len(tree.layers) - 1 - tree.nodes[parent].layer
-            bottom = len(tree.layers) - 1 - tree.nodes[child].layer
-            found.append(f'<path d="M{(low + high) / 2} {bottom}L{(begin + end) / 2} {top + 0.77}"/>')
-    return "".join(found)
-
-
 def _sources(tree: Tree) -> list[str]:
     leaves = Counter(leaf.document for leaf in tree.leaves)
     return [
-        f'<li><span class="swatch" style="background:{_colour(i, 80)}"></span>'
-        f'{_link(source.url, source.title or source.url)} <span class="size">{leaves[i]} leaves</span></li>'
+        f'<li>{_link(source.url, source.title or source.url)} <span class="size">{leaves[i]} leaves</span></li>'
         for i, source in enumerate(tree.sources)
     ]
 

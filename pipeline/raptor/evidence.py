@@ -22,8 +22,7 @@ from pipeline.raptor.leaves import common_path
 from pipeline.raptor.query import ChosenNode
 from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from pipeline.raptor.tree import Leaf, Tree
-from pipeline.text.frame import inert
-from pipeline.text.orders import speaks_to_models
+from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.tokens import count_tokens
 
 SOURCES: Final = 8

@@ -17,7 +17,7 @@ from pipeline.extract.tag import tag_sentences
 from pipeline.html.tree import Node
 from pipeline.raptor.tree import Leaf, Source, hashed
 from pipeline.segment.partition import Ranges, sentence_costs
-from pipeline.text.orders import speaks_to_models
+from pipeline.text.frame import speaks_to_models
 from pipeline.text.tokens import count_tokens
 
 SHORT_SHARE: Final = 0.4

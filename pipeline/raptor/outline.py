@@ -11,9 +11,8 @@ from typing import Final
 from pipeline.raptor.leaves import common_path
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.frame import inert
-from pipeline.text.language import guess_language
 from pipeline.text.tokens import count_tokens, cut_to_tokens
-from pipeline.text.words import index_terms, is_cjk, lower_runs
+from pipeline.text.words import guess_language, index_terms, is_cjk, lower_runs
 from pipeline.work import check_cancelled
 
 LINE_TOKENS: Final = 24

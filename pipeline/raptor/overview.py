@@ -17,8 +17,7 @@ from models.protocols import unit_rows
 from pipeline.documents import Document, Evidence, Score
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.cite import cite
-from pipeline.evidence.sheet import shortened
-from pipeline.evidence.show import Shown
+from pipeline.evidence.show import Shown, shortened
 from pipeline.raptor.cluster import CHILDREN, kmeans
 from pipeline.raptor.evidence import SOURCES
 from pipeline.raptor.leaves import common_path, leaves_as_document

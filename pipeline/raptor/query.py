@@ -22,16 +22,15 @@ from models.protocols import Embedder
 from pipeline.documents import Document, Reading, Sentence
 from pipeline.extract.extract import read_documents, read_units
 from pipeline.extract.tag import tag_sentences
-from pipeline.rank.fuse import blend, unit_range
+from pipeline.rank.bm25 import blend, unit_range
 from pipeline.rank.relevance import EMBED_TOKENS, Reader
 from pipeline.rank.terms import PageUnits, page_units
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.lexicon import languages, whole_words, words
-from pipeline.text.words import is_cjk, raw_words
-from pipeline.trace import traced
-from pipeline.work import in_thread
+from pipeline.text.words import raw_words, word_runs
+from pipeline.work import in_thread, traced
 
 Floats = NDArray[np.float32]
 NodeMode = Literal["collapsed", "traversal", "flat"]
@@ -259,8 +258,8 @@ def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
 
     Args:
         order: Node indices, best first.
-        distinct: Say nothing twice: pass over nodes half of whose word triples are chosen already, such as a summary of
-            leaves that are shown; their room goes to the next node.
+        distinct: Say nothing twice: pass over nodes half of whose runs of three terms are chosen already, such as a
+            summary of leaves that are shown; their room goes to the next node.
     """
     chosen: list[int] = []
     said: set[tuple[str, ...]] = set()
@@ -272,21 +271,13 @@ def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
         if not SENTENCE_TOKENS.start <= node.tokens <= room:
             continue
         if distinct:
-            triples = word_triples(node.text)
+            triples = word_runs(node.text)
             if triples and 2 * len(triples & said) >= len(triples):
                 continue
             said |= triples
         chosen.append(i)
         room -= node.tokens
     return chosen
-
-
-def word_triples(text: str) -> set[tuple[str, ...]]:
-    """Return the sets of three words in a row; single characters count as words where the text is Chinese or alike."""
-    found = [w for word in raw_words(text.lower()) for w in (word if is_cjk(word) else (word,))]
-    if len(found) < 3:
-        return {tuple(found)} if found else set()
-    return set(zip(found, found[1:], found[2:], strict=False))
 
 
 def is_broad(question: str) -> bool:

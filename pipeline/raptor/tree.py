@@ -20,10 +20,8 @@ from pydantic import TypeAdapter
 from cache.store import JsonValue, Store
 from pipeline.documents import Document
 from pipeline.messages import KEPT_SECONDS
-from pipeline.rank.bm25 import BM25
-from pipeline.rank.fuse import Floats
-from pipeline.text.language import guess_language
-from pipeline.text.words import index_terms
+from pipeline.rank.bm25 import BM25, Floats
+from pipeline.text.words import guess_language, index_terms
 
 Chunking = Literal["sentences", "idms"]
 Clustering = Literal["kmeans", "gmm", "umap"]

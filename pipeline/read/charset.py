@@ -177,11 +177,9 @@ def _likeliest(sample: bytes) -> str:
     western = ranked.get("cp1252")
     if first is None:
         return "cp1252"
-    if western is not None and first.encoding in _LATIN:
-        # Latin codecs differ in a few letters; without a clear sign the commonest is the best guess.
-        equal = western.chaos <= first.chaos + 0.01 and western.coherence >= first.coherence - 0.01
-        return "cp1252" if equal else first.encoding
-    return first.encoding
+    # Latin codecs differ in a few letters; without a clear sign the commonest is the best guess.
+    near = western is not None and western.chaos <= first.chaos + 0.01 and western.coherence >= first.coherence - 0.01
+    return "cp1252" if near and first.encoding in _LATIN else first.encoding
 
 
 def _words(body: bytes) -> bytes:

@@ -26,7 +26,7 @@ _BROWSER_HINT: Final = (
     "Look for another page with the same text, or for the site's API or feed; an operator can have such pages "
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
 )
-_READERS: Final = {
+_OF_BYTES: Final = {
     sniff.DOCX: ("docx", "docx_to_html"),
     sniff.PPTX: ("slides", "pptx_to_html"),
     sniff.XLSX: ("sheets", "xlsx_to_html"),
@@ -34,8 +34,18 @@ _READERS: Final = {
     sniff.MAIL: ("mail", "eml_to_html"),
     sniff.MBOX: ("mail", "mbox_to_html"),
     **dict.fromkeys(sniff.ODF, ("opendocument", "opendocument_to_html")),
+    **dict.fromkeys((sniff.FEED, sniff.XML), ("text", "xml_to_html")),
 }
-"""Module and function for each kind that is read from bytes; imported when one comes."""
+_OF_TEXT: Final = {
+    **dict.fromkeys((sniff.JSON, sniff.JSON_LINES), ("text", "json_to_html")),
+    sniff.MARKDOWN: ("text", "markdown_to_html"),
+    sniff.CSV: ("text", "csv_to_html"),
+    sniff.RTF: ("rtf", "rtf_to_html"),
+    sniff.NOTEBOOK: ("notebook", "ipynb_to_html"),
+    sniff.SUBTITLES: ("subtitles", "subtitles_to_html"),
+}
+"""Module and function for each kind that is read from bytes, or from text. They are imported when one comes: together
+they take 0.2 s, which a server that reads web pages does not need to start."""
 _MOST_UNPACKED: Final = 30_000_000
 """Bytes of a gzip file after unpacking, as many as a page may have; sitemaps with more may be 50 MB and seldom are."""
 _TEXT_HINT: Final = "Look for a version of it as a web page, PDF with text, Word or text file."
@@ -143,44 +153,26 @@ def content_hash(html: str) -> str:
 
 
 def _convert(raw: Raw, kind: str) -> Converted:
-    # The readers of documents bring 0.2 s of imports, which a server that reads web pages does not need to start.
+    """Return a body of one of our types as HTML; what is not what it claims to be is read as plain text."""
     if kind in sniff.PAGED:
-        from pipeline.read.pdf import pdf_to_html  # noqa: PLC0415  as said
+        from pipeline.read.pdf import pdf_to_html  # noqa: PLC0415  as said of `_OF_TEXT`
 
         return pdf_to_html(raw.body, span=raw.span, kind=kind, sighted=raw.sighted)
-    if kind in _READERS:
-        module, reader = _READERS[kind]
-        made: Converted = getattr(import_module(f"pipeline.read.{module}"), reader)(raw.body)
+    made = _read_by(*_OF_BYTES[kind], raw.body) if kind in _OF_BYTES else None
+    if made is not None:
         return made
     decoded = decode(raw.body, content_type=raw.content_type)
-    written = _convert_text(raw, decoded.text.replace("\x00", ""), kind)
-    return replace(written, notes=(f"encoding: {decoded.note}", *written.notes)) if decoded.note else written
-
-
-def _convert_text(raw: Raw, text: str, kind: str) -> Converted:
-    """Return text of one of our types as HTML; what is not what it claims to be is read as plain text."""
+    text = decoded.text.replace("\x00", "")
     if kind == sniff.HTML:
-        return look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
-    from pipeline.read import notebook, subtitles  # noqa: PLC0415  as in `_convert`
-    from pipeline.read import text as texts  # noqa: PLC0415  as in `_convert`
-
-    made: Converted | None = None
-    if kind in {sniff.FEED, sniff.XML}:
-        made = texts.xml_to_html(raw.body)
-    elif kind in {sniff.JSON, sniff.JSON_LINES}:
-        made = subtitles.json_to_html(text) or texts.json_to_html(text)
-    elif kind == sniff.MARKDOWN:
-        made = texts.markdown_to_html(text)
-    elif kind == sniff.CSV:
-        made = texts.csv_to_html(text)
-    elif kind == sniff.RTF:
-        from pipeline.read.rtf import rtf_to_html  # noqa: PLC0415  as in `_convert`
-
-        made = rtf_to_html(text)
-    elif kind == sniff.NOTEBOOK:
-        made = notebook.ipynb_to_html(text)
-    elif kind == sniff.SUBTITLES:
-        made = subtitles.subtitles_to_html(text)
+        made = look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
     elif kind == sniff.SOURCE:
         made = plain.source_to_html(text, sniff.language_of(raw.name))
-    return made or plain.plain_to_html(text)
+    elif kind in _OF_TEXT:
+        made = _read_by(*_OF_TEXT[kind], text)
+    made = made or plain.plain_to_html(text)
+    return replace(made, notes=(f"encoding: {decoded.note}", *made.notes)) if decoded.note else made
+
+
+def _read_by(module: str, function: str, given: bytes | str) -> Converted | None:
+    made: Converted | None = getattr(import_module(f"pipeline.read.{module}"), function)(given)
+    return made

@@ -6,6 +6,8 @@ Not for: deciding which converter reads a body (`pipeline/read/convert.py`).
 import html
 import importlib.util
 import re
+import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -25,6 +27,11 @@ INSTALL_OCR: Final = "an operator can install the extra, pip install 'winnow-mcp
 _BOX: Final = re.compile(r"(?:^|&)(?:viewrect|xywh)=")
 MOST_PIXELS: Final = 36_000_000
 """Of an image whose text is recognised: a sheet of A4 at 600 dpi. Larger ones are refused before they are decoded."""
+DAMAGED: Final = (
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, RuntimeError, SyntaxError),
+    *(OSError, EOFError, struct.error, zlib.error),
+)
+"""What the libraries that read documents are known to raise over damaged files, besides errors of their own."""
 LEAST_SIZE: Final = 2.0
 """Points of height below which type cannot be read; footnotes and superscripts have 5 or more."""
 Span = tuple[int, int]

@@ -174,20 +174,22 @@ def docx_to_html(body: bytes) -> Converted:
 
 def _only_seen(body: bytes, parts: dict[str, bytes], seen: Seen) -> io.BytesIO:
     """Return the file without the text that nobody sees; as it is where there is none."""
-    changed: dict[str, bytes] = {}
-    for name in _PARTS:
-        before, root = seen.words, parse_xml(parts[name]) if name in parts else None
+    roots = {name: parse_xml(parts[name]) for name in _PARTS if name in parts}
+    for root in roots.values():
         if root is not None:
             seen.drop_unseen(root)
-        if root is not None and seen.words > before:
-            changed[name] = etree.tostring(root, encoding="utf-8", xml_declaration=True)
-    if not changed:
+    if not seen.words:
         return io.BytesIO(body)
+    changed: dict[str, bytes] = {
+        name: etree.tostring(root, encoding="utf-8", xml_declaration=True)
+        for name, root in roots.items()
+        if root is not None
+    }
     written = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(body)) as archive, zipfile.ZipFile(written, "w") as copy:
         for part in archive.infolist():
             if part.filename.endswith((".xml", ".rels")):
-                copy.writestr(part.filename, changed.get(part.filename) or archive.read(part))
+                copy.writestr(part.filename, changed.get(part.filename, b"") or archive.read(part))
     written.seek(0)
     return written
 

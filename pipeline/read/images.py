@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
-from pipeline.read.converted import MOST_PIXELS, Unreadable
+from pipeline.read.converted import DAMAGED, MOST_PIXELS, Unreadable
 
 try:
     import resource
@@ -31,8 +31,6 @@ DRAWN_SECONDS: Final = 6
 LAYERS: Final = 3
 """Images of `MOST_PIXELS` that a page may show: scanners part print from its background, and mask one by the other."""
 _FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP")
-_DAMAGED: Final = (OSError, ValueError, SyntaxError, EOFError, ArithmeticError, LookupError, TypeError)
-"""What Pillow is known to raise over damaged files."""
 
 Image.MAX_IMAGE_PIXELS = None  # it warns, and for less than its cap decodes: `_bounded` looks before
 
@@ -69,7 +67,7 @@ class PdfScans:
             scale = min(math.sqrt(PAGE_PIXELS / (width * height)), 300 / 72)
             with _ended_after(DRAWN_SECONDS):
                 return Scan(page.render(scale=scale, may_draw_forms=False).to_numpy()[:, :, :3], 1 / scale)
-        except (pypdfium2.PdfiumError, *_DAMAGED) as error:
+        except (pypdfium2.PdfiumError, *DAMAGED) as error:
             raise Unreadable(f"its page {number} is damaged ({error})") from error
 
 
@@ -81,7 +79,7 @@ class ImageScans:
             self._image = Image.open(io.BytesIO(body), formats=_FORMATS)
             _bounded(*self._image.size)
             self.count = getattr(self._image, "n_frames", 1) if self._image.format == "TIFF" else 1
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise Unreadable(f"it is a damaged image ({type(error).__name__})") from error
 
     def page(self, number: int) -> Scan:
@@ -103,7 +101,7 @@ class ImageScans:
             if image.mode == "RGBA":
                 image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
             image = ImageOps.exif_transpose(image).convert("RGB")
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise Unreadable(f"its page {number} is damaged ({type(error).__name__})") from error
         return Scan(np.asarray(image), max(width, height) / max(image.size))
 

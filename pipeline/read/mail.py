@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from pipeline.read.charset import decode
-from pipeline.read.converted import MAX_ITEMS, Converted, Unreadable, escape, placed, whole_page
+from pipeline.read.converted import DAMAGED, MAX_ITEMS, Converted, Unreadable, escape, placed, whole_page
 from pipeline.read.plain import plain_to_html
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
@@ -26,9 +26,6 @@ _MAX_PARTS: Final = 1_000
 """Of one message; each costs about 0.1 ms, and boundaries are looked for at every depth."""
 _TOLD: Final = 20
 """Damaged messages that are named."""
-_BROKEN: Final = (MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError, AssertionError)
-"""What Python's parser of mail raises over damaged headers and parts."""
-_BODY: Final = re.compile(r"<body[^>]*>\n?|\n?</body>.*", re.DOTALL)
 
 
 def eml_to_html(body: bytes) -> Converted:
@@ -67,7 +64,7 @@ def _read(body: bytes, level: str) -> tuple[EmailMessage, str]:
         head = "".join(f"<dt>{name}</dt><dd>{escape(said)}</dd>" for name in _SHOWN if (said := _header(message, name)))
         subject = _header(message, "Subject")
         text, attached = _parts(message)
-    except _BROKEN as e:
+    except (*DAMAGED, MessageError) as e:
         raise Unreadable(f"it is mail that is damaged ({type(e).__name__})") from e
     names = "".join(f"<li>{escape(name)}</li>" for name in attached)
     listed = f"<p>Attachments:</p><ul>{names}</ul>" if names else ""
@@ -77,35 +74,22 @@ def _read(body: bytes, level: str) -> tuple[EmailMessage, str]:
 
 def _parts(message: EmailMessage) -> tuple[list[str], list[str]]:
     """Return the texts of a message as HTML, and the names of its attachments."""
-    texts, attached = [], []
-    best = {id(one) for one in _chosen(message)}
+    texts, attached, skipped = list[str](), list[str](), set[int]()
     for number, part in enumerate(message.walk()):
         check_cancelled()
-        name = part.get_filename()
+        name, kind = part.get_filename(), part.get_content_type()
         if number > _MAX_PARTS:
             raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
-        if part.get_content_disposition() == "attachment" or (name and not part.get_content_type().startswith("text/")):
-            attached.append(f"{name or 'without a name'} ({part.get_content_type()})")
-        elif id(part) in best:
+        if part.get_content_disposition() == "attachment" or (name and not kind.startswith("text/")):
+            attached.append(f"{name or 'without a name'} ({kind})")
+        elif kind == "multipart/alternative" and any(one.get_content_type() == "text/html" for one in part.walk()):
+            # Of alternatives the HTML is what a reader sees.
+            skipped |= {id(one) for one in part.iter_parts() if one.get_content_type() == "text/plain"}
+        elif kind in {"text/plain", "text/html"} and id(part) not in skipped:
             texts.append(_text(part))
-        elif part.get_content_type() == "message/rfc822":
+        elif kind == "message/rfc822":
             texts.append("<h3>Forwarded message</h3>")
     return texts, attached
-
-
-def _chosen(message: EmailMessage) -> list[MIMEPart]:
-    """Return the parts whose text is shown: of alternatives the HTML, which is what a reader sees."""
-    found, skipped = list[MIMEPart](), set[int]()
-    for part in message.walk():
-        if id(part) in skipped:
-            continue
-        kind = part.get_content_type()
-        if kind == "multipart/alternative":
-            if any(one.get_content_type() == "text/html" for one in part.walk()):
-                skipped |= {id(one) for one in part.iter_parts() if one.get_content_type() == "text/plain"}
-        elif kind in {"text/plain", "text/html"}:
-            found.append(part)
-    return found
 
 
 def _text(part: MIMEPart) -> str:
@@ -113,7 +97,7 @@ def _text(part: MIMEPart) -> str:
     text = decode(content if isinstance(content, bytes) else b"", content_type=str(part.get("content-type", ""))).text
     if part.get_content_type() == "text/html":
         return fragment_to_html(text)
-    return _BODY.sub("", plain_to_html(text).html.partition("<body>")[2])
+    return plain_to_html(text).html.partition("<body>")[2].rpartition("</body>")[0].strip()
 
 
 def _header(message: EmailMessage, name: str) -> str:

@@ -45,12 +45,9 @@ def _cell(cell: dict[str, Any], language: str) -> str:
         return f"<h2>{escape(source)}</h2>"
     outputs = cell.get("outputs")
     shown = [_output(one) for one in outputs if isinstance(one, dict)] if isinstance(outputs, list) else []
-    if not source.strip():
-        return "\n".join(filter(None, shown))
-    listing = f'<pre><code class="language-{language}">{escape(source)}</code></pre>'
-    return "\n".join(
-        [listing if cell.get("cell_type") == "code" else f"<pre>{escape(source)}</pre>", *filter(None, shown)]
-    )
+    code = f'<code class="language-{language}">{escape(source)}</code>'
+    listing = f"<pre>{code if cell.get('cell_type') == 'code' else escape(source)}</pre>" if source.strip() else ""
+    return "\n".join(filter(None, [listing, *shown]))
 
 
 def _output(output: dict[str, Any]) -> str:

@@ -1,12 +1,11 @@
 """ODT, ODS and ODP to HTML: headings, paragraphs, lists, tables; sheets by their cells; slides with number and notes.
 
-One pass over `content.xml`, whose tree is dropped as it is read. What a file hides (text, sheets, slides by their
-styles), comments and deleted text are left out. Not for: formulas, drawings, charts.
+What a file hides (text, sheets, slides by their styles), comments and deleted text are left out. Not for: formulas,
+drawings, charts.
 """
 
-import io
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from lxml import etree
@@ -14,14 +13,14 @@ from lxml import etree
 from pipeline.read.converted import Converted, Unreadable, escape, html_table, placed, whole_page
 from pipeline.read.package import open_package
 from pipeline.read.sheets import MAX_CELLS, UNREAD, Row, sheet_to_html
-from pipeline.read.text import XML_OPTIONS, child_text
+from pipeline.read.text import child_text
 from pipeline.work import check_cancelled
 
 _TEXT, _TABLES, _DRAW, _STYLE, _OFFICE, _SHOW = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
     for name in ("text", "table", "drawing", "style", "office", "presentation")
 )
-_H, _P, _ITEM, _SPAN = (f"{_TEXT}{name}" for name in ("h", "p", "list-item", "span"))
+_H, _P, _ITEM = (f"{_TEXT}{name}" for name in ("h", "p", "list-item"))
 _TABLE, _ROW, _CELL, _COVERED = (
     f"{_TABLES}{name}" for name in ("table", "table-row", "table-cell", "covered-table-cell")
 )
@@ -29,8 +28,8 @@ _PAGE, _FRAME, _NOTES, _NAMED = f"{_DRAW}page", f"{_DRAW}frame", f"{_SHOW}notes"
 _SHEETS: Final = f"{_OFFICE}spreadsheet"
 _UNSHOWN: Final = (f"{_TEXT}tracked-changes", f"{_OFFICE}annotation")
 _BLANKS: Final = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": " "}
-_FIELDS: Final = frozenset({"page-number", "header", "footer", "date-time"})
-"""Frames of a slide that repeat on all."""
+_APART: Final = frozenset({"title", "page-number", "header", "footer", "date-time"})
+"""Frames of a slide that are its heading, or repeat on all."""
 _HIDING: Final = {
     f"{_STYLE}text-properties": (f"{_TEXT}display", "none"),
     f"{_STYLE}table-properties": (f"{_TABLES}display", "false"),
@@ -41,131 +40,83 @@ _HIDING: Final = {
 
 @dataclass(slots=True)
 class _Reader:
-    """What was read, and where the reading stands."""
+    """What was read so far."""
 
-    parts: list[str] = field(default_factory=list)
-    rows: list[list[str]] = field(default_factory=list)
-    """Of the outermost table, outside of sheets."""
-    sheet: list[Row] = field(default_factory=list)
-    hiding: set[str] = field(default_factory=set)
+    hiding: frozenset[str]
     """Names of styles that hide."""
-    open: dict[str, int] = field(default_factory=dict)
-    """How many elements of each name are open."""
     slides: int = 0
     hidden: int = 0
-    row: int = 0
     left: int = MAX_CELLS
     """Cells that may still be read."""
-    title: str = ""
-    """Of the slide that is read."""
-    frame: str = ""
-    """What the frame of a slide that is read is for."""
-    before: int = 0
-    """Parts before the slide, and in `notes` before its notes."""
-    notes: int = 0
-    is_unseen: bool = False
-    """Inside a sheet or slide that is not shown."""
 
-    def start(self, element: etree._Element) -> None:
-        tag = element.tag
-        self.open[tag] = self.open.get(tag, 0) + 1
-        if tag == _PAGE or (tag == _TABLE and self._in_sheets(element)):
-            self.is_unseen = element.get(f"{_DRAW if tag == _PAGE else _TABLES}style-name") in self.hiding
-            self.hidden += self.is_unseen
-            self.slides += tag == _PAGE
-            self.row = 0
-            self.title, self.before = "", len(self.parts)
-        elif tag == _NOTES:
-            self.notes = len(self.parts)
-        elif tag == _FRAME:
-            self.frame = element.get(f"{_SHOW}class", "")
+    def blocks(self, parent: etree._Element, *, in_item: bool = False) -> Iterator[str]:
+        """Yield what stands in an element as HTML; a paragraph behind the frames that are anchored in it."""
+        for child in parent.iterchildren(tag=etree.Element):
+            check_cancelled()
+            if child.tag in _UNSHOWN or (child.tag == _FRAME and child.get(f"{_SHOW}class") in _APART):
+                continue
+            if child.tag in {_PAGE, _TABLE}:
+                yield from self._slide(child) if child.tag == _PAGE else self._table(child)
+                continue
+            inner = self.blocks(child, in_item=in_item or child.tag == _ITEM)
+            if child.tag == _NOTES:
+                said = list(inner)
+                inner = iter(["<h3>Notes</h3>", *said] if said else [])
+            yield from inner
+            if child.tag in {_H, _P} and (text := self._text(child)):
+                yield _block(child, escape(text), in_item=in_item)
 
-    def end(self, element: etree._Element) -> bool:
-        """Take what ends; return whether it can be dropped."""
-        tag = element.tag
-        self.open[tag] -= 1
-        if tag == _NAMED:
-            self._style(element)
-        elif tag in _UNSHOWN:
-            return False  # what stands before a comment is text of its paragraph
-        elif any(self.open.get(unshown) for unshown in _UNSHOWN) or self.is_unseen:
-            pass
-        elif tag in {_H, _P}:
-            if self.open.get(_ROW):
-                return False  # its row reads it
-            self._block(element)
-        elif tag == _NOTES and len(self.parts) > self.notes:
-            self.parts.insert(self.notes, "<h3>Notes</h3>")
-        elif tag == _FRAME:
-            self.frame = ""
-        elif tag == _PAGE:
-            self._slide()
-        elif tag == _ROW:
-            if self.open[_ROW]:
-                return False
-            self._row(element)
-        elif tag == _TABLE and not self.open[_TABLE]:
-            self._table(element)
-        return tag not in {_ITEM, _SHEETS, _FRAME}
+    def _is_hidden(self, element: etree._Element, space: str) -> bool:
+        hides = element.get(f"{space}style-name") in self.hiding
+        self.hidden += hides
+        return hides
 
-    def _in_sheets(self, element: etree._Element) -> bool:
-        parent = element.getparent()
-        return parent is not None and parent.tag == _SHEETS
-
-    def _style(self, element: etree._Element) -> None:
-        for inner in element:
-            name, value = _HIDING.get(inner.tag, ("", ""))
-            if name and inner.get(name) == value:
-                self.hiding.add(element.get(f"{_STYLE}name", ""))
-
-    def _slide(self) -> None:
-        inner = self.parts[self.before :]
-        if inner or self.title:
-            heading = f"<h2>{escape(self.title or f'Slide {self.slides}')}</h2>"
-            self.parts[self.before :] = [placed("\n".join([heading, *inner]), f"slide={self.slides}")]
-
-    def _block(self, element: etree._Element) -> None:
-        text = self._text(element)
-        if not text or self.frame in _FIELDS:
+    def _slide(self, page: etree._Element) -> Iterator[str]:
+        self.slides += 1
+        if self._is_hidden(page, _DRAW):
             return
-        if self.frame == "title":
-            self.title = f"{self.title} {text}".strip()
-        elif element.tag == _H:
-            level = element.get(f"{_TEXT}outline-level", "2")
-            level = min(6, max(1, int(level))) if level.isdigit() else 2
-            self.parts.append(f"<h{level}>{escape(text)}</h{level}>")
-        else:
-            tags = ("<ul><li>", "</li></ul>") if self.open.get(_ITEM) else ("<p>", "</p>")
-            self.parts.append(escape(text).join(tags))
+        titles = (frame for frame in page.iter(_FRAME) if frame.get(f"{_SHOW}class") == "title")
+        title = " ".join(filter(None, (self._text(line) for frame in titles for line in frame.iter(_H, _P))))
+        inner = list(self.blocks(page))
+        if inner or title:
+            heading = f"<h2>{escape(title or f'Slide {self.slides}')}</h2>"
+            yield placed("\n".join([heading, *inner]), f"slide={self.slides}")
 
-    def _row(self, element: etree._Element) -> None:
-        times = _count(element, "number-rows-repeated")
+    def _table(self, table: etree._Element) -> Iterator[str]:
+        rows = (row for row in table.iter(_ROW) if next(row.iterancestors(_TABLE)) is table)
+        if table.getparent().tag != _SHEETS:
+            cells = [told for row in rows if any(told := self._cells(row))]
+            if cells:
+                yield html_table(cells, header=len(cells) > 1)
+        elif not self._is_hidden(table, _TABLES):
+            for shapes in table.iterchildren(f"{_TABLES}shapes"):
+                yield from self.blocks(shapes)
+            yield sheet_to_html(table.get(f"{_TABLES}name", ""), self._numbered(rows), MAX_CELLS)[0]
+
+    def _numbered(self, rows: Iterator[etree._Element]) -> Iterator[Row]:
+        """Yield the filled rows of a sheet, as often as each is repeated, while cells are left."""
+        number = 0
+        for row in rows:
+            check_cancelled()
+            cells, times = self._cells(row), _count(row, "number-rows-repeated")
+            for repeated in range(number + 1, number + 1 + times if cells else 0):
+                if self.left < 0:
+                    return
+                self.left -= len(cells)
+                yield repeated, cells
+            number += times
+
+    def _cells(self, row: etree._Element) -> list[str]:
         told = [
             (" ".join(filter(None, map(self._text, cell.iter(_H, _P)))), _count(cell, "number-columns-repeated"))
-            for cell in element.iter(_CELL, _COVERED)
+            for cell in row.iterchildren(_CELL, _COVERED)
         ]
         while told and not told[-1][0]:
             told.pop()  # rows end in thousands of empty cells
-        cells = [text for text, count in told for _ in range(min(count, self.left + 1))] if self.left >= 0 else []
-        if self.open.get(_SHEETS):
-            for number in range(self.row + 1, self.row + times + 1):
-                if not cells or self.left < 0:
-                    break
-                self.left -= len(cells)
-                self.sheet.append((number, cells))
-            self.row += times
-        elif any(cells):
-            self.rows.append(cells)
-
-    def _table(self, element: etree._Element) -> None:
-        if self._in_sheets(element):
-            self.parts.append(sheet_to_html(element.get(f"{_TABLES}name", ""), self.sheet, MAX_CELLS)[0])
-        elif self.rows:
-            self.parts.append(html_table(self.rows, header=len(self.rows) > 1))
-        self.sheet, self.rows = [], []
+        return [text for text, count in told for _ in range(min(count, self.left + 1))]
 
     def _text(self, element: etree._Element) -> str:
-        """Return the text of a paragraph that is seen."""
+        """Return the text of a paragraph that is seen, without what stands in frames of its own."""
         pieces: list[str] = []
         stack: list[etree._Element | str] = [element]
         while stack:
@@ -177,10 +128,18 @@ class _Reader:
             if one.get(f"{_TEXT}style-name") not in self.hiding:
                 for child in reversed(one):
                     stack.append(child.tail or "")
-                    if isinstance(child.tag, str) and child.tag not in _UNSHOWN:
+                    if isinstance(child.tag, str) and child.tag not in {*_UNSHOWN, _H, _P, _TABLE}:
                         stack.append(child)
                 stack.append(one.text or "")
         return " ".join("".join(pieces).split())
+
+
+def _block(element: etree._Element, text: str, *, in_item: bool) -> str:
+    if element.tag == _H:
+        level = element.get(f"{_TEXT}outline-level", "2")
+        level = min(6, max(1, int(level))) if level.isdigit() else 2
+        return f"<h{level}>{text}</h{level}>"
+    return f"<ul><li>{text}</li></ul>" if in_item else f"<p>{text}</p>"
 
 
 def _count(element: etree._Element, name: str) -> int:
@@ -198,35 +157,23 @@ def opendocument_to_html(body: bytes) -> Converted:
         about = meta[0] if meta is not None and len(meta) else None
         title = child_text(about, "title") if about is not None else ""
         author = child_text(about, "creator", "initial-creator") if about is not None else ""
-        reader = _Reader()
-        for event, element in _events(package.bounded("content.xml")):
-            if event == "start":
-                reader.start(element)
-            elif reader.end(element):
-                _drop(element)
-    if not any(reader.parts):
+        content = package.tree("content.xml")
+        reader = _Reader(_hiding(content) if content is not None else frozenset())
+        parts = list(reader.blocks(content)) if content is not None else []
+    if not any(parts):
         raise Unreadable("it is an OpenDocument file without text")
     kind = "slides" if reader.slides else "sheets"
     notes = (f"OpenDocument: {reader.hidden} hidden {kind} were left out",) if reader.hidden else ()
     unread = UNREAD if reader.left < 0 else ""
-    html = whole_page("\n".join(reader.parts), title=title)
+    html = whole_page("\n".join(parts), title=title)
     return Converted(html, title, author=author, notes=notes, unread=unread)
 
 
-def _events(content: bytes) -> Iterator[tuple[str, etree._Element]]:
-    tags = (_H, _P, _ITEM, _TABLE, _ROW, _PAGE, _FRAME, _NOTES, _NAMED, _SHEETS, *_UNSHOWN)
-    events = etree.iterparse(io.BytesIO(content), events=("start", "end"), tag=tags, **XML_OPTIONS)
-    for number, (event, element) in enumerate(events):
-        if number % 1000 == 0:
-            check_cancelled()
-        yield event, element
-
-
-def _drop(element: etree._Element) -> None:
-    """Free an element that was read, and what stands before it."""
-    tail = element.tail
-    element.clear()
-    element.tail = tail
-    parent = element.getparent()
-    while parent is not None and element.getprevious() is not None:
-        del parent[0]
+def _hiding(content: etree._Element) -> frozenset[str]:
+    """Return the names of the styles that hide what has them."""
+    return frozenset(
+        style.get(f"{_STYLE}name", "")
+        for style in content.iter(_NAMED)
+        for inner in style.iterchildren(*_HIDING)
+        if inner.get(_HIDING[inner.tag][0]) == _HIDING[inner.tag][1]
+    )

@@ -7,17 +7,15 @@ Not for: what the parts of a format mean (`docx.py`, `slides.py`, `sheets.py`, `
 import io
 import posixpath
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 from urllib.parse import unquote
-from xml.etree.ElementTree import ParseError
 from xml.parsers.expat import ExpatError
 
 from lxml import etree
 
-from pipeline.read.converted import MAX_ITEMS, Unreadable, person
+from pipeline.read.converted import DAMAGED, MAX_ITEMS, Unreadable, person
 from pipeline.read.text import child_text, has_own_entities, local_name, parse_xml
 
 MAX_UNPACKED: Final = 30_000_000
@@ -25,11 +23,7 @@ MAX_UNPACKED: Final = 30_000_000
 MAX_TAGS: Final = 600_000
 """Of a part that is held as a tree, which then takes up to 70 MB; of what is shown, fewer become a page's elements."""
 _TEXTS: Final = (".xml", ".rels", ".opf", ".ncx", ".html", ".htm", ".xhtml", ".css")
-_DAMAGED: Final = (
-    *(zipfile.BadZipFile, zlib.error, ExpatError, ParseError, etree.LxmlError, ValueError, LookupError, TypeError),
-    *(AttributeError, RecursionError, NotImplementedError, OSError, EOFError, OverflowError, RuntimeError),
-)
-"""What archives, XML and the libraries that read them are known to raise over damaged files."""
+_DAMAGED: Final = (*DAMAGED, zipfile.BadZipFile, ExpatError, etree.LxmlError)
 
 
 class Package:

@@ -49,8 +49,6 @@ _PROSE: Final = 7
 """Words a line from which indented lines are text."""
 _NARROW: Final = 30
 """Characters of the narrowest text whose lines go on with a small letter; those of a list are shorter."""
-_LEAST: Final = 2
-"""Lines and columns of a table or list."""
 _NAME_WORDS: Final = 4
 """Of a column at most."""
 _CENTRED: Final = 12
@@ -100,7 +98,7 @@ def _is_joint(lines: Sequence[str], number: int) -> tuple[bool, int, int]:
 
 def _block(lines: list[str], *, is_last: bool) -> str:  # noqa: PLR0911  one return a kind
     """Return the lines between two empty ones as what they are."""
-    if len(lines) == _LEAST and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120:
+    if len(lines) == 2 and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120:
         return f"<h2>{escape(lines[0].strip())}</h2>"
     centred = _indent(lines[0]) >= _CENTRED and not _CODE.match(lines[0])
     if len(lines) == 1 and not is_last and (centred or _is_title(lines[0].strip())):
@@ -113,16 +111,16 @@ def _block(lines: list[str], *, is_last: bool) -> str:  # noqa: PLR0911  one ret
         return _listing(lines)
     if rows := _table(lines):
         return rows
-    if len(lines) >= _LEAST and all(pairs := [_PAIR.fullmatch(line.strip()) for line in lines]):
+    if len(lines) >= 2 and all(pairs := [_PAIR.fullmatch(line.strip()) for line in lines]):
         return "<dl>" + "".join(f"<dt>{escape(pair[1])}<dd>{escape(pair[2])}" for pair in pairs if pair) + "</dl>"
     outlined = all(map(_OUTLINED.match, lines)) and any("." in line.split()[0][:-1] for line in lines)
-    if outlined or (_LOGGED.match(lines[0]) and sum(map(bool, map(_LOGGED.match, lines))) >= _LEAST):
+    if outlined or (_LOGGED.match(lines[0]) and sum(map(bool, map(_LOGGED.match, lines))) >= 2):
         return "\n".join(f"<p>{escape(line.strip())}</p>" for line in lines)
     if _BULLET.match(lines[0]):
         return _items(lines)
     drawn = sum("   " in line.strip() or "\t" in line.strip() or bool(_RULE.fullmatch(line)) for line in lines)
     like_code = 0 if _is_prose(lines) else sum(bool(_CODE.match(line) or _INDENTED.match(line)) for line in lines)
-    if 2 * like_code > len(lines) or (2 * drawn > len(lines) >= _LEAST):
+    if 2 * like_code > len(lines) or (2 * drawn > len(lines) >= 2):
         return _columns(lines) or _listing(lines)
     return "\n".join(f"<p>{escape(line)}</p>" for line in _unbroken(lines))
 
@@ -140,7 +138,7 @@ def _is_title(line: str) -> bool:
     """Whether a line of its own is a heading: in capitals, or numbered, and no sentence."""
     if len(line) > _LONGEST_TITLE or line[-1] in ".!?,;:":
         return False
-    in_capitals = line.isupper() and sum(map(str.isalpha, line)) > _LEAST
+    in_capitals = line.isupper() and sum(map(str.isalpha, line)) > 2
     return in_capitals or _NUMBERED.fullmatch(line) is not None
 
 
@@ -154,10 +152,10 @@ def _table(lines: Sequence[str]) -> str:
         else:
             rows.append([cell.strip() for cell in _GAP.split(line.strip().strip("|").strip())])
     width = len(rows[0]) if rows else 0
-    if len(rows) < _LEAST or width < _LEAST or any(len(row) != width for row in rows):
+    if len(rows) < 2 or width < 2 or any(len(row) != width for row in rows):
         return ""
     # Two columns of long cells are sentences with a double blank between them.
-    if width == _LEAST and not heads and sum(len(cell) for row in rows for cell in row) > _WIDTH * len(rows):
+    if width == 2 and not heads and sum(len(cell) for row in rows for cell in row) > _WIDTH * len(rows):
         return ""
     return html_table(rows, header=heads > 0)
 
@@ -174,13 +172,13 @@ def _columns(lines: Sequence[str]) -> str:
     # What stands below no name goes on with the column before it.
     begins = [start for start, end in zip(starts, ends, strict=True) if lines[0][start:end].strip()]
     parts = list(pairwise([*begins, len(used)]))
-    if not _LEAST < len(parts) <= sum(map(len, lines)) / len(lines):
+    if not 2 < len(parts) <= sum(map(len, lines)) / len(lines):
         return ""
     rows = [[line[start:end].strip() for start, end in parts] for line in lines if not _RULE.fullmatch(line)]
     cells = [cell for row in rows for cell in row]
     torn = any("   " in cell for row in rows for cell in row[:-1]) or not all(row[0] for row in rows if row)
     torn = torn or any(len(name.split()) > _NAME_WORDS for name in rows[0])
-    if len(rows) <= _LEAST or torn or sum(map(bool, cells)) < _FULL * len(cells):
+    if len(rows) <= 2 or torn or sum(map(bool, cells)) < _FULL * len(cells):
         return ""
     return html_table(rows, header=len(rows) < len(lines))
 
@@ -209,7 +207,7 @@ def _is_own(before: str, line: str) -> bool:
     words = [text.split(None, 1)[0].strip(_MARKS) for text in (before, line)]
     signs = [re.sub(r"\w", "", word) for word in words]
     alike = set(signs[0]) == set(signs[1]) != set()
-    told = any(map(str.isdigit, words[1])) or len(signs[1]) >= _LEAST
+    told = any(map(str.isdigit, words[1])) or len(signs[1]) >= 2
     return (alike and told) or _FIELD.match(line) is not None
 
 

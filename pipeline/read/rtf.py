@@ -9,7 +9,7 @@ from typing import Final
 
 from striprtf.striprtf import rtf_to_text
 
-from pipeline.read.converted import Converted, Unreadable, escape, html_table, whole_page
+from pipeline.read.converted import DAMAGED, Converted, Unreadable, escape, html_table, whole_page
 
 _MAX_LETTERS: Final = 5_000_000
 """striprtf needs about 1 s a million and cannot be stopped; pictures are letters in RTF, and taken out before."""
@@ -34,7 +34,7 @@ def rtf_to_html(text: str) -> Converted:
     text = text.replace("{\\field", "\n{\\field")
     try:
         plain = rtf_to_text(text, errors="replace")  # type: ignore[no-untyped-call]  # published without types
-    except (ValueError, LookupError, TypeError, OverflowError) as e:
+    except DAMAGED as e:
         raise Unreadable(f"it is RTF that is damaged ({type(e).__name__})") from e
     lines = [line.strip() for line in _CELL_END.sub("|", plain).splitlines() if line.strip()]
     if not lines:

@@ -189,22 +189,13 @@ def _price(item: dict[str, Json]) -> str:
 
 def _revived(values: list[Json]) -> Json:
     """Return what Nuxt wrote as one list in which objects and lists name their parts by number."""
-    made: list[Json] = []
-    for value in values:
-        if isinstance(value, dict):
-            made.append({key: at for key, at in value.items() if isinstance(at, int)})
-        elif isinstance(value, list):
-            made.append([at for at in value if isinstance(at, int)])
-        else:
-            made.append(value)
     # One level is enough: each object stands in the list itself, and with it what it names.
-    return [{key: _leaf(made, at) for key, at in value.items()} for value in made if isinstance(value, dict)]
-
-
-def _leaf(values: list[Json], at: Json) -> Json:
-    """Return the value that a number names if it is no list or object."""
-    value = values[at] if isinstance(at, int) and 0 <= at < len(values) else None
-    return None if isinstance(value, dict | list) else value
+    leaves = {at: value for at, value in enumerate(values) if not isinstance(value, dict | list)}
+    return [
+        {key: leaves.get(at) for key, at in value.items() if isinstance(at, int)}
+        for value in values
+        if isinstance(value, dict)
+    ]
 
 
 def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
@@ -255,16 +246,12 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
                 if text := " ".join("".join(_strings(properties.get("children"))).split()):
                     yield _DRAWN[name], text
             elif isinstance(properties, dict):
-                yield from _own_text(properties.get("children"))
+                # Text that stands in it without an element around
+                if isinstance(children := properties.get("children"), str) and _reads_like_text(children):
+                    yield "p", children.strip()
                 waiting.append(properties)
             else:
                 waiting.extend(reversed(item))
-
-
-def _own_text(children: Json) -> Iterator[tuple[str, str]]:
-    """Yield the text that stands in an element without one around it."""
-    if isinstance(children, str) and _reads_like_text(children):
-        yield "p", children.strip()
 
 
 def _strings(value: Json) -> list[str]:

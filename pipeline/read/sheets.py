@@ -89,12 +89,9 @@ def _shown(cell: Cell) -> str:
 
 
 def sheet_to_html(name: str, rows: Iterable[Row], left: int) -> tuple[str, int]:
-    """Return a sheet's rows as tables under its name, empty where it has none, and the rows still left to read.
+    """Return a sheet's rows, those that hold something, as tables under its name; empty where it has none.
 
-    Args:
-        name: Of the sheet.
-        rows: In order; only those that hold something are shown.
-        left: Cells that may be read; below 0 comes back where there were more.
+    `left` cells may be read; with it come those that still may be, below 0 where there were more.
     """
     parts: list[str] = []
     block: list[Row] = []

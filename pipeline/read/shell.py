@@ -55,7 +55,8 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
         raise Unreadable("it is a page without visible text")
     is_shell = not rendered and scan.is_shell()
     if is_shell and scan.letters < EMPTY_LETTERS and not script_texts(html):
-        raise NeedsScripts(f"it is an empty page that scripts fill in a browser (needs JavaScript); {scan.found()}")
+        shows = f"{scan.letters} letters" if scan.letters else "nothing"
+        raise NeedsScripts(f"it is an empty page that scripts fill in a browser (needs JavaScript); it shows {shows}")
     notes = (MAY_NEED_BROWSER,) if is_shell or (not rendered and scan.has_empty_root()) else ()
     return Converted(html, scan.title, scan.language, notes=notes)
 
@@ -90,29 +91,21 @@ class _Scan:
     _unclosed: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        html, at, tags = self.html, 0, 0
+        html, at = self.html, 0
         while self.letters < self.enough:
-            tags += 1
-            if tags % 10_000 == 0:
-                check_cancelled()
+            check_cancelled()
             start = html.find("<", at)
             self._count(at, start if start >= 0 else len(html))
             if start < 0:
                 return
-            if html.startswith("<!--", start):
-                end = html.find("-->", start)
-                at = end + 3 if end >= 0 else len(html)
-                continue
-            end = html.find(">", start)
+            is_comment = html.startswith("<!--", start)
+            end = html.find("-->" if is_comment else ">", start)
             if end < 0:
                 return
-            at = self._enter(start, end)
+            at = end + 3 if is_comment else self._enter(start, end)
 
     def is_shell(self) -> bool:
         return self.letters < _FEW_LETTERS and self.has_scripts and (self.is_shell_form or self.letters == 0)
-
-    def found(self) -> str:
-        return f"it shows {self.letters} letters" if self.letters else "it shows nothing"
 
     def has_empty_root(self) -> bool:
         """Return whether a page with some text of its own (a header, a footer) has a place that scripts fill."""

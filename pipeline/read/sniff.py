@@ -8,10 +8,10 @@ import io
 import posixpath
 import re
 import zipfile
-import zlib
 from typing import Final
 
 from pipeline.read.charset import unmarked_utf16
+from pipeline.read.converted import DAMAGED
 
 HTML: Final = "text/html"
 PDF: Final = "application/pdf"
@@ -195,18 +195,14 @@ def _signed_type(body: bytes, start: bytes) -> str:
 def _zip_type(body: bytes) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            said = archive.read("mimetype")[:100].decode("ascii", "replace").strip() if _named(archive) else ""
+            # A part says what it is, in OpenDocument and EPUB.
+            named = archive.NameToInfo.get("mimetype")
+            said = archive.read(named).decode("ascii", "replace").strip() if named and named.file_size <= 100 else ""
             said = EPUB if not said and "META-INF/container.xml" in archive.NameToInfo else said
             office = (kind for part, kind in _PARTS.items() if part in archive.NameToInfo)
             return said if said in ODF or said == EPUB else next(office, "application/zip")
-    except (zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError, OSError, EOFError, RuntimeError):
+    except (*DAMAGED, zipfile.BadZipFile):
         return "application/zip"
-
-
-def _named(archive: zipfile.ZipFile) -> bool:
-    """Whether an archive says what it is in a part for that, as OpenDocument and EPUB do."""
-    part = archive.NameToInfo.get("mimetype")
-    return part is not None and part.file_size <= 100
 
 
 def _guessed(start: bytes) -> str:

@@ -22,8 +22,6 @@ _TAG: Final = re.compile(
 _VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,80})>")
 _NOTE: Final = re.compile(r"\n[ \t]*\n(?:NOTE|STYLE|REGION)\b.*?(?=\n[ \t]*\n|\Z)", re.DOTALL)
 _ENDS: Final = (".", "!", "?", "。", "！", "？", "…", '."', "?”", ".”")
-_DECLARED: Final = 2_000
-"""Characters in which a JSON transcript shows its first time."""
 _LEAST: Final = 6.0
 """Seconds from which a paragraph ends with a sentence."""
 _MOST: Final = 30.0
@@ -44,12 +42,6 @@ def subtitles_to_html(text: str) -> Converted | None:
         return None
     unread = f"what follows its first {MAX_ITEMS} paragraphs" if inner.count("\n") + 1 >= MAX_ITEMS else ""
     return Converted(whole_page(inner), unread=unread)
-
-
-def json_to_html(text: str) -> Converted | None:
-    """Return a podcast's JSON transcript as HTML, None for other JSON."""
-    inner = timed_to_html(text) if '"startTime"' in text[:_DECLARED] else ""
-    return Converted(whole_page(inner)) if inner else None
 
 
 def timed_to_html(text: str) -> str:
@@ -75,17 +67,12 @@ def _cues(text: str) -> Iterator[_Cue]:
 
 
 def _json_cues(value: dict[str, object]) -> Iterator[_Cue]:
-    """Yield the cues of a podcast's JSON transcript (Podcasting 2.0), or of YouTube's `json3`."""
-    segments, events = value.get("segments"), value.get("events")
+    """Yield the cues of a podcast's JSON transcript (Podcasting 2.0)."""
+    segments = value.get("segments")
     for one in segments if isinstance(segments, list) else ():
         if isinstance(one, dict):
             start, end = _number(one.get("startTime")), _number(one.get("endTime"))
             yield _Cue(start, end, str(one.get("body", "")), str(one.get("speaker", "")))
-    for one in events if isinstance(events, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("segs"), list):
-            start, lasts = _number(one.get("tStartMs")) / 1000, _number(one.get("dDurationMs")) / 1000
-            said = "".join(str(piece.get("utf8", "")) for piece in one["segs"] if isinstance(piece, dict))
-            yield _Cue(start, start + lasts, " ".join(said.split()))
 
 
 def _body(cues: Iterable[_Cue]) -> str:
@@ -100,17 +87,13 @@ def _body(cues: Iterable[_Cue]) -> str:
         last = cue.text or last
         if not new or len(parts) >= MAX_ITEMS:
             continue
-        if held and cue.speaker != held[0].speaker:
+        lasts = held[-1].end - held[0].start if held else 0.0
+        ended = lasts >= _MOST or (lasts >= _LEAST and held[-1].text.endswith(_ENDS))
+        if held and (ended or cue.speaker != held[0].speaker):
             parts.append(_paragraph(held))
             held = []
         held.append(cue._replace(text=new))
-        lasts = cue.end - held[0].start
-        if lasts >= _MOST or (lasts >= _LEAST and new.endswith(_ENDS)):
-            parts.append(_paragraph(held))
-            held = []
-    if held:
-        parts.append(_paragraph(held))
-    return "\n".join(parts)
+    return "\n".join([*parts, _paragraph(held)] if held else parts)
 
 
 def _paragraph(cues: list[_Cue]) -> str:

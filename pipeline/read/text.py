@@ -19,6 +19,7 @@ from pipeline.html.guard import parse
 from pipeline.html.tree import MAX_DEPTH
 from pipeline.read.converted import MAX_ITEMS, Converted, day_in, escape, html_table, unplaced, whole_page
 from pipeline.read.plain import plain_to_html
+from pipeline.read.subtitles import timed_to_html
 from pipeline.work import check_cancelled
 
 _MAX_MARKDOWN: Final = 5_000_000
@@ -58,14 +59,17 @@ def _field(names: str, front_matter: str) -> str:
 
 
 def json_to_html(text: str) -> Converted | None:
-    """Return a JSON document, or one JSON value a line, as nested lists of `name: value`; None for no JSON."""
-    value: object
+    """Return a JSON document, or one JSON value a line, as nested lists of `name: value`; None for no JSON.
+
+    A podcast's transcript, which shows a time at its beginning, becomes paragraphs.
+    """
+    if '"startTime"' in text[:2_000] and (spoken := timed_to_html(text)):
+        return Converted(whole_page(spoken))
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        lines = [line for line in text.splitlines() if line.strip()]
         try:
-            value = [json.loads(line) for line in lines[:MAX_ITEMS]]
+            value = [json.loads(line) for line in islice(filter(str.strip, text.splitlines()), MAX_ITEMS)]
         except (ValueError, RecursionError):
             return None
     writer = _JsonWriter()
@@ -139,13 +143,8 @@ def has_own_entities(body: bytes) -> bool:
 
 def child_text(element: etree._Element, *names: str) -> str:
     """Return the text of the first child with one of `names`, in the order of the names; empty if there is none."""
-    for name in names:
-        for child in element:
-            if local_name(child) == name:
-                text = "".join(child.itertext()).strip()
-                if text:
-                    return text
-    return ""
+    found = ("".join(child.itertext()).strip() for name in names for child in element if local_name(child) == name)
+    return next(filter(None, found), "")
 
 
 def xml_to_html(body: bytes) -> Converted | None:
@@ -178,8 +177,7 @@ def _feed(root: etree._Element) -> Converted:
     title = child_text(channel, "title")
     entries = [element for element in root.iter() if local_name(element) in {"item", "entry"}]
     parts = [f"<h1>{escape(title)}</h1>"]
-    about = child_text(channel, "description", "subtitle")
-    if about:
+    if about := child_text(channel, "description", "subtitle"):
         parts.append(f"<p>{escape(_plain_text(about))}</p>")
     for entry in entries[:MAX_ITEMS]:
         check_cancelled()
@@ -208,15 +206,13 @@ def _article(entry: etree._Element) -> str:
     if link.startswith(("http://", "https://")):
         title = f'<a href="{html.escape(link)}">{title}</a>'
     parts = [f"<article>\n<h2>{title}</h2>"]
-    when = child_text(entry, "pubdate", "published", "updated", "date")
-    if when:
+    if when := child_text(entry, "pubdate", "published", "updated", "date"):
         parts.append(f"<p><time>{escape(when)}</time></p>")
     for child in entry:  # of a podcast's episode
         address = child.get("url") or "" if local_name(child) == "transcript" else ""
         if address.startswith(("http://", "https://")):
             parts.append(f'<p><a href="{html.escape(address)}">Transcript: {escape(address)}</a></p>')
-    text = child_text(entry, "encoded", "content", "description", "summary")
-    if text:
+    if text := child_text(entry, "encoded", "content", "description", "summary"):
         parts.append(fragment_to_html(text))
     return "\n".join([*parts, "</article>"])
 

@@ -21,11 +21,10 @@ from pydantic import TypeAdapter, ValidationError
 from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
-from pipeline.rank.fuse import reciprocal_rank_fusion
+from pipeline.rank.bm25 import reciprocal_rank_fusion
 from pipeline.text.frame import new_mark, quoted
 from pipeline.text.words import word_runs
-from pipeline.trace import traced
-from pipeline.work import STEP_SHARE, in_thread, time_left
+from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
 _TRACKING: Final = re.compile(
     r"utm_\w+|ga_\w+|mc_[ce]id|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|yclid|twclid|ttclid|igshid|igsh|"

@@ -10,11 +10,9 @@ relevance across providers (`pipeline/rank/mixed.py`).
 
 import hashlib
 import logging
-import os
 import sqlite3
 import threading
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -30,15 +28,16 @@ from cache.folder import make_folder
 from errors import CacheError, ModelError, SourceError
 from models.protocols import Embedder
 from pipeline.documents import Page, SearchOutcome, SearchQuery, SearchResult
-from pipeline.fetch.files import CONVERTED, DOCUMENTS, IMAGES, Files, read_raw
+from pipeline.fetch.files import CONVERTED, IMAGES, Files, read_raw
 from pipeline.html.document import read_document
-from pipeline.rank.fuse import blend
-from pipeline.rank.passages import best_passages
+from pipeline.rank.bm25 import blend
+from pipeline.rank.mixed import best_passages
 from pipeline.read.charset import decode
 from pipeline.read.converted import can_recognise
+from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing
 from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, remove, suffix_of
 from pipeline.text.frame import one_line
-from pipeline.text.language import guess_language
+from pipeline.text.words import guess_language
 from pipeline.work import check_cancelled, in_thread, time_left
 
 EMBEDDED_AT_ONCE: Final = 16
@@ -51,7 +50,6 @@ SLICE: Final = 0.1
 WAIT_SHARE: Final = 0.15
 """Part of a call's time left that a question waits for new files, where that is less than `FolderLimits.seconds`; with
 embedding and reading, half as long each, it stays below what the chain gives a search."""
-_SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
 _log = logging.getLogger(__name__)
 
 
@@ -59,26 +57,13 @@ _log = logging.getLogger(__name__)
 class FolderLimits:
     """How much of the folders is looked at."""
 
-    files: int = 200_000
-    file_bytes: int = 20_000_000
-    """Larger files are left out: no document that a person wrote is larger, save scans without text."""
+    files: int = MOST_FILES
+    file_bytes: int = MOST_BYTES
     seconds: float = 4.0
     """How long a question waits for files not seen before; its answer says what is left. Half as much for reading the
     best ones."""
     behind: float = 600.0
     """How long counting and embedding go on behind the last question, half of the time at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """What lies below the roots."""
-
-    files: tuple[FileStamp, ...] = ()
-    too_large: int = 0
-    cut: bool = False
-    """Whether more files exist than were listed."""
-    missing: tuple[str, ...] = ()
-    """Roots that cannot be read."""
 
 
 class FolderProvider:
@@ -107,7 +92,10 @@ class FolderProvider:
         self._index: WordIndex | None = None
         self._lock = threading.Lock()
         self._looked = 0.0
+        self._folders: Folders | None = None
         self._listing = Listing()
+        # Index, listing and newest file of the index for which what follows is worked out
+        self._compared: tuple[WordIndex, Listing, int] | None = None
         # What is new or changed and not counted yet, the next one last; documents that are being converted; files of
         # which something is to be recognised, after all others
         self._plain: list[FileStamp] = []
@@ -135,6 +123,7 @@ class FolderProvider:
             self._group = None
             group.cancel_scope.cancel()
             await group.__aexit__(None, None, None)
+            self._folders = None
             if self._index is not None:
                 self._index.close()
                 self._index = None
@@ -201,14 +190,21 @@ class FolderProvider:
             self._looked = time.monotonic()
             index = self._opened()
             index.refresh()
-            self._listing = list_files(self._roots, self._limits)
+            self._folders = self._folders or Folders(
+                self._roots, most=self._limits.files, file_bytes=self._limits.file_bytes
+            )
+            self._listing = listing = self._folders.look()
+            match self._compared:
+                case (compared, files, newest) if (compared, newest) == (index, index.newest) and files is listing:
+                    return
             # A drive that is away for a while comes back with its files.
-            index.keep_only((stamp.path for stamp in self._listing.files), forget=not self._listing.missing)
-            new = [stamp for stamp in reversed(self._listing.files) if not index.known(stamp)]
+            index.keep_only((stamp.path for stamp in listing.files), forget=not listing.missing)
+            new = [stamp for stamp in reversed(listing.files) if not index.known(stamp)]
             self._plain = [stamp for stamp in new if suffix_of(stamp.path) not in CONVERTED]
             parsed = {*new} - {*self._plain} - self._doing
             # What is quick comes first, what is to be recognised last.
             self._parsed = sorted(parsed, key=lambda stamp: (not self._is_scan(stamp), -stamp.size, stamp.path))
+            self._compared = index, listing, index.newest
 
     def _opened(self) -> WordIndex:
         """The index; one that cannot be used on disk is held in memory."""
@@ -297,6 +293,7 @@ class FolderProvider:
                     stamps.pop()
         except sqlite3.Error as error:
             stamps.clear()
+            self._compared = None
             self._do_without(error)
 
     def _count(self, index: WordIndex, stamp: FileStamp) -> None:
@@ -382,46 +379,3 @@ def _left_out(query: SearchQuery, files: Sequence[IndexedFile], listing: Listing
     if failed := [file for file in files if file.failure]:
         yield f"{len(failed)} files could not be read ({Path(failed[0].stamp.path).name}: {failed[0].failure})."
     yield from (f"The folder {folder} cannot be read." for folder in listing.missing)
-
-
-def list_files(roots: Sequence[Path], limits: FolderLimits = FolderLimits()) -> Listing:
-    """Return the readable documents below `roots`, each once, breadth first and by name; nothing is opened.
-
-    Hidden names, links, folders of dependencies and other file types are passed over; a root may be a file.
-    """
-    single = [(os.fspath(root), root.stat()) for root in roots if root.is_file()]
-    files = {path: FileStamp(path, found.st_mtime_ns, found.st_size) for path, found in single}
-    missing: list[str] = []
-    too_large = 0
-    tops = [os.fspath(root) for root in roots if not root.is_file()]
-    folders = deque(tops)
-    while folders:
-        check_cancelled()
-        folder = folders.popleft()
-        try:
-            with os.scandir(folder) as entries:
-                listed = sorted((entry for entry in entries if entry.name[0] != "."), key=lambda entry: entry.name)
-        except OSError:
-            if folder in tops:
-                missing.append(folder)
-            continue
-        for entry in listed:
-            if (stamp := _stamp(entry)) is not None:
-                if stamp.size > limits.file_bytes:
-                    too_large += 1
-                elif len(files) >= limits.files:
-                    return Listing(tuple(files.values()), too_large, cut=True, missing=tuple(missing))
-                else:
-                    files[stamp.path] = stamp
-            elif entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED_FOLDERS:
-                folders.append(entry.path)
-    return Listing(tuple(files.values()), too_large, missing=tuple(missing))
-
-
-def _stamp(entry: "os.DirEntry[str]") -> FileStamp | None:
-    """The stamp of a document; None for other files, and for one that went between listing and looking."""
-    with suppress(OSError):
-        if suffix_of(entry.name) in DOCUMENTS and entry.is_file(follow_symlinks=False):
-            found = entry.stat(follow_symlinks=False)
-            return FileStamp(entry.path, found.st_mtime_ns, found.st_size)
-    return None

@@ -1,22 +1,31 @@
-"""PARSER by rules: what to search, in which language, and how fresh (zero-index §3.1).
+"""PARSER by rules or a generator: what to search, in which language, and how fresh (zero-index §3.1).
 
 The raw request is always the first query, because rewriting it by rules finds less (mean reciprocal rank .831 against
 .850); what rules can add is a query for each part of a request with several, and one of its names for engines that
-index in English. Without a model nothing is translated. Not for: the model's parser (`parse_model.py`), which gives the
-same type.
+index in English. Without a model nothing is translated. With one, a single answer held to a JSON schema adds queries,
+names and time; names must stand in the request letter by letter, and a bad or late answer leaves the rules' result with
+the reason.
 """
 
+import json
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import Final
+from typing import Final, TypedDict, cast
 
+from cache.store import Store
+from errors import ModelError
+from models.protocols import Generator, Said
 from pipeline.documents import Freshness, ParsedRequest, SearchQuery
-from pipeline.text.language import OTHER_SCRIPTS, guess_language
+from pipeline.messages import ANSWER_TOKENS, Asking, ask
+from pipeline.text.frame import one_line
 from pipeline.text.lexicon import whole_words, words
-from pipeline.text.names import find_entities
+from pipeline.text.names import MAX_ENTITIES, find_entities
 from pipeline.text.parts import MOST_PARTS, cut_parts
-from pipeline.trace import traced
+from pipeline.text.words import LOOKED_AT, OTHER_SCRIPTS, guess_language
+from pipeline.work import traced
+from prompts import load
 
 MAX_QUERIES: Final = 1 + MOST_PARTS
 LONGEST_QUERY: Final = 300
@@ -40,6 +49,35 @@ _IDENTIFIER: Final = re.compile(r"\b10\.\d{4,9}/\S+|\barxiv:?\s?\d{4}\.\d{4,5}",
 """A DOI, or an arXiv number."""
 _YEAR_NUMBER: Final = re.compile(r"(?<![\d.,/$€£-])(1[5-9]\d\d|20\d\d)(?![\d,]|\.\d|[-/]\d{3})")
 _FULL_DATE: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
+
+
+PROMPT: Final = "parse_request"
+_LANGUAGES: Final = (
+    "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk sl sr sv th tr uk "
+    "vi zh"
+)
+SCHEMA: Final[dict[str, object]] = {
+    "type": "object",
+    "properties": {
+        "entities": {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": 6},
+        "parts": {"type": "array", "items": {"type": "string", "maxLength": 300}, "maxItems": MOST_PARTS},
+        "freshness": {"enum": ["any", "day", "week", "month", "year"]},
+        "queries": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 3,
+            "items": {
+                "type": "object",
+                "properties": {"text": {"type": "string", "maxLength": 160}, "language": {"enum": _LANGUAGES.split()}},
+                "required": ["text", "language"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["entities", "parts", "freshness", "queries"],
+    "additionalProperties": False,
+}
+_WORD: Final = re.compile(r"\w+")
 
 
 @traced("parse")
@@ -118,3 +156,88 @@ def _latin_form(request: str, entities: tuple[str, ...]) -> str:
         number for number in re.findall(r"(?<![\w.])\d{3,}(?!\w)", request) if not any(number in name for name in names)
     ]
     return " ".join([*names, *numbers]) if names else ""
+
+
+# By a generator: the rules run first and stay in force where they are surer
+
+
+class _Query(TypedDict):
+    text: str
+    language: str
+
+
+class _Answer(TypedDict):
+    entities: list[str]
+    freshness: Freshness
+    queries: list[_Query]
+    parts: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """What the parser needs from outside."""
+
+    generator: Generator | None
+    store: Store | None
+    seconds: float
+
+
+async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:
+    """Return what to search for `question`: by the generator where there is one, else by rules.
+
+    `made_by` tells which; where a generator failed, `fallback` has the reason.
+    """
+    rules = parse_request(question, today=today)
+    if parser.generator is None or not question.strip():
+        return rules
+    prompt = load(PROMPT)
+    # On one line the request cannot look like a part of the prompt.
+    text = prompt.fill(date=today.isoformat(), request=one_line(question[:LOOKED_AT]))
+    asking = Asking(ANSWER_TOKENS, parser.seconds, prompt.version, SCHEMA)
+    try:
+        reply = await ask(parser.generator, [Said("user", text)], asking, store=parser.store)
+        return _merged(rules, cast(_Answer, json.loads(reply)))
+    except ModelError as error:
+        return replace(rules, fallback=f"The generator did not parse the request, rules did: {error}")
+
+
+def _merged(rules: ParsedRequest, said: _Answer) -> ParsedRequest:
+    """Return the model's answer in the rules' type, checked against the request.
+
+    Raises `ModelError` where it has nothing in common with it, so that following it would search for something else.
+    """
+    first = rules.queries[0]
+    request = first.text
+    known = _words(request)
+    names = [name for name in map(one_line, said["entities"]) if name and name in request]
+    entities = [*rules.entities, *(n for n in names if not any(n in kept for kept in rules.entities))]
+    # A freshness found by rule is surer than a guess. A guess narrows all queries but the raw request: SmolLM2-135M
+    # narrowed 7 of 8 requests that name no time (`winnow eval --steps parse`), and what is filtered out is lost.
+    freshness = first.freshness if first.freshness != "any" else said["freshness"]
+    queries = [
+        SearchQuery(one_line(one["text"])[:LONGEST_QUERY], one["language"], freshness)
+        for one in said["queries"]
+        # A translation need not share a word with the request.
+        if one_line(one["text"]) and (known & _words(one["text"]) or not request.isascii())
+    ]
+    if not queries:
+        raise ModelError("none of its queries has a word of the request.", hint="Set a larger model.")
+    parts = rules.parts or _parts(said["parts"], known)
+    queries = [*(SearchQuery(part, first.language, first.freshness) for part in parts), *queries]
+    return ParsedRequest(
+        first_distinct([first, *queries]),
+        tuple(dict.fromkeys(entities))[:MAX_ENTITIES],
+        parts,
+        made_by="model",
+    )
+
+
+def _parts(said: list[str], known: frozenset[str]) -> tuple[str, ...]:
+    """Return the parts that a model named, where each asks with words of the request and all ask for different ones."""
+    parts = [part for part in map(one_line, said) if len(part) <= LONGEST_QUERY]
+    asked = {known & _words(part) for part in parts}
+    return tuple(parts) if 1 < len(parts) == len(asked) and all(asked) else ()
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(text.casefold()) if len(word) > 2 or not word.isascii())

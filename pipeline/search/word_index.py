@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from cache.folder import LOCK_WAIT
 from pipeline.fetch.files import CONVERTED
-from pipeline.rank.bm25 import okapi
-from pipeline.rank.fuse import Floats
+from pipeline.rank.bm25 import Floats, okapi
+from pipeline.read.converted import can_recognise
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
 TITLE_WEIGHT: Final = 3
@@ -80,6 +80,8 @@ CREATE TABLE IF NOT EXISTS words(word TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5(words, content='', columnsize=0, tokenize='ascii');
 CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 'instance');
 """
+_UNSIGHTED, _SIGHTED = 1, 2
+"""How a database says whether who filled it recognised words in images."""
 _MOST_DEAD: Final = 1_000
 """Texts of edited and deleted files that are passed over, beside one for each file, before all are counted anew."""
 
@@ -144,8 +146,12 @@ class WordIndex:
     Methods raise `sqlite3.Error` where the database cannot be read or written.
     """
 
-    def __init__(self, place: Path | None) -> None:
-        """Open or make the database at `place`, for its owner's eyes alone; None keeps it in memory."""
+    def __init__(self, place: Path | None, *, sighted: bool | None = None) -> None:
+        """Open or make the database at `place`, for its owner's eyes alone; None keeps it in memory.
+
+        What was not read, in whole or in part, by who recognised no words in images is forgotten for who does:
+        `sighted`, by default where the extra `ocr` is installed.
+        """
         if place is not None:
             os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
         self._database = sqlite3.connect(
@@ -153,16 +159,26 @@ class WordIndex:
         )
         self._lock = threading.RLock()
         self._files: dict[str, IndexedFile] = {}
-        self._newest = 0
+        self.newest = 0
+        """The number of the file taken in last."""
         self._spelled: set[str] = set()
         self._vectors: dict[str, list[tuple[list[int], Floats]]] = {}  # by model: hashes of outlines with vectors
         self._database.executescript(_SCHEMA)
         # Two slices of another process; who does not get its turn by then comes again.
         self._database.execute("PRAGMA busy_timeout = 200")
+        self._see(can_recognise() if sighted is None else sighted)
         self.refresh()
         [(given,)] = self._database.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence")
         self.is_worn = given > 2 * len(self._files) + _MOST_DEAD
         """Whether most words were of files that are gone."""
+
+    def _see(self, sighted: bool) -> None:
+        """Drop what is to be read anew, and note who reads."""
+        [(before,)] = self._database.execute("PRAGMA user_version")
+        if sighted and before != _SIGHTED:
+            self._database.execute("DELETE FROM files WHERE unread != '' OR failure != ''")
+        if before != (noted := _SIGHTED if sighted else _UNSIGHTED):
+            self._database.execute(f"PRAGMA user_version = {noted}")
 
     def close(self) -> None:
         """Let go of the database."""
@@ -199,11 +215,11 @@ class WordIndex:
             for number, path, mtime_ns, size, *rest in self._database.execute(
                 "SELECT id, path, mtime_ns, size, length, about, title, failure, unread FROM files "
                 "WHERE id > ? ORDER BY id",
-                (self._newest,),
+                (self.newest,),
             ):
                 stamp = FileStamp(os.fsdecode(path), mtime_ns, size)
                 self._files[stamp.path] = IndexedFile(number, stamp, *rest)
-                self._newest = number
+                self.newest = number
 
     def files(self) -> list[IndexedFile]:
         """Return all files."""
@@ -265,10 +281,10 @@ class WordIndex:
         )
         with self._lock:
             files = self.files()
-            place_of = np.full(self._newest + 1, -1, dtype=np.int64)  # -1 where a file is gone
+            place_of = np.full(self.newest + 1, -1, dtype=np.int64)  # -1 where a file is gone
             place_of[[file.id for file in files]] = np.arange(len(files))
             ids = [self._ids(term, language) for term in dict.fromkeys(terms)]
-        at = [place_of[own[own <= self._newest]] for own in ids]
+        at = [place_of[own[own <= self.newest]] for own in ids]
         found = [np.bincount(own[own >= 0], minlength=len(files)) for own in at]
         if not found or not files:
             return files, np.zeros(len(files), dtype=np.float32)

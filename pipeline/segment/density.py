@@ -88,11 +88,8 @@ def _mean_cosine(values: NDArray[np.float32]) -> float:
 
 def _cohesion(vectors: NDArray[np.float32]) -> float:
     """The mean cosine of all pairs; 1 for a single vector."""
-    n = len(vectors)
-    if n < 2:
-        return 1.0
-    likeness = vectors @ vectors.T
-    return float(np.clip((likeness.sum() - np.trace(likeness)) / (n * (n - 1)), 0, 1))
+    pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
+    return float(np.clip(pairs.mean(), 0, 1)) if len(pairs) else 1.0
 
 
 async def _entities(text: str, reading: DensityModels, language: str) -> tuple[str, ...]:
@@ -156,7 +153,11 @@ async def enrich(
     async def one(place: int) -> Form:
         text = " ".join(chunks[place])
         if densities[place] < low:
-            return await _condensed(text, generator, reading, language)
+            # Two thirds of the words are asked for.
+            most = len(text.split())
+            written = await _write("condense", generator, reading, max(8, most * 2 // 3), text=one_line(text))
+            faithful = _is_faithful(written, text, text, most=most, language=language)
+            return Form(written, "condensed") if faithful else Form("", "refused")
         if densities[place] > high:
             # Neighbours stand beside it anyway; the paper wants what is not adjacent.
             own = (await reading.embedder.embed([text], kind="passage"))[0]
@@ -166,14 +167,6 @@ async def enrich(
         return Form("", "kept")
 
     return await side_by_side([functools.partial(one, place) for place in range(len(chunks))])
-
-
-async def _condensed(text: str, generator: Generator, reading: DensityModels, language: str) -> Form:
-    """Ask for two thirds of the words."""
-    most = len(text.split())
-    written = await _write("condense", generator, reading, max(8, most * 2 // 3), text=one_line(text))
-    faithful = _is_faithful(written, text, text, most=most, language=language)
-    return Form(written, "condensed") if faithful else Form("", "refused")
 
 
 async def _supplemented(

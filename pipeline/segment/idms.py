@@ -48,10 +48,8 @@ class Idms:
     ) -> None:
         """Cut by the margins of `generator` where it lists probabilities, else by embeddings.
 
-        Args:
-            generator: Judges boundaries and writes forms.
-            embedder: Measures densities; without one no forms are written.
-            seconds: Time for all boundaries, from the first question on, and again for all forms.
+        Without an `embedder`, which measures densities, no forms are written. All boundaries have `seconds` from the
+        first question on, and all forms the same again.
         """
         self._options = options or IdmsOptions()
         self._generator = generator
@@ -105,8 +103,7 @@ class Idms:
     ) -> Ranges:
         """Return [start, end) ranges of a document's sentences, of `minimum` to `maximum` tokens where possible.
 
-        Raises:
-            ModelError: The embedder failed; a failing generator leaves the boundaries to embeddings.
+        Raises `ModelError` for the embedder's failure; a failing generator leaves the boundaries to embeddings.
         """
         rule = self._options.rule
         if self._judge is not None and len(sentences) > 1:

@@ -35,16 +35,10 @@ LONGEST: Final = 64
 async def segment(
     sentences: Sequence[Sentence], *, embedder: Embedder | None, rule: Rule = "partition", minimum: int, maximum: int
 ) -> Ranges:
-    """Cut a document's sentences into segments by their embeddings.
+    """Cut a document's sentences into segments of `minimum` to `maximum` tokens, where the text allows it.
 
-    Args:
-        embedder: Makes the sentence vectors; None, or one that cannot read the text, gives word vectors.
-        rule: `partition`, or the running mean over the cosines of neighbours.
-        minimum: Least tokens of a segment, where the text allows it.
-        maximum: Most tokens of a segment; one sentence may exceed it alone.
-
-    Raises:
-        ModelError: The embedder failed.
+    By the vectors of `embedder`, or of words where it is None or cannot read the text; `rule` is `partition`, or the
+    running mean over the cosines of neighbours. Raises `ModelError`.
     """
     texts = [sentence.text for sentence in sentences]
     if not texts:
@@ -71,13 +65,9 @@ def partition(vectors: Floats, costs: Sequence[int], *, minimum: int, maximum: i
     """Return the segments whose members agree most.
 
     Maximises the sum over segments of |sum of its vectors|^2 / its size - `PRICE`: the least scatter about the means of
-    the segments, with a price on every segment. Time n x 64 x d, memory n.
-
-    Args:
-        vectors: Unit vectors in order, [n, d].
-        costs: Tokens of each item, [n].
-        minimum: Least tokens of a segment; shorter ones are taken only where nothing else fits.
-        maximum: Most tokens of a segment; one item may exceed it alone.
+    the segments, with a price on every segment. `vectors` are unit vectors in order [n, d], `costs` the tokens of each
+    item [n]; segments below `minimum` tokens are taken only where nothing else fits, one item may exceed `maximum`.
+    Time n x 64 x d, memory n.
     """
     return _best_ranges(_agreements(vectors), costs, minimum, maximum, short=3.0 * len(vectors))
 
@@ -97,13 +87,10 @@ def _agreements(vectors: Floats) -> Iterator[NDArray[np.float64]]:
 def cut_by_margins(margins: Margins, costs: Sequence[int], *, rule: Rule, minimum: int, maximum: int) -> Ranges:
     """Return the segments whose boundaries together fall furthest below what the rule asks of a margin.
 
-    Without bounds on the length a boundary stands wherever a margin is below the mean of all margins before it, which
-    starts at 0 (`running`, the paper's; an equal margin is a boundary, too), or below the mean less one standard
-    deviation (`partition`).
-
-    Args:
-        margins: How much items i and i+1 belong together, [n - 1].
-        costs: Tokens of each item, [n].
+    `margins` say how much items i and i+1 belong together [n - 1], `costs` are the tokens of each item [n]. Without
+    bounds on the length a boundary stands wherever a margin is below the mean of all margins before it, which starts at
+    0 (`running`, the paper's; an equal margin is a boundary, too), or below the mean less one standard deviation
+    (`partition`).
     """
     margins = np.asarray(margins, dtype=np.float64)
     gains: NDArray[np.floating] = np.zeros(0)
@@ -122,11 +109,8 @@ def _best_ranges(
 ) -> Ranges:
     """Return the ranges that are worth most together, by dynamic programming over their ends.
 
-    Args:
-        worths: For each end in order, the worth of the ranges that end there, for the last `LONGEST` starts.
-        minimum: Least tokens of a range; a shorter one pays `short`.
-        maximum: Most tokens of a range of two or more items.
-        short: More than all ranges together can be worth.
+    `worths` has for each end, in order, the worth of the ranges that end there, for the last `LONGEST` starts. A range
+    below `minimum` tokens pays `short`, more than all ranges together can be worth.
     """
     n = len(costs)
     totals = np.concatenate(([0], np.cumsum(costs, dtype=np.int64)))

@@ -13,8 +13,8 @@ from typing import Final
 from errors import UsageError
 from pipeline.documents import Document
 from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, without_totals
-from pipeline.tables.table import GROUP, Table, all_rows, name_terms, tables_of
-from pipeline.tables.words import Spoken, Token, entries, read_question, said_of, tokens_of
+from pipeline.tables.table import GROUP, Table, all_rows, entries, name_terms, tables_of
+from pipeline.tables.words import Spoken, Token, read_question, said_of, tokens_of
 from pipeline.text.frame import one_line
 from pipeline.text.lexicon import words
 from pipeline.text.words import index_terms
@@ -270,10 +270,9 @@ class _Asking:
 
     def _literal(self, column: int) -> int:
         """Return how many words the question and a column's name share letter by letter (`wins`, not `Win %`)."""
-        spoken = {token.text.lower() for token in self.spoken.tokens}
-        return len(
-            spoken & {token.text.lower() for token in tokens_of(self.table.columns[column], self.spoken.language)}
-        )
+        both = (self.spoken.tokens, tokens_of(self.table.columns[column], self.spoken.language))
+        spoken, named = ({token.text.lower() for token in tokens} for tokens in both)
+        return len(spoken & named)
 
     def _numbers_rows(self, column: int) -> bool:
         """Whether a column only counts the rows."""
@@ -335,8 +334,9 @@ class _Asking:
     def _chosen(self, rows: list[int]) -> Told | None:
         """Return the row with the least or the most of the column that is named, or that the words mean."""
         spoken = self.spoken
-        chosen = self._within(sorted(spoken.least | spoken.most))
-        hints = said_of("choosing.measures", (*chosen, *self._near_words()))
+        chosen = sorted(spoken.least | spoken.most)
+        behind = (place + 1 for place in chosen)  # `most expensive`
+        hints = said_of("choosing.measures", self._within((*chosen, *behind)))
         column = self._numeric(None, hints.replace("+", "").replace("-", ""))
         if column is None:
             column = self._dates(hints)
@@ -354,11 +354,6 @@ class _Asking:
             return None
         said = " ".join(token.text for token in self._within(sorted(spoken.ranks | spoken.least | spoken.most)))
         return self._answer("", f"{said}: {self.table.columns[column]}", found, (column,), over=len(rows))
-
-    def _near_words(self) -> list[Token]:
-        """Return the words behind `most` and `least` (`most expensive`)."""
-        chosen = self.spoken.least | self.spoken.most
-        return self._within(place + 1 for place in chosen)
 
     def _dates(self, hints: str) -> int | None:
         if not any(hint in {"date", "year", "-date", "-year", "+date", "+year"} for hint in hints.split()):
@@ -403,12 +398,6 @@ class _Asking:
         about = self._about()
         filler = words("tables.filler") | words("verdict.asking") | entries("tables.same").keys()
         filler |= entries("choosing.measures").keys()
-        open_words = [
-            token
-            for place, token in enumerate(self.spoken.tokens)
-            if token.says
-            and place not in self.used | self.spoken.operating
-            and token.stem not in about
-            and token.text.lower() not in filler
-        ]
-        return not open_words
+        known = self.used | self.spoken.operating
+        rest = (token for place, token in enumerate(self.spoken.tokens) if token.says and place not in known)
+        return all(token.stem in about or token.text.lower() in filler for token in rest)

@@ -8,7 +8,7 @@ them stand in quotes. Not for: questions in a person's words (`asked.py`), or wr
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import takewhile
 from typing import Final, Literal
@@ -37,6 +37,8 @@ _WORDS: Final = {
 """Other words for a clause."""
 _MEASURES: Final = ("count", "sum", "min", "max", "mean")
 _CLAUSES: Final = ("where", "sort", "top", "columns", "by", *_MEASURES)
+_NAMING: Final = frozenset({"sum", "min", "max", "mean", "by", "where"})
+"""Clauses whose next word is a column's name, whatever it is."""
 _OPERATORS: Final[dict[str, Operator]] = {
     **{sign: sign for sign in ("=", "!=", "<", "<=", ">", ">=")},
     "==": "=",
@@ -96,11 +98,7 @@ class Computed:
 
 
 def parse_query(text: str, table: Table, language: str = "en") -> Query:
-    """Return what the clauses of `text` ask of `table`.
-
-    Raises:
-        UsageError: A clause, a column or a value is none; the error shows the right call.
-    """
+    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right call."""
     tokens = _TOKEN.findall(text)
     clauses: dict[str, list[str]] = {}
     last = ""
@@ -109,7 +107,7 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
         if word == "by" and last == "sort" and not clauses["sort"]:
             continue
         opens = word in _CLAUSES and word not in clauses
-        if opens and not (_wants_name(last) and not clauses.get(last) and place + 1 < len(tokens)):
+        if opens and not (last in _NAMING and not clauses[last] and place + 1 < len(tokens)):
             last = word
             clauses[word] = []
         elif last:
@@ -136,11 +134,6 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
         top=int(top or 0),
         columns=tuple(map(reader.column, _split(clauses.get("columns", []), ","))),
     )
-
-
-def _wants_name(clause: str) -> bool:
-    """Whether a clause needs a column's name, so that the next word is one whatever it is."""
-    return clause in {"sum", "min", "max", "mean", "by", "where"}
 
 
 class _Reader:
@@ -230,64 +223,54 @@ def rows_of(table: Table, query: Query) -> list[int]:
 
 
 def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
-    wanted = condition.value.casefold()
-    if condition.operator == "contains":
+    wanted, sign, asked = condition.value.casefold(), condition.operator, value_of(condition.value)
+    if sign == "contains":
         return wanted in cell.casefold()
-    if condition.operator == "=" and cell.casefold() == wanted:
-        return True
-    if condition.operator == "!=" and cell.casefold() == wanted:
-        return False
-    asked = value_of(condition.value)
+    equals = sign in {"=", "!="}
+    if equals and cell.casefold() == wanted:
+        return sign == "="
+    if asked is None or value is None or (equals and not asked.plain):
+        return sign == "!="
     # A year names all its days.
-    whole_year = asked is not None and asked.kind == "number" and value is not None and value.kind == "date"
-    if asked is None or value is None or not (asked.kind == value.kind or whole_year):
-        return condition.operator == "!="
-    if not asked.plain and condition.operator in {"=", "!="}:
-        return condition.operator == "!="
-    number = math.floor(value.number) if whole_year else value.number
-    return _COMPARED[condition.operator](number, asked.number)
+    whole_year = asked.kind == "number" and value.kind == "date"
+    if asked.kind != value.kind and not whole_year:
+        return sign == "!="
+    return _COMPARED[sign](math.floor(value.number) if whole_year else value.number, asked.number)
 
 
 def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
     """Return rows by a column's numbers, or by its words where it holds few; what has none comes last."""
     cells, values = table.cells(query.sort), table.values(query.sort)
+    keys: dict[int, float] | dict[int, str]
     if table.is_numeric(query.sort):
-        known = [row for row in rows if values[row] is not None]
-        known.sort(key=lambda row: value.number if (value := values[row]) else 0.0, reverse=query.descending)
+        keys = {row: value.number for row in rows if (value := values[row]) is not None}
     else:
-        known = sorted((row for row in rows if cells[row]), key=lambda row: cells[row].casefold())
-        known = known[::-1] if query.descending else known
-    return known + [row for row in rows if row not in set(known)]
+        keys = {row: cells[row].casefold() for row in rows if cells[row]}
+    known = sorted(keys, key=keys.__getitem__, reverse=query.descending)
+    return known + [row for row in rows if row not in keys]
 
 
 def compute(table: Table, query: Query) -> list[Computed]:
     """Return the measure of a query: one for all rows, or one a group, the largest first.
 
-    Rows that are totals of the others are left out of it.
-
-    Raises:
-        UsageError: The column has no numbers, or numbers that do not add up.
+    Rows that are totals of the others are left out of it. Raises `UsageError` for a column without numbers, or with
+    some that do not add up.
     """
     if query.measure is None:
         return []
     rows = rows_of(table, query)
-    groups: dict[str, list[int]] = {} if query.group >= 0 else {"": rows}
-    for row in rows if query.group >= 0 else ():
+    if query.group < 0:
+        return [measured(table, query.measure, query.measured, rows)[1]]
+    groups: dict[str, list[int]] = {}
+    for row in rows:
         groups.setdefault(table.rows[row][query.group], []).append(row)
-    found = [(measured(table, query.measure, query.measured, own), name) for name, own in groups.items()]
-    made = [Computed(one.value, one.rows, name, one.left_out) for (_, one), name in found]
-    if query.group >= 0:
-        order = sorted(range(len(made)), key=lambda place: -found[place][0][0])
-        made = [made[place] for place in order[: query.top or len(order)]]
-    return made
+    found = [(*measured(table, query.measure, query.measured, own), name) for name, own in groups.items()]
+    found.sort(key=lambda one: -one[0])
+    return [replace(one, group=name) for _, one, name in found[: query.top or None]]
 
 
 def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -> tuple[float, Computed]:
-    """Return a measure of some rows as a number, and as it is told with the rows that it stands on.
-
-    Raises:
-        UsageError: The column has no numbers, or numbers that do not add up.
-    """
+    """Return a measure of some rows as a number, and as it is told with those rows; raises `UsageError` as above."""
     own = without_totals(table, rows)
     if measure == "count":
         return len(own), Computed(str(len(own)), tuple(own), left_out=len(rows) - len(own))
@@ -314,12 +297,8 @@ def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -
 def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
     """Return rows without those whose first words say that they are totals or means of the others."""
     totals = words("tables.totals")
-
-    def is_total(row: int) -> bool:
-        label = next((cell for cell in table.rows[row] if cell), "").casefold().strip(" :.()")
-        return label in totals or label.partition(" ")[0] in totals
-
-    kept = [row for row in rows if not is_total(row)]
+    labels = {row: next(filter(None, table.rows[row]), "").casefold().strip(" :.()") for row in rows}
+    kept = [row for row, label in labels.items() if totals.isdisjoint((label, label.partition(" ")[0]))]
     return kept if 2 * len(kept) > len(rows) else list(rows)
 
 

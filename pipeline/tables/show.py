@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from pipeline.documents import Document
 from pipeline.evidence.cite import cite
-from pipeline.evidence.sheet import shortened
+from pipeline.evidence.show import shortened
 from pipeline.prune.forms import Form, Line, write
 from pipeline.tables.asked import Told
 from pipeline.text.frame import address, framed, one_line, quoted
@@ -41,17 +41,12 @@ def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def told_values(computed: Sequence[Told], documents: Sequence[Document], mark: str, max_tokens: int) -> str:
-    """Return computed values with the rows that they stand on, first in an answer; empty for none, or no room.
+    """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty for none, or no room.
 
-    Args:
-        computed: What tables tell.
-        documents: Those that were asked.
-        mark: The answer's own mark for untrusted text.
-        max_tokens: Of the whole answer.
+    `mark` is the answer's own for untrusted text.
     """
-    return "\n".join(
-        filter(None, (_told_value(told, documents, mark, max_tokens // len(computed)) for told in computed))
-    )
+    told = (_told_value(one, documents, mark, max_tokens // len(computed)) for one in computed)
+    return "\n".join(filter(None, told))
 
 
 def _told_value(told: Told, documents: Sequence[Document], mark: str, max_tokens: int) -> str:

@@ -116,12 +116,12 @@ def _table(number: int, document: Document, places: Sequence[int]) -> Table:
 
 def name_terms(name: str, language: str) -> list[str]:
     """Return the index terms of a name, or of words about it: `per_kg_eur`, `Feb` and `FebMax` as people say them."""
-    months = _months()
+    months = entries("months.short")
     parts = " ".join(months.get(part, part) for part in map(str.lower, _PARTS.findall(name)))
     return index_terms(parts, language=language) or index_terms(parts, language=language, keep_stop_words=True)
 
 
-@lru_cache(maxsize=1)
-def _months() -> dict[str, str]:
-    """Return the whole name of each month by its short form."""
-    return dict(entry.split(": ") for entry in words("months.short"))
+@lru_cache(maxsize=8)
+def entries(section: str) -> dict[str, str]:
+    """Return what a section's entries say of each word."""
+    return dict(entry.split(": ") for entry in words(section))

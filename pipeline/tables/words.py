@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from pipeline.tables.query import Operator
-from pipeline.tables.table import name_terms
+from pipeline.tables.table import entries, name_terms
 from pipeline.text.lexicon import whole_words, words
 from pipeline.text.words import index_terms
 
@@ -34,11 +34,6 @@ class Token:
     start: int
     says: bool
     """Whether it is no stop word."""
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it begins with a digit."""
-        return self.text[0].isdigit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +129,8 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
         for match in _pattern(section).finditer(lowered):
             own = [place for place, token in enumerate(tokens) if match.start() <= token.start < match.end()]
             after = own[-1] + 1 if own else len(tokens)
-            number = next((place for place in range(after, min(after + 2, len(tokens))) if tokens[place].is_number), -1)
+            near = range(after, min(after + 2, len(tokens)))
+            number = next((place for place in near if tokens[place].text[0].isdigit()), -1)
             if number >= 0 and not any(set(own) & set(one.words) for one in found.values()):
                 found.setdefault(number, Compared(operator, number, range(own[0], after)))
     return tuple(found.values())
@@ -150,12 +146,6 @@ def _rank(spoken: Spoken) -> None:
             spoken.place, spoken.ranks = int(ordinals[said]), {chosen - 1}
         elif said in numbers or (said.isdigit() and len(said) < 3):
             spoken.rows, spoken.ranks = int(numbers.get(said, said)), {chosen - 1}
-
-
-@lru_cache(maxsize=8)
-def entries(section: str) -> dict[str, str]:
-    """Return what a section's entries say of each word."""
-    return dict(entry.split(": ") for entry in words(section))
 
 
 def said_of(section: str, tokens: Iterable[Token]) -> str:

@@ -1,7 +1,8 @@
 """Framing of text that strangers wrote, so that a reader can tell it from ours.
 
 A mark that is drawn anew for every answer stands around untrusted text; a page cannot know it, so it cannot close its
-own frame or open another's. Not for: judging whether a page is hostile, nor removing hidden text (`pipeline/html`).
+own frame or open another's. `speaks_to_models` tells where words give
+orders to a model, by `[orders.*]` of `pipeline/text/words`. Not for: removing hidden text (`pipeline/html`).
 """
 
 import re
@@ -11,7 +12,9 @@ from typing import Final
 from urllib.parse import quote
 
 from errors import without_password
+from pipeline.text.lexicon import whole_words, words
 from pipeline.text.tokens import count_tokens, cut_to_tokens
+from pipeline.text.words import is_cjk
 
 # C0 and C1 controls, soft hyphen, zero-width and bidirectional marks, interlinear marks, variation selectors above the
 # basic plane and tag characters: nothing that a reader sees, all of it a way to hide text or to reorder a line. The
@@ -101,3 +104,43 @@ def inert(text: str) -> str:
     if "]:" in text:
         text = _DEFINITION.sub(r"\1 :", text)
     return _LOADING.sub("\\\\<", text) if "<" in text else text
+
+
+# Words that speak to a model are quoted as they stand: leaving them out would hide from a reader what a page tries, and
+# be wrong of pages that write about it. The line that tells of them is a sign for readers and no defence: the frame and
+# the ranking are that, and whoever knows the words says it in others.
+
+_SIGNS: Final = re.compile(
+    r"<\|\w{2,20}\|>|\[/?INST\]|<</?SYS>>|</?(?:tool|function)_(?:call|result|response)s?\b|</?system[-_ ]\w+>"
+    r"|#{2,}\s*\(?system[ _](?:message|prompt)|«\s*[/∕]?\d{12}\s*»",
+    re.IGNORECASE,
+)
+_MODEL, _DROPPED, _GIVEN, _CALLED = (
+    whole_words(words(f"orders.{name}")) for name in ("model", "drop", "given", "call")
+)
+_ORDER_WORD: Final = re.compile(r"\w+")
+_KEYS: Final = frozenset(
+    max(_ORDER_WORD.findall(entry), key=len) for name in ("drop", "call") for entry in words(f"orders.{name}")
+)
+"""The longest word of each phrase that an order needs: most units hold none, and no pattern need look at them."""
+_ORDER_END: Final = re.compile(r"(?<=[.!?])\s+|[。！？\n]")
+
+
+def speaks_to_models(text: str) -> bool:
+    """Return whether a sentence of `text` gives orders to a model, or imitates what only its host writes.
+
+    It does where it names a model and tells it to drop or conceal something, where it drops instructions, or where it
+    imitates the control marks of chat templates, tool results or our frames.
+    """
+    if any(sign in text for sign in "<[#«") and _SIGNS.search(text):
+        return True
+    folded = text.casefold().replace(",", " ")
+    if _KEYS.isdisjoint(_ORDER_WORD.findall(folded)) and not is_cjk(text):
+        return False
+    return any(map(_is_order, _ORDER_END.split(folded)))
+
+
+def _is_order(sentence: str) -> bool:
+    if _CALLED.search(sentence):
+        return True
+    return bool(_DROPPED.search(sentence) and (_MODEL.search(sentence) or _GIVEN.search(sentence)))

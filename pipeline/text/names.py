@@ -8,9 +8,8 @@ them.
 import re
 from typing import Final
 
-from pipeline.text.language import LOOKED_AT
 from pipeline.text.lexicon import words
-from pipeline.text.words import is_cjk
+from pipeline.text.words import LOOKED_AT, is_cjk
 
 MAX_ENTITIES: Final = 12
 FIGURE: Final = re.compile(r"\d[\d.,:/-]*\d|\d")

@@ -2,7 +2,7 @@
 
 Cut are sentences that ask, clauses that begin with a question word of their own behind "and", lists of questions, and
 the sides of a comparison. A question in doubt stays whole: read as two it may miss what only the whole of it says. Not
-for: queries (`pipeline/search/parse.py`) or a generator's parts (`parse_model.py`).
+for: queries (`pipeline/search/parse.py`) or a generator's parts.
 """
 
 import re
@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from pipeline.text.language import guess_language
 from pipeline.text.lexicon import any_of, whole_words, words
 from pipeline.text.names import find_entities
-from pipeline.text.words import index_terms, is_cjk
+from pipeline.text.words import guess_language, index_terms, is_cjk
 
 MOST_PARTS: Final = 4
 """Parts that are read apart; what follows is asked with the last."""

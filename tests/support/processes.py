@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -103,3 +103,14 @@ async def healthy(url: str) -> dict[str, str]:
             else:
                 return said
     raise AssertionError("the server never listened")
+
+
+async def ready(url: str) -> None:
+    """Wait until the server, or a balancer with a server behind it, at `url` takes calls."""
+    async with httpx2.AsyncClient(timeout=60) as http:
+        for _ in range(600):
+            with suppress(httpx2.TransportError):
+                if (await http.get(f"{url}/readyz")).status_code == httpx2.codes.OK:
+                    return
+            await anyio.sleep(0.1)  # as above
+    raise AssertionError("the server was never ready")

@@ -1,0 +1,275 @@
+"""Reads the runs of the training recipes, repeats their beginnings, and tells what they brought and would cost.
+
+    python -m bench.recipes                    the runs in train/runs: steps, losses, figures before and after
+    python -m bench.recipes --check            repeats 3 steps of each; exit code 1 naming each that falls short
+    python -m bench.recipes --draw FILE.svg    their losses as a picture
+    python -m bench.recipes --costs            memory and time on three sizes of GPU, computed
+    python -m bench.recipes --paths FILE.gguf  how often a model scores the right block's path highest, on held sites
+
+A run's folder holds `config.json`, `log.jsonl`, and figures of the model before and after it (`before*.json`,
+`after*.json`, as `winnow eval --json` and `--paths` print them). Not for: training (`train/`).
+"""
+
+import argparse
+import importlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import numpy as np
+
+from models.llama.model import LlamaGenerator
+from models.protocols import Said
+from train.reader.data import SHARED
+
+RUNS: Final = Path(__file__).resolve().parents[1] / "train" / "runs"
+ASKED: Final = 400
+"""Steps that a run of these must have: shorter ones show that the code runs, not that a recipe teaches."""
+PROVEN: Final = ("parser", "extractor", "pruner")
+REPEATED: Final = 3
+NEAR: Final = 0.02
+"""Most that a repeated step's loss may differ: sums in another order, on another processor, stay below it."""
+AVERAGED: Final = 50
+"""Steps of the mean of losses that is told and drawn."""
+MAKERS: Final = {
+    "parser": ("train.parser", "parser_samples"),
+    "extractor": ("train.extractor", "extractor_samples"),
+    "extractor_dpo": ("train.extractor", "preference_pairs"),
+    "pruner": ("train.pruner", "path_answers"),
+    "summariser": ("train.summariser", "summary_answers"),
+}
+"""Module and function that make the samples of a run; they import torch, which only training has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One run, as its folder tells it."""
+
+    name: str
+    config: dict[str, Any]
+    log: list[dict[str, float]]
+    before: dict[str, float]
+    """Figures of the model that it began with, by name."""
+    after: dict[str, float]
+
+    @property
+    def losses(self) -> list[float]:
+        """Loss of each step, in order."""
+        return [row["loss"] for row in self.log if "loss" in row and "cpu" in row]
+
+    @property
+    def dev(self) -> list[float]:
+        """Loss on the dev samples, from before the first step to after the last."""
+        return [row["dev_loss"] for row in self.log if "dev_loss" in row]
+
+
+def read_runs(folder: Path) -> list[Recorded]:
+    """Return the runs in `folder`, by name."""
+    return [
+        Recorded(
+            log.parent.name,
+            json.loads((log.parent / "config.json").read_text("utf-8")),
+            list(map(json.loads, log.read_text("utf-8").splitlines())),
+            _figures(log.parent, "before"),
+            _figures(log.parent, "after"),
+        )
+        for log in sorted(folder.glob("*/log.jsonl"))
+    ]
+
+
+def _figures(folder: Path, when: str) -> dict[str, float]:
+    rows = [row for path in sorted(folder.glob(f"{when}*.json")) for row in json.loads(path.read_text("utf-8"))["rows"]]
+    return {f"{row['step']}: {row['what']} (n={row['n']})": row["model"] for row in rows if row["model"] is not None}
+
+
+def tell(run: Recorded) -> None:
+    """Print a run's steps, losses and figures."""
+    first, last = np.mean(run.losses[:AVERAGED]), np.mean(run.losses[-AVERAGED:])
+    hours = sum(row.get("cpu", 0.0) for row in run.log) / 3600
+    print(
+        f"\n{run.name}: {len(run.losses)} steps of {run.config['batch']}, {hours:.2f} processor hours, "
+        f"loss {first:.3f} in the first {AVERAGED} steps, {last:.3f} in the last, "
+        f"dev {run.dev[0]:.3f} → {run.dev[-1]:.3f}"
+    )
+    for name in run.before.keys() & run.after.keys():
+        print(f"  {run.before[name]:6.3f} → {run.after[name]:6.3f}  {name}")
+
+
+def missed(runs: Sequence[Recorded]) -> Iterator[str]:
+    """Yield a line for each thing that the runs fall short of."""
+    known = {run.name: run for run in runs}
+    for name in PROVEN:
+        run = known.get(name)
+        if run is None or len(run.losses) < ASKED:
+            yield f"{name}: {len(run.losses) if run else 0} steps, asked for {ASKED}"
+        elif run.dev[-1] >= run.dev[0]:
+            yield f"{name}: dev loss {run.dev[0]} before, {run.dev[-1]} after"
+    better = sum(any(run.after[key] > run.before[key] for key in run.before.keys() & run.after.keys()) for run in runs)
+    if better < len(PROVEN) - 1:
+        yield f"{better} runs have a figure that is better after than before, asked for {len(PROVEN) - 1}"
+
+
+def repeat(run: Recorded) -> str:
+    """Take the first steps of a run anew; return in what they differ, nothing where they do not."""
+    lora = importlib.import_module("train.lora")
+    module, function = MAKERS[run.name]
+    make = getattr(importlib.import_module(module), function)
+    config = lora.Config(**run.config)
+    made = {part: make(part, config.seed) for part in ("train", "dev")}
+    with tempfile.TemporaryDirectory() as folder:
+        anew = lora.Run(config, lora.Base(config), made, Path(folder))
+        anew.go(REPEATED)
+        rows = map(json.loads, (Path(folder) / lora.LOG).read_text("utf-8").splitlines())
+        found = [row["loss"] for row in rows if "cpu" in row]
+    worst = max(abs(one - other) for one, other in zip(found, run.losses, strict=False))
+    print(f"{run.name}: losses of {len(found)} steps {found}, {worst:.4f} from the run's at most")
+    return f"{run.name}: a repeated loss differs by {worst:.4f}, at most {NEAR}" if worst > NEAR else ""
+
+
+# Picture
+
+WIDE, HIGH, LEFT, PANEL = 640, 300, 44, 260
+COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
+"""Okabe and Ito's, which colour-blind people tell apart."""
+
+
+def drawn(runs: Sequence[Recorded]) -> str:
+    """Return the running mean of each run's loss, as a share of where it began, as SVG."""
+    steps = max((len(run.losses) for run in runs), default=1)
+    lines = [f'<text x="{LEFT}" y="16">Loss over the first {AVERAGED} steps’ mean, by step</text>']
+    for share in (0.0, 0.5, 1.0):
+        y = _height(share)
+        lines.append(f'<path d="M{LEFT} {y:.0f}H{WIDE}" stroke="#ddd"/><text x="4" y="{y + 4:.0f}">{share:.1f}</text>')
+    for number, run in enumerate(runs):
+        means = np.convolve(run.losses, np.ones(AVERAGED) / AVERAGED, mode="valid")
+        points = [
+            f"{LEFT + (WIDE - LEFT) * (place + AVERAGED) / steps:.1f},{_height(min(mean / means[0], 1.1)):.1f}"
+            for place, mean in islice(enumerate(means), 0, None, 5)
+        ]
+        colour = COLOURS[number % len(COLOURS)]
+        lines.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{" ".join(points)}"/>')
+        lines.append(f'<text x="{LEFT + 120 * number}" y="{HIGH - 4}" fill="{colour}">{run.name}</text>')
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" font-family="sans-serif" font-size="12">'
+    )
+    return "\n".join([head, *lines, "</svg>"]) + "\n"
+
+
+def _height(share: float) -> float:
+    return 30 + (PANEL - 30) * (1.1 - share) / 1.1
+
+
+# Costs
+
+SIZES: Final = {
+    "SmolLM2-135M": (0.135e9, 30, 576),
+    "Phi-3.5-mini (HtmlRAG's pruner)": (3.8e9, 32, 3072),
+    "Yi-6B (zero-index's parser)": (6.1e9, 32, 4096),
+    "Yi-9B (zero-index's extractor)": (8.8e9, 48, 4096),
+}
+"""Parameters, layers and width."""
+CARDS: Final = {8: 10e12, 24: 50e12, 80: 300e12}
+"""GB, and operations a second that are assumed to be sustained in bf16, a third of what such cards are sold as."""
+ADAPTED: Final = 0.02
+"""Adapters' parameters as a share of the model's: rank 16 on all matrices is 3.6 % of 135 M and 0.5 % of 8 B."""
+SAMPLES: Final = 10_000
+LENGTHS: Final = (2_048, 16_384)
+
+
+def costs() -> list[str]:
+    """Return a Markdown table of memory and hours, computed.
+
+    Weights are 2 bytes a parameter; what is trained has 16 more (gradient, two moments and a copy in float32).
+    Gradient checkpointing keeps one vector a token and layer and works on one layer at a time (34 bytes a token and
+    unit of width). Operations a token are 2 a parameter forward, as many for checkpointing, as many backward through
+    activations, as many again where all weights learn; causal attention adds 2 a token before it, layer and unit of
+    width, halved, four times.
+    """
+    lines = ["| model | tokens | training | GB | fits | hours for 10,000 samples |", "|---|---|---|---|---|---|"]
+    for name, (size, layers, width) in SIZES.items():
+        for length in LENGTHS:
+            kept = length * width * (2 * layers + 34)
+            attention = length * width * layers
+            for how, learns, passes in (("LoRA", ADAPTED, 3), ("full", 1.0, 4)):
+                bytes_ = 2 * size + 16 * learns * size + kept
+                fits = [card for card in CARDS if bytes_ < 0.9 * card * 1e9]
+                operations = 2 * passes * size + 8 * attention
+                hours = [operations * length * SAMPLES / CARDS[card] / 3600 for card in fits]
+                told = ", ".join(f"{hour:,.1f} ({card} GB)" for hour, card in zip(hours, fits, strict=True))
+                room = f"from {fits[0]} GB" if fits else "no single card of these"
+                lines.append(f"| {name} | {length:,} | {how} | {bytes_ / 1e9:,.1f} | {room} | {told or '–'} |")
+    return lines
+
+
+# Paths
+
+
+async def right_paths(path: Path, count: int) -> dict[str, Any]:
+    """Return, as `winnow eval --json` does, how often a model gives the block that answers the highest score.
+
+    Of samples of sites held aside, up to `count`, spread evenly; and what a choice at random gives.
+    """
+    made = importlib.import_module("train.pruner").path_samples("held", seed=0)
+    held = list(made)
+    held = [held[number * len(held) // count] for number in range(min(count, len(held)))]
+    model = LlamaGenerator(path)
+    right, ranks = [], []
+    try:
+        for one in held:
+            found = await model.score_tree([Said("user", one.prompt)], one.paths, among_siblings=True)
+            scores = found.log_probabilities
+            ahead = int((scores > scores[one.gold]).sum()) + 0.5 * (int((scores == scores[one.gold]).sum()) - 1)
+            right.append(float(ahead == 0))
+            ranks.append(1 / (1 + ahead))
+    finally:
+        await model.aclose()
+    chance = float(np.mean([1 / len(one.paths) for one in held]))
+    rows = [
+        {"step": "paths", "what": "the right block's path is first", "n": len(held), "model": float(np.mean(right))},
+        {"step": "paths", "what": "reciprocal rank of the right path", "n": len(held), "model": float(np.mean(ranks))},
+    ]
+    return {"generator": path.name, "chance": chance, "rows": rows}
+
+
+def main() -> int:
+    """Print what is asked for; return 1 when `--check` finds something short."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--draw", type=Path, metavar="FILE.svg")
+    parser.add_argument("--costs", action="store_true")
+    parser.add_argument("--paths", type=Path, metavar="FILE.gguf")
+    parser.add_argument("--count", type=int, default=200, help="samples for --paths")
+    chosen = parser.parse_args()
+    if chosen.costs:
+        print("\n".join(costs()))
+        return 0
+    if chosen.paths:
+        print(json.dumps(anyio.run(partial(right_paths, chosen.paths, chosen.count)), indent=1))
+        return 0
+    runs = read_runs(RUNS)
+    if chosen.draw:
+        chosen.draw.write_text(drawn(runs), encoding="utf-8")
+        return 0
+    for run in runs:
+        tell(run)
+    if not chosen.check:
+        return 0
+    short = list(missed(runs))
+    if SHARED.is_dir() and importlib.util.find_spec("peft"):
+        short += filter(None, map(repeat, runs))
+    else:
+        print("not repeated: ../shared/data or the extra `train` is missing")
+    for line in short:
+        print(f"missed: {line}", file=sys.stderr)
+    return 1 if short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,255 @@
+"""Listing the documents below some folders, again and again, at the price of what changed.
+
+On Linux the kernel tells of each change in a folder that is watched (inotify(7)) before the write returns to who wrote,
+so that only folders of which something was told are looked at anew. Any other folder is looked at each time, one stat a
+file: on other systems, on file systems that others write to as well, with names of one file in two folders, and where
+the kernel watches no more. Either way a listing has what was written before it began; but a file that is given a second
+name elsewhere, after it was listed, and is written by that one, is seen when something in its own folder changes. Not
+for: opening files, or which of them answer (`pipeline/search/folder.py`).
+"""
+
+import ctypes
+import os
+import re
+import stat
+import struct
+import sys
+import weakref
+from collections import deque
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pipeline.fetch.files import DOCUMENTS
+from pipeline.search.word_index import FileStamp, suffix_of
+from pipeline.work import check_cancelled
+
+MOST_FILES: Final = 200_000
+"""Files of a listing."""
+MOST_BYTES: Final = 20_000_000
+"""Larger files are left out: no document that a person wrote is larger, save scans without text."""
+_SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
+_MOST_WATCHED: Final = 8_192
+"""Folders watched: the least that a kernel allows a person, all programs together, unless it is told otherwise."""
+_LOCAL: Final = frozenset(
+    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "tmpfs", "xfs", "zfs"}
+)
+"""File systems that this kernel alone writes to, so that it can tell of every write."""
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+# From <sys/inotify.h>: modified, attributes (links among them), closed after writing, moved, made, deleted; the folder
+# itself deleted or moved; and the flags to be refused what is no folder, to wait for nothing and to pass nothing on.
+_CHANGES: Final = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
+_ONLY_FOLDERS: Final = 0x01000000
+_OVERFLOW: Final = 0x4000
+_IGNORED: Final = 0x8000
+_EVENT: Final = struct.Struct("iIII")
+_BUFFER: Final = 1 << 18
+"""Bytes of one read, some thousands of events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What lies below the roots."""
+
+    files: tuple[FileStamp, ...] = ()
+    too_large: int = 0
+    cut: bool = False
+    """Whether more files exist than were listed."""
+    missing: tuple[str, ...] = ()
+    """Roots that cannot be read."""
+
+
+class _Folder(NamedTuple):
+    """A folder as it was when looked at."""
+
+    device: int
+    inode: int
+    files: tuple[FileStamp, ...]
+    below: tuple[str, ...]
+    too_large: int
+    watched: bool
+    """Whether the kernel tells of every change in it."""
+
+
+class Folders:
+    """The documents below some roots; not for two threads at once."""
+
+    def __init__(
+        self, roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES, watched: bool = True
+    ) -> None:
+        """List at most `most` files of at most `file_bytes` each below resolved `roots`, which may be files."""
+        self._roots = [os.fspath(root) for root in roots]
+        self._most = most
+        self._file_bytes = file_bytes
+        self._watch = _Watch() if watched and sys.platform == "linux" else None
+        self._known: dict[str, _Folder] = {}
+        self._singles: list[FileStamp] = []
+        self._listing: Listing | None = None
+
+    def look(self) -> Listing:
+        """Return the documents, each once, breadth first and by name; nothing is opened.
+
+        The same object as before says that nothing changed. Hidden names, links, folders of dependencies and other file
+        types are passed over.
+        """
+        told = self._watch.told() if self._watch is not None else set()
+        singles, tops = self._tell_apart()
+        found: dict[str, _Folder] = {}
+        missing: list[str] = []
+        local: dict[int, bool] = {}
+        count, queue = len(singles), deque(tops)
+        while queue and count <= self._most:
+            check_cancelled()
+            folder = queue.popleft()
+            if folder in found:
+                continue
+            try:
+                found[folder] = self._looked(folder, anew=told is None or folder in told, local=local)
+            except OSError:
+                if folder in tops:
+                    missing.append(folder)
+                continue
+            count += len(found[folder].files)
+            queue += found[folder].below
+        same = list(found) == list(self._known) and all(map(_is, found.values(), self._known.values()))
+        if same and self._listing is not None and (singles, tuple(missing)) == (self._singles, self._listing.missing):
+            return self._listing
+        if self._watch is not None:
+            self._watch.keep_only(found)
+        self._known, self._singles = found, singles
+        files = {stamp.path: stamp for stamp in singles}
+        for one in found.values():
+            files |= {stamp.path: stamp for stamp in one.files}
+        listed = tuple(files.values())
+        too_large = sum(one.too_large for one in found.values())
+        self._listing = Listing(listed[: self._most], too_large, len(listed) > self._most, tuple(missing))
+        return self._listing
+
+    def _tell_apart(self) -> tuple[list[FileStamp], list[str]]:
+        """Return the roots that are files, as they are, and the others."""
+        singles, tops = [], []
+        for root in self._roots:
+            try:
+                found = os.stat(root)
+            except OSError:
+                tops.append(root)
+                continue
+            if stat.S_ISREG(found.st_mode):
+                singles.append(FileStamp(root, found.st_mtime_ns, found.st_size))
+            else:
+                tops.append(root)
+        return singles, tops
+
+    def _looked(self, folder: str, *, anew: bool, local: dict[int, bool]) -> _Folder:
+        """Return a folder, the same object as before where nothing in it changed; `local` by device, to be filled."""
+        old, found = self._known.get(folder), os.stat(folder, follow_symlinks=False)
+        there = found.st_dev, found.st_ino
+        if old is not None and old.watched and not anew and there == old[:2]:
+            return old
+        watched = self._watch is not None
+        if watched and found.st_dev not in local:
+            local[found.st_dev] = _is_local(folder)
+        # Watched first, so that what is written meanwhile is told of next time.
+        watched = self._watch is not None and local[found.st_dev] and self._watch.add(folder)
+        new = self._read(folder, there, {stamp.path: stamp for stamp in old.files} if old else {}, watched=watched)
+        return old if old is not None and new == old else new
+
+    def _read(self, folder: str, there: tuple[int, int], known: dict[str, FileStamp], *, watched: bool) -> _Folder:
+        files, below, too_large = [], [], 0
+        with os.scandir(folder) as entries:
+            listed = sorted((entry for entry in entries if entry.name[0] != "."), key=_name)
+        for entry in listed:
+            path = entry.path
+            try:
+                old = known.get(path)
+                if (old is not None or suffix_of(entry.name) in DOCUMENTS) and entry.is_file(follow_symlinks=False):
+                    found = entry.stat(follow_symlinks=False)
+                    # A write by another of its names is told to the folder of that name.
+                    watched = watched and found.st_nlink == 1
+                    if old is not None and old.mtime_ns == found.st_mtime_ns and old.size == found.st_size:
+                        files.append(old)
+                    elif found.st_size > self._file_bytes:
+                        too_large += 1
+                    else:
+                        files.append(FileStamp(path, found.st_mtime_ns, found.st_size))
+                elif entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED_FOLDERS:
+                    below.append(path)
+            except OSError:
+                continue  # it went between listing and looking
+        return _Folder(*there, tuple(files), tuple(below), too_large, watched)
+
+
+def list_files(roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES) -> Listing:
+    """Return the readable documents below `roots` once, as `Folders.look` does."""
+    return Folders(roots, most=most, file_bytes=file_bytes, watched=False).look()
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _name(entry: "os.DirEntry[str]") -> str:
+    return entry.name
+
+
+def _is_local(folder: str) -> bool:
+    """Whether the file system of a folder is one that this kernel alone writes to."""
+    try:
+        lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return False
+    kinds: dict[str, str] = {}
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        point = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), left.split(" ")[4])
+        kinds[point.rstrip("/")] = right.partition(" ")[0]  # the last one mounted there is seen
+    above = [folder, *map(str, Path(folder).parents)]
+    return next((kinds[one.rstrip("/")] for one in above if one.rstrip("/") in kinds), "") in _LOCAL
+
+
+class _Watch:
+    """Which folders the kernel tells of: Linux' inotify, by the C library that runs already."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(None)
+        self._file = self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._folders: dict[int, str] = {}  # by number of the watch
+        if self._file >= 0:
+            weakref.finalize(self, os.close, self._file)
+
+    def add(self, folder: str) -> bool:
+        """Watch a folder; return whether that is possible."""
+        if self._file < 0 or len(self._folders) >= _MOST_WATCHED:
+            return False
+        number = self._library.inotify_add_watch(self._file, os.fsencode(folder), _CHANGES | _ONLY_FOLDERS)
+        if number >= 0:
+            self._folders[number] = folder
+        return bool(number >= 0)
+
+    def told(self) -> set[str] | None:
+        """Return the folders in which something changed since the last call; None where the kernel lost count."""
+        changed: set[str] = set()
+        whole = True
+        while self._file >= 0:
+            try:
+                data = os.read(self._file, _BUFFER)
+            except BlockingIOError:
+                break
+            at = 0
+            while at < len(data):
+                number, mask, _, length = _EVENT.unpack_from(data, at)
+                at += _EVENT.size + length
+                whole = whole and not mask & _OVERFLOW
+                # A watch that is ignored is over; its number is not given again.
+                folder = self._folders.pop(number, None) if mask & _IGNORED else self._folders.get(number)
+                if folder is not None:
+                    changed.add(folder)
+        return changed if whole else None
+
+    def keep_only(self, folders: Container[str]) -> None:
+        """Watch no other than these."""
+        for number in [number for number, folder in self._folders.items() if folder not in folders]:
+            self._library.inotify_rm_watch(self._file, number)
+            del self._folders[number]

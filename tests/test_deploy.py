@@ -1,0 +1,152 @@
+"""The files that start a team's server: compose, chart, unit and balancer say what exists and what the schemas allow.
+
+Helm itself is no package of ours: the chart's templates fill values in and decide nothing, so the few forms that they
+use are rendered here.
+"""
+
+import configparser
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # its types are a package of their own
+
+from bench.mcp_served import ROOT
+from server.http import ALIVE, READY
+from server.settings import TABLE, read_settings
+
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "helm"
+TEMPLATES = sorted((CHART / "templates").glob("*.yaml"))
+KUBERNETES = "1.34"
+FORM = re.compile(r"\{\{ (?P<name>\.[\w.]+)(?P<json> \| toJson)? \}\}")
+NAMES = {f"WINNOW_{setting.name.upper()}" for setting in TABLE}
+
+
+def rendered(template: Path) -> dict[str, Any]:
+    """Return a template's manifest with the values of the chart."""
+    values = {"Values": loaded(CHART / "values.yaml"), "Release": {"Name": "team"}}
+
+    def value(form: re.Match[str]) -> str:
+        found: Any = values
+        for name in form["name"].strip(".").split("."):
+            found = found[name]
+        return json.dumps(found) if form["json"] else str(found)
+
+    text = FORM.sub(value, template.read_text(encoding="utf-8"))
+    assert "{{ " not in text, "a form that only Helm can render"
+    manifest: dict[str, Any] = yaml.safe_load(text)
+    return manifest
+
+
+def loaded(file: Path) -> dict[str, Any]:
+    """Return what a YAML file says."""
+    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return found
+
+
+def manifest(name: str) -> dict[str, Any]:
+    """Return one of the chart's manifests."""
+    return rendered(CHART / "templates" / f"{name}.yaml")
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
+def test_every_manifest_of_the_chart_is_valid_under_its_schema(template: Path) -> None:
+    made = rendered(template)
+    assert made["metadata"]["name"] == "team"
+    if made["apiVersion"].startswith("monitoring.coreos.com"):
+        assert {"selector", "endpoints"} <= set(made["spec"])  # an operator's own kind: no schema is at hand
+        return
+    validate = pytest.importorskip("kubernetes_validate", reason="the schemas of Kubernetes are not installed")
+    validate.validate(made, KUBERNETES, strict=True)
+
+
+def test_the_parts_of_the_chart_name_each_other() -> None:
+    pod = manifest("deployment")["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert manifest("service")["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    assert {port["targetPort"] for port in manifest("service")["spec"]["ports"]} == set(ports)
+    assert manifest("servicemonitor")["spec"]["endpoints"][0]["port"] in ports
+    assert manifest("servicemonitor")["spec"]["selector"]["matchLabels"] == manifest("service")["metadata"]["labels"]
+    assert container["livenessProbe"]["httpGet"]["path"] == ALIVE
+    assert container["readinessProbe"]["httpGet"]["path"] in READY
+    settings = manifest("config")["data"]
+    assert settings["WINNOW_METRICS"].endswith(f":{ports['metrics']}")
+    secrets = manifest("secret")["stringData"]
+    given = {name.removeprefix("WINNOW_").lower(): value for name, value in {**settings, **secrets}.items()}
+    assert {**settings, **secrets}.keys() <= NAMES
+    assert pod["spec"]["terminationGracePeriodSeconds"] > read_settings(given, {}).seconds + 3
+
+
+def test_a_pod_of_the_chart_has_no_root_and_reaches_no_private_network() -> None:
+    pod = manifest("deployment")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert not pod["automountServiceAccountToken"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    user = re.search(r"^USER (\d+)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert user is not None
+    assert int(user[1]) == pod["securityContext"]["runAsUser"]
+    web = [
+        rule
+        for rule in manifest("networkpolicy")["spec"]["egress"]
+        if any("ipBlock" in target for target in rule["to"])
+    ]
+    (block,) = [target["ipBlock"] for rule in web for target in rule["to"]]
+    assert {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"} <= set(block["except"])
+    assert {port["port"] for rule in web for port in rule["ports"]} == {80, 443}
+
+
+def test_compose_names_settings_and_files_that_exist() -> None:
+    made = loaded(DEPLOY / "compose.yaml")
+    services = made["services"]
+    winnow = services["winnow"]
+    assert {name for name in winnow["environment"] if name.startswith("WINNOW_")} <= NAMES
+    assert set(winnow["depends_on"]) <= set(services)
+    assert winnow["read_only"]
+    assert (DEPLOY / winnow["build"] / "Dockerfile").is_file()
+    assert (DEPLOY / "searxng.yml").is_file()
+    assert "json" in loaded(DEPLOY / "searxng.yml")["search"]["formats"]
+    fixed = {k: v for k, v in winnow["environment"].items() if "${" not in v}
+    read_settings({name.removeprefix("WINNOW_").lower(): value for name, value in fixed.items()}, {})
+    hosts = {re.search(r"//([a-z]+):", value)[1] for value in fixed.values() if "//" in value}  # type: ignore[index]
+    assert hosts <= set(services)
+    assert {volume.partition(":")[0] for service in services.values() for volume in service.get("volumes", ())} & set(
+        made["volumes"]
+    ) == set(made["volumes"])
+
+
+def test_the_systemd_unit_starts_a_command_that_exists_with_settings_that_exist() -> None:
+    unit = configparser.RawConfigParser(strict=True)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # systemd tells letters apart
+    unit.read(DEPLOY / "winnow.service", encoding="utf-8")
+    service = unit["Service"]
+    command = shlex.split(service["ExecStart"])
+    assert command[0].endswith("/bin/winnow")
+    assert command[1:3] == ["serve", "--http"]
+    assert {pair.partition("=")[0] for pair in shlex.split(service["Environment"])} <= NAMES
+    assert float(service["TimeoutStopSec"]) > read_settings({}, {}).seconds + 3
+
+
+@pytest.mark.skipif(shutil.which("haproxy") is None, reason="haproxy is not installed")
+def test_haproxy_takes_the_balancers_configuration() -> None:
+    checked = subprocess.run(
+        ["haproxy", "-c", "-f", str(DEPLOY / "haproxy.cfg")],  # noqa: S607  the distribution's
+        env={**os.environ, "WINNOW_BIND": "127.0.0.1:9"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr

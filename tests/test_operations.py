@@ -1,0 +1,107 @@
+"""What whoever runs a server sees of it: health, figures for Prometheus, and a log that tells no word of a page."""
+
+import json
+import logging
+import signal
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from bench.mcp_served import free_port
+from server.calls import JsonLines
+from tests.support import Site, text_of
+from tests.support.processes import EXIT_SECONDS, ready, served
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+PLACE = "Zanzibar"
+
+
+async def test_the_log_has_a_line_for_each_call_with_its_request_and_no_word_of_question_or_page(
+    cache_folder: Path, site: Site, tmp_path: Path
+) -> None:
+    page = site.put("/quiet", f"<p>The ferry to {PLACE} leaves at noon, every day of the year.</p>")
+    log = tmp_path / "log"
+    given = {"allow_loopback": "1", "robots": "0", "log_level": "INFO", "log_format": "json", "log_file": str(log)}
+    with served(cache_folder, **given) as (_, url):
+        await ready(url)
+        async with (
+            httpx2.AsyncClient(headers={"X-Request-Id": "from-the-balancer"}, timeout=60) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+        ):
+            asked = {"question": f"When does the ferry to {PLACE} leave?", "sources": [page]}
+            assert PLACE in text_of(await client.call_tool("extract_relevant", asked))
+            lost = await client.call_tool("extract_relevant", {**asked, "sources": []})
+            assert lost.is_error
+    written = log.read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in written.splitlines()]
+    calls = [line for line in lines if line["logger"] == "winnow.calls"]
+    assert [(line["tool"], line["outcome"]) for line in calls] == [
+        ("extract_relevant", "answered"),
+        ("extract_relevant", "failed"),
+    ]
+    assert {line["request"] for line in calls} == {"from-the-balancer"}
+    assert PLACE.lower() not in written.lower()
+
+
+async def test_an_answer_names_its_request_as_it_was_named_or_by_a_fresh_name(cache_folder: Path) -> None:
+    with served(cache_folder) as (_, url):
+        await ready(url)
+        async with httpx2.AsyncClient(timeout=60) as http:
+            named = await http.get(f"{url}/healthz", headers={"X-Request-Id": "abc-1"})
+            odd = await http.get(f"{url}/healthz", headers={"X-Request-Id": "a b\tc" * 40})
+    assert named.headers["X-Request-Id"] == "abc-1"
+    assert len(odd.headers["X-Request-Id"]) == 32
+
+
+async def test_figures_count_calls_providers_and_the_cache_and_are_served_without_a_token(cache_folder: Path) -> None:
+    pytest.importorskip("prometheus_client", reason="the extra metrics is not installed")
+    at = f"127.0.0.1:{free_port()}"
+    with served(cache_folder, metrics=at) as (_, url):
+        await ready(url)
+        async with Client(f"{url}/mcp") as client:
+            await client.call_tool("search_web", {"question": "When does the first ferry leave?"})
+            await client.call_tool("extract_relevant", {"question": "ferry?", "sources": []})
+        async with httpx2.AsyncClient(timeout=60) as http:
+            told = (await http.get(f"http://{at}/metrics")).text
+    assert 'winnow_calls_total{outcome="answered",tool="search_web"} 1.0' in told
+    assert 'winnow_calls_total{outcome="failed",tool="extract_relevant"} 1.0' in told
+    assert 'winnow_call_seconds_count{tool="search_web"} 1.0' in told
+    assert 'winnow_provider_answers_total{provider="folder",status="ok"} 1.0' in told
+    assert 'winnow_calls_now{lane="whole",state="waiting"} 0.0' in told
+    assert 'winnow_cache_lookups_total{found="no",store="pages"}' in told
+    assert 'winnow_cache_away{store="pages"} 0.0' in told
+
+
+async def test_a_server_that_drains_is_alive_and_not_ready(cache_folder: Path, site: Site) -> None:
+    slow = site.put("/slow", "<p>The ferry leaves at noon.</p>")
+    with served(cache_folder, allow_loopback="1", robots="0", seconds="60") as (process, url):
+        await ready(url)
+
+        async def call() -> None:
+            async with Client(f"{url}/mcp") as client:
+                await client.call_tool("fetch_and_prune_html", {"sources": [slow]})
+
+        async with httpx2.AsyncClient(timeout=60) as http, anyio.create_task_group() as group:
+            group.start_soon(call)
+            while "/slow" not in site.asked:
+                assert (await http.get(f"{url}/readyz")).status_code == 200
+            process.send_signal(signal.SIGTERM)
+            while (await http.get(f"{url}/readyz")).status_code != 503:
+                assert (await http.get(f"{url}/healthz")).json()["status"] == "ok"
+            assert (await http.get(f"{url}/healthz")).status_code == 200
+            site.hold.set()
+        assert process.wait(EXIT_SECONDS) == 128 + signal.SIGTERM
+
+
+def test_a_line_of_the_log_is_one_json_object_whatever_it_says() -> None:
+    record = logging.makeLogRecord({"name": "winnow", "levelname": "INFO", "msg": "two\nlines %s", "args": ("é",)})
+    record.request = "r1"
+    told = JsonLines().format(record)
+    assert "\n" not in told
+    assert json.loads(told)["message"] == "two\nlines é"
+    assert json.loads(told)["request"] == "r1"

@@ -1,0 +1,103 @@
+"""Listing folders again and again: a listing has whatever was written before it, and costs what changed."""
+
+import os
+import random
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pipeline.search.listing import Folders, list_files
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no kernel is asked")
+EVENTS: Final = Path("/proc/sys/fs/inotify/max_queued_events")
+STEPS: Final = 150
+
+
+def change(root: Path, draw: random.Random) -> None:
+    """One thing that people and programs do to files and folders."""
+    files = sorted(path for path in root.rglob("*.md") if path.is_file())
+    folders = [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
+    place, what = draw.choice(folders), draw.randrange(10)
+    name = f"{draw.randrange(40)}.md"
+    if what < 3 or not files:
+        (place / name).write_text("x" * draw.randrange(1, 90))
+    elif what == 3:
+        with draw.choice(files).open("r+") as file:
+            file.write("edited in its place")
+    elif what == 4:
+        os.utime(draw.choice(files), ns=(1, draw.randrange(10**9)))
+    elif what == 5:
+        draw.choice(files).rename(place / name)
+    elif what == 6:
+        draw.choice(files).unlink()
+    elif what == 7:
+        (place / f"folder{draw.randrange(6)}").mkdir(exist_ok=True)
+    elif what == 8 and place != root and not (root / place.name).exists():
+        place.rename(root / place.name)
+    elif place != root and not (root.parent / "away").exists():
+        place.rename(root.parent / "away")
+        (root.parent / "away" / name).write_text("written outside")
+    elif (root.parent / "away").exists() and not (place / "back").exists():
+        (root.parent / "away").rename(place / "back")
+
+
+@pytest.mark.parametrize("watched", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_change_a_listing_is_what_lies_there(tmp_path: Path, seed: int, watched: bool) -> None:
+    root, draw = tmp_path / "root", random.Random(seed)
+    root.mkdir()
+    folders = Folders([root], watched=watched)
+    for _ in range(STEPS):
+        change(root, draw)
+        assert folders.look() == list_files([root])
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_where_nothing_changed_the_listing_is_the_one_before(tmp_path: Path, watched: bool) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a.md").write_text("a")
+    folders = Folders([tmp_path], watched=watched)
+    first = folders.look()
+    assert folders.look() is first
+    (tmp_path / "picture.bin").write_bytes(b"no document")
+    assert folders.look() is first
+
+
+def test_a_write_by_another_name_of_the_file_is_seen(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.md").write_text("a")
+    os.link(root / "a.md", tmp_path / "outside.md")
+    folders = Folders([root])
+    folders.look()
+    with (tmp_path / "outside.md").open("a") as file:
+        file.write("longer")
+    assert [stamp.size for stamp in folders.look().files] == [len("alonger")]
+
+
+@linux_only
+@pytest.mark.skipif(not EVENTS.exists(), reason="no /proc")
+def test_when_more_changes_than_the_kernel_remembers_nothing_is_missed(tmp_path: Path) -> None:
+    names = [tmp_path / name / "a.md" for name in ("one", "two")]
+    for path in names:
+        path.parent.mkdir()
+        path.write_text("a")
+    folders = Folders([tmp_path])
+    folders.look()
+    for turn in range(int(EVENTS.read_text(encoding="ascii")) + 1):
+        os.utime(names[turn % 2], ns=(1, turn))
+    (tmp_path / "two" / "last.md").write_text("told of no more")
+    assert folders.look() == list_files([tmp_path])
+
+
+def test_a_root_that_is_a_file_is_listed_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.write_text("a")
+    folders = Folders([file, tmp_path])
+    assert [stamp.size for stamp in folders.look().files] == [1]
+    file.write_text("abc")
+    assert [stamp.size for stamp in folders.look().files] == [3]
+    file.unlink()
+    assert folders.look().files == ()

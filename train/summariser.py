@@ -1,0 +1,122 @@
+"""Data that teaches a generator the summaries of a tree: central sentences taken over, nothing invented (RAPTOR §3).
+
+A sample is the prompt that `pipeline/raptor/summarise.py` asks with over some paragraphs of one article, and the
+extractive summary of these. Its rejected twin differs by one number or name that no paragraph has, which is what the
+product cuts a written summary for (App. E): pairs for preference optimisation. Not for: training itself (`lora.py`).
+"""
+
+import gzip
+import json
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pipeline.rank.bm25 import rarities
+from pipeline.raptor.summarise import WORDS_A_TOKEN, Quotable, extract_summary, supported_part
+from pipeline.raptor.tree import Quote
+from pipeline.text.tokens import count_tokens
+from pipeline.text.words import index_terms
+from prompts import load
+from train.lora import Part, Sample, run_recipe
+from train.reader.data import JUDGED, SHARED, Split, split_of
+
+PROMPT: Final = "tree_summary"
+SOURCES: Final = ("new_wiki", "squad2", "fairy")
+"""Whole articles and tales, CC BY 4.0, CC BY-SA 4.0, Apache-2.0; the others are single paragraphs or tables."""
+CHILDREN: Final = (2, 3, 4)
+"""Paragraphs under one summary."""
+TOKENS: Final = 60
+CONTEXT: Final = 240
+"""Of a summary and of what it stands over; the product's have 130 and some 500, which cost twice the time."""
+_MARK: Final = re.compile(r"\d+(?:[.,]\d+)*|(?<=[a-z,] )[A-Z][a-z]{2,}")
+"""Numbers, and words with a capital inside a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummarySample:
+    """A prompt with a summary that its paragraphs bear out, and one that they do not."""
+
+    article: str
+    prompt: str
+    summary: str
+    rejected: str
+    """Empty where the summary has no number or name that could be wrong."""
+
+
+def summary_answers(part: Part, seed: int) -> list[Sample]:
+    """Return the samples of a part."""
+    return [Sample(one.prompt, one.summary) for one in summary_samples(part, seed=seed)]
+
+
+def summary_pairs(part: Part, seed: int) -> list[Sample]:
+    """Return those samples of a part that have a summary with an invention beside them, for DPO."""
+    made = summary_samples(part, seed=seed)
+    return [Sample(one.prompt, one.summary, one.rejected) for one in made if one.rejected]
+
+
+def summary_samples(
+    split: Split, *, tokens: int = TOKENS, context: int = CONTEXT, seed: int = 0
+) -> Iterator[SummarySample]:
+    """Yield a sample for each run of paragraphs of the articles of a split, in their order.
+
+    Args:
+        split: Articles are parted by their name, as sites are.
+        tokens: Most tokens of a summary, by `count_tokens`.
+        context: Most tokens of its paragraphs together.
+        seed: Of what is drawn; a sample depends on it and its own article alone.
+    """
+    rows = [row for row in _articles() if split_of(row["id"]) == split]
+    marks = {mark for row in rows for part in row["paras"] for text in part for mark in _MARK.findall(text)}
+    for row in rows:
+        rng = random.Random(f"{seed}:{row['id']}")
+        terms = [Counter(term for text in part for term in index_terms(text)) for part in row["paras"]]
+        idf = rarities(terms)
+        waiting = list(row["paras"])
+        while len(waiting) >= CHILDREN[0]:
+            count = rng.choice(CHILDREN)
+            while count > CHILDREN[0] and count_tokens(_joined(waiting[:count])) > context:
+                count -= 1
+            parts, waiting = waiting[:count], waiting[count:]
+            if count_tokens(shown := _joined(parts)) > context:
+                continue
+            told = [
+                Quotable(Quote(leaf, place), text, index_terms(text), 0.0)
+                for leaf, part in enumerate(parts)
+                for place, text in enumerate(part)
+            ]
+            summary = extract_summary(told, idf, max_tokens=tokens).text
+            asked = load(PROMPT).fill(words=str(round(tokens * WORDS_A_TOKEN)), context=shown)
+            rejected = _with_invention(summary, shown, sorted(marks), rng)
+            yield SummarySample(row["id"], asked, summary, rejected)
+
+
+def _joined(parts: Sequence[Sequence[str]]) -> str:
+    return "\n\n".join(" ".join(part) for part in parts)
+
+
+def _with_invention(summary: str, shown: str, marks: Sequence[str], rng: random.Random) -> str:
+    """Return `summary` with one number or name replaced by another of its kind that `shown` does not bear out."""
+    places = list(_MARK.finditer(summary))
+    if not places:
+        return ""
+    place = rng.choice(places)
+    kind = place.group()[0].isdigit()
+    other = rng.choice([mark for mark in marks if mark[0].isdigit() == kind])
+    changed = summary[: place.start()] + other + summary[place.end() :]
+    return changed if supported_part(changed, shown, max_tokens=len(changed)).unsupported else ""
+
+
+def _articles() -> Iterator[dict[str, Any]]:
+    with gzip.open(SHARED / "train" / "docs.jsonl.gz", "rt", encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            if row["src"] in SOURCES:
+                known = [part for part in row["paras"] if not any(text.startswith(JUDGED) for text in part)]
+                yield row | {"paras": known}
+
+
+if __name__ == "__main__":
+    sys.exit(run_recipe({"sft": summary_answers, "dpo": summary_pairs}))
