@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--pictures", metavar="FOLDER", help="write a picture of each view of the sample library")
     args = parser.parse_args()
     if args.pictures:
-        _pictures(Path(args.pictures))
+        draw_pictures(Path(args.pictures))
         return
     size = len(desk_html().encode())
     print(f"page: {size:,} bytes")
@@ -60,7 +60,7 @@ def main() -> None:
     sys.exit(1 if failed and args.check else 0)
 
 
-def _pictures(folder: Path) -> None:
+def draw_pictures(folder: Path) -> None:
     """Ask the sample library in every view, and save what is seen."""
     asked = {
         "ask": ("How deep is Lake Orvane, and when was the lighthouse lit again?", ""),
@@ -70,7 +70,11 @@ def _pictures(folder: Path) -> None:
         "health": None,
     }
     # Longer than in use, so that what else this machine does is not in the picture.
-    with browsing() as browser, tempfile.TemporaryDirectory() as cache, desk_served(Path(cache), "seconds=100") as url:
+    with (
+        browsing() as browser,
+        tempfile.TemporaryDirectory() as place,
+        desk_served(Path(place) / "cache", "seconds=100") as url,
+    ):
         page = browser.new_page(viewport={"width": 1180, "height": 760})
         for view, wanted in asked.items():
             page.goto(f"{url}#{view}")

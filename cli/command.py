@@ -80,7 +80,7 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
         case "desk":
             from cli.desk import serve_desk  # noqa: PLC0415  as said above
 
-            code = serve_desk(settings, port=args.port, show=not args.no_browser)
+            code = serve_desk(settings, _given(args), port=args.port, show=not args.no_browser)
         case "doctor":
             from cli.doctor import doctor  # noqa: PLC0415  as said above
 

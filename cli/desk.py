@@ -1,9 +1,9 @@
 """`winnow desk`: the desk in a browser of this machine, served on loopback to whoever has the address that it prints.
 
 The page speaks the messages of MCP with an MCP server in this process, as it does with a host that shows it as an MCP
-App; sessions and health, which are the person's and not a client's, have routes of their own. A page of the web that
-guesses the port has no token, and its requests name another Host or Origin. Not for: the page (`desk/`), or serving
-clients (`server/http.py`).
+App; sessions, health, the cache and clients' configurations, which are the person's and not a client's, have routes of
+their own. A page of the web that guesses the port has no token, and its requests name another Host or Origin. Not for:
+the page (`desk/`), or serving clients (`server/http.py`).
 """
 
 import base64
@@ -15,7 +15,7 @@ import secrets
 import socket
 import time
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -33,15 +33,17 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cache.store import Stores, open_stores
-from cli.doctor import examine
+from cli.doctor import client_state, examine
+from cli.install import CLIENTS, file_of, make_change, plan_change
 from cli.kept import row_of
+from cli.models import report_roles
 from cli.output import FAILED, OK
 from desk.page import desk_html
-from errors import WinnowError
+from errors import UsageError, WinnowError
 from pipeline.session import Session, find_session, list_sessions, remove_session, rename_session
 from pipeline.work import in_thread
 from server.app import build_server
-from server.settings import MEGABYTE, Settings
+from server.settings import MEGABYTE, TABLE, Settings
 
 Tell = Callable[[str, object], Awaitable[None]]
 
@@ -58,8 +60,11 @@ _HEADERS: Final = {
 }
 
 
-def serve_desk(settings: Settings, *, port: int, show: bool) -> int:
-    """Serve the desk until a signal; with `show`, open it in the person's browser."""
+def serve_desk(settings: Settings, given: Mapping[str, str], *, port: int, show: bool) -> int:
+    """Serve the desk until a signal; with `show`, open it in the person's browser.
+
+    `given` are the settings of the command line: clients that the person puts Winnow into start it with the same.
+    """
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
@@ -70,15 +75,15 @@ def serve_desk(settings: Settings, *, port: int, show: bool) -> int:
         print(f"The desk is at {url} until Ctrl-C.", flush=True)
         if show:
             webbrowser.open(url)
-        app = build_desk(settings, token=token, port=port)
+        app = build_desk(settings, given, token=token, port=port)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False, access_log=False))
         anyio.run(server.serve, [listening])
     return OK if server.started else FAILED
 
 
-def build_desk(settings: Settings, *, token: str, port: int) -> ASGIApp:
+def build_desk(settings: Settings, given: Mapping[str, str], *, token: str, port: int) -> ASGIApp:
     """Return the ASGI application of the desk below `/{token}/`."""
-    desk = _Desk(settings)
+    desk = _Desk(settings, given)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -90,7 +95,10 @@ def build_desk(settings: Settings, *, token: str, port: int) -> ASGIApp:
         Route("/message", desk.message, methods=["POST"]),
         Route("/sessions", desk.sessions),
         Route("/session", desk.change_session, methods=["POST"]),
+        Route("/health", desk.health),
         Route("/doctor", desk.doctor, methods=["POST"]),
+        Route("/cache", desk.clear_cache, methods=["POST"]),
+        Route("/client", desk.change_client, methods=["POST"]),
     ]
     return _Gate(Starlette(routes=[Mount(f"/{token}", routes=routes)], lifespan=lifespan), token, port)
 
@@ -149,8 +157,9 @@ class _Desk:
     _client: Client
     _stores: Stores
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, given: Mapping[str, str]) -> None:
         self._settings = settings
+        self._given = given
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -198,6 +207,41 @@ class _Desk:
 
         return _Events(work)
 
+    async def health(self, request: Request) -> Response:
+        """Tell every setting, the models by role, what the cache holds, and the clients that have Winnow."""
+        roles = await report_roles(self._settings, tried=False)
+        return JSONResponse(
+            {
+                "settings": setting_rows(self._settings),
+                "models": [{"role": role.name, "line": role.line} for role in roles],
+                "cache": await in_thread(cache_rows, self._stores, self._settings),
+                "clients": await in_thread(client_rows),
+            }
+        )
+
+    async def clear_cache(self, request: Request) -> Response:
+        """Forget what one store holds, or all of them with the index of folders."""
+        kind = (await request.json()).get("kind")
+        if kind not in ("", *self._stores.by_kind):
+            return JSONResponse({"message": f"There is no store {kind!r}."}, 404)
+        store = self._stores.by_kind[kind] if kind else self._stores
+        return JSONResponse({"cleared": await in_thread(store.clear)})
+
+    async def change_client(self, request: Request) -> Response:
+        """Show what `winnow install` would change in a client's file; write it where just that was shown."""
+        asked = await request.json()
+        name, undo = asked.get("client"), asked.get("undo") is True
+        if name not in CLIENTS:
+            return JSONResponse({"message": f"There is no client {name!r}."}, 404)
+        try:
+            change = await in_thread(plan_change, name, "user", self._given, undo=undo)
+            if change is not None and asked.get("shown") == change.shown:
+                await in_thread(make_change, change, undo=undo)
+                return JSONResponse({"done": True, "after": CLIENTS[name].after})
+        except UsageError as error:
+            return JSONResponse({"message": str(error)}, 409)
+        return JSONResponse({"done": False, "shown": change.shown if change else ""})
+
     async def doctor(self, request: Request) -> Response:
         """Try every part, as `winnow doctor` does."""
 
@@ -230,6 +274,39 @@ class _Desk:
 
     def _find(self, handle: str) -> Session | None:
         return find_session(self._stores, handle, owner="", roots=None)
+
+
+def setting_rows(settings: Settings) -> list[dict[str, object]]:
+    """Return each setting with its value as text, whether that is the default, and what it is for; secrets as dots."""
+    rows: list[dict[str, object]] = []
+    for setting in TABLE:
+        value = getattr(settings, setting.name)
+        parts = value if isinstance(value, tuple) else () if value is None else (value,)
+        text = ", ".join(map(str, parts))
+        usual = value == setting.read(setting.default)
+        rows.append(
+            {
+                "name": setting.name,
+                "value": "•••" if setting.secret and text else text,
+                "usual": usual,
+                "help": setting.help,
+            }
+        )
+    return rows
+
+
+def cache_rows(stores: Stores, settings: Settings) -> dict[str, object]:
+    """Return where the cache lies, its limit in bytes, and entries, bytes and trouble of each store."""
+    kinds = [
+        {"kind": kind, "entries": one.entries, "bytes": one.bytes, "trouble": one.away or one.last_problem}
+        for kind, one in stores.stats().items()
+    ]
+    return {"place": stores.place, "limit": settings.cache_mb * MEGABYTE, "kinds": kinds}
+
+
+def client_rows() -> list[dict[str, str]]:
+    """Return each client that Winnow can be put into, its file, and how Winnow stands there; empty: not in it."""
+    return [{"client": name, "path": str(file_of(name, "user")), "state": client_state(name)} for name in CLIENTS]
 
 
 class _Events(Response):

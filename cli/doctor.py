@@ -175,11 +175,11 @@ async def _answers(name: str, address: str) -> Check:
 
 
 def _clients() -> Check:
-    states = [f"{name} ({state})" for name in CLIENTS if (state := _state(name))]
+    states = [f"{name} ({state})" for name in CLIENTS if (state := client_state(name))]
     return Check("clients", ", ".join(states) or "Winnow is in none; winnow install CLIENT puts it there")
 
 
-def _state(name: str) -> str:
+def client_state(name: str) -> str:
     """Say how Winnow stands in one client's configuration, nothing where it is not in it."""
     path = file_of(name, "user")
     try:

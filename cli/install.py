@@ -93,44 +93,74 @@ CLIENTS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What putting Winnow into a client's configuration, or taking it out, makes of the file."""
+
+    path: Path
+    kept: Path
+    """The file as it was before the first change."""
+    text: str
+    """The whole file afterwards."""
+    shown: str
+    """The difference as a person reads it, without secrets."""
+    empty: bool
+    """Whether nothing is configured afterwards."""
+
+
 def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     """Change one client's configuration; return the exit code. Raises `UsageError` for a file that cannot be used."""
-    # 1. Which file, and what is in it.
-    client = CLIENTS[args.client]
-    path = file_of(args.client, args.scope)
+    # 1. What would change.
+    change = plan_change(args.client, args.scope, given, undo=args.undo)
+    if change is None:
+        print(f"{file_of(args.client, args.scope)}: nothing to change.")
+        return OK
+    # 2. Show it, and ask.
+    print(change.shown)
+    if args.dry_run:
+        return OK
+    if not (args.yes or _agreed(change.path)):
+        print("Nothing was changed.", file=sys.stderr)
+        return USAGE
+    # 3. Write it.
+    make_change(change, undo=args.undo)
+    told = f"in. {CLIENTS[args.client].after} Undo: winnow install {args.client} --undo"
+    print(f"{change.path}: Winnow is {'out.' if args.undo else told}")
+    return OK
+
+
+def plan_change(name: str, scope: str, given: Mapping[str, str], *, undo: bool) -> Change | None:
+    """Return what `given` settings for a client change, None where nothing; with `undo`, what taking them out does.
+
+    Raises `UsageError` for a file that cannot be used, with what to put in by hand.
+    """
+    client = CLIENTS[name]
+    path = file_of(name, scope)
     kept = path.with_name(path.name + BEFORE)
     try:
         before = read_config(path)
     except UsageError as error:
         entry = _without_secrets(json.dumps({NAME: _entry(given, client)}, ensure_ascii=False), given)
         raise UsageError(error.what, hint=f"Put this in by hand, under {client.key}: {entry}") from error
-    # 2. What it would be.
-    if args.undo:
+    if undo:
         after = _without_entry(before, client.key, read_config(kept))
     else:
         after = {**before, client.key: {**_servers(before, client.key), NAME: _entry(given, client)}}
     if after == before:
-        print(f"{path}: nothing to change.")
-        return OK
-    # 3. Show it, and ask.
+        return None
     old, new = _text(path), _shown(path, after, client.key)
     shown = "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""))
-    print(_without_secrets(shown, given))
-    if args.dry_run:
-        return OK
-    if not (args.yes or _agreed(path)):
-        print("Nothing was changed.", file=sys.stderr)
-        return USAGE
-    # 4. Write it.
-    _write(path, new, kept)
-    if not args.undo:
-        print(f"{path}: Winnow is in. {client.after} Undo: winnow install {args.client} --undo")
-        return OK
-    if not after and not kept.read_bytes():
-        path.unlink()  # Winnow made it, and it is empty again
-    kept.unlink()
-    print(f"{path}: Winnow is out.")
-    return OK
+    return Change(path, kept, new, _without_secrets(shown, given), empty=not after)
+
+
+def make_change(change: Change, *, undo: bool) -> None:
+    """Write what was planned; after an undo the copy of the file as it was goes. Raises `UsageError`."""
+    _write(change.path, change.text, change.kept)
+    if not undo:
+        return
+    if change.empty and not change.kept.read_bytes():
+        change.path.unlink()  # Winnow made it, and it is empty again
+    change.kept.unlink()
 
 
 def _without_secrets(text: str, given: Mapping[str, str]) -> str:

@@ -30,6 +30,17 @@ export function button(label, onclick, props = {}) {
   return h("button", { type: "button", onclick, ...props }, label);
 }
 
+/** A button for what cannot be taken back: the first press asks, the second does it, and leaving it asks anew. */
+export function sure(label, question, act, props = {}) {
+  const ask = (asking) => {
+    made.classList.toggle("sure", asking);
+    made.textContent = asking ? question : label;
+    if (props["aria-label"]) made.setAttribute("aria-label", asking ? `${question} ${props["aria-label"]}` : props["aria-label"]);
+  };
+  const made = button(label, () => (made.classList.contains("sure") ? act() : ask(true)), { class: "small", onblur: () => ask(false), ...props });
+  return made;
+}
+
 /** Text of a page: in its own direction, which ends where it ends. */
 export function said(text, tag = "bdi", props = {}) {
   return h(tag, { dir: "auto", ...props }, text);
@@ -82,26 +93,31 @@ export function freshId() {
   return `d${serial}`;
 }
 
-let liveRegion;
+const liveRegion = h("div", { class: "unseen", role: "status" });
+const SEEN_MS = 5000;
+let gone;
 
-/** Tell a screen reader. */
-export function announce(text) {
-  liveRegion ??= document.body.appendChild(h("div", { class: "unseen", role: "status" }));
+/** Tell a screen reader; with `seen`, everyone, for some seconds at the lower edge. */
+export function announce(text, seen = false) {
+  if (!liveRegion.isConnected) document.body.append(liveRegion);
+  liveRegion.className = seen ? "toast" : "unseen";
   liveRegion.textContent = text;
+  clearTimeout(gone);
+  if (seen) gone = setTimeout(() => { liveRegion.className = "unseen"; }, SEEN_MS);
 }
 
 /** Copy a text, by the older way where a frame has no clipboard. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
-  } catch {
+  } catch { // a frame without the permission
     const area = h("textarea", { class: "unseen", "aria-hidden": "true", value: text });
     document.body.append(area);
     area.select();
     document.execCommand("copy");
     area.remove();
   }
-  announce(t("copied"));
+  announce(t("copied"), true);
 }
 
 /** Let a person save a text as a file. */

@@ -1,6 +1,9 @@
 // The two ways to the server: our own routes on loopback, or the client that shows this page as an MCP App
 // (JSON-RPC over postMessage, specification of 2026-01-26). Both carry the same messages of MCP.
 
+import { t } from "./texts.js";
+import { save } from "./dom.js";
+
 const PROTOCOL = "2026-01-26";
 
 /** What went wrong, in the server's words. */
@@ -19,24 +22,61 @@ export class LocalDoor {
     return result.contents[0].text;
   }
 
-  async sessions() {
-    const answer = await fetch("sessions");
-    if (!answer.ok) throw new Failed(await answer.text());
-    return answer.json();
+  sessions() {
+    return this.#get("sessions");
   }
 
-  async changeSession(change) {
-    const answer = await this.#post("session", change);
-    if (!answer.ok) throw new Failed((await answer.json()).message);
+  changeSession(change) {
+    return this.#change("session", change);
+  }
+
+  health() {
+    return this.#get("health");
+  }
+
+  /** Forget what one store holds; "" for all. */
+  clearCache(kind) {
+    return this.#change("cache", { kind });
+  }
+
+  /** See what `winnow install` would change, or with what was `shown` change it. */
+  changeClient(change) {
+    return this.#change("client", change);
+  }
+
+  async save(name, text) {
+    save(name, text);
   }
 
   async doctor(options) {
     return this.#events("doctor", {}, options);
   }
 
+  async #get(path) {
+    const answer = await this.#fetch(path);
+    if (!answer.ok) throw new Failed(await answer.text());
+    return answer.json();
+  }
+
+  async #change(path, body) {
+    const answer = await this.#post(path, body);
+    const told = await answer.json();
+    if (!answer.ok) throw new Failed(told.message);
+    return told;
+  }
+
   #post(path, body, signal) {
     const headers = { "Content-Type": "application/json" };
-    return fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+    return this.#fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+  }
+
+  async #fetch(path, options = {}) {
+    try {
+      return await fetch(path, options);
+    } catch (error) {
+      if (options.signal?.aborted) throw error;
+      throw new Failed(t("gone"));
+    }
   }
 
   /** Post, and read server-sent events until the one that ends them. */
@@ -46,8 +86,11 @@ export class LocalDoor {
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let waiting = "";
     for (;;) {
-      const { value, done } = await reader.read();
-      if (done) throw new Failed("The connection ended.");
+      const { value, done } = await reader.read().catch((error) => {
+        if (signal?.aborted) throw error;
+        throw new Failed(t("gone"));
+      });
+      if (done) throw new Failed(t("gone"));
       waiting += value;
       const events = waiting.split("\n\n");
       waiting = events.pop();
@@ -105,9 +148,18 @@ export class HostDoor {
     this.#ask("ui/open-link", { url }).catch(() => {});
   }
 
+  /** Let a person save a text as a file, where the host can: a frame may not download by itself. */
+  get save() {
+    return this.can?.downloadFile && (async (name, text) => {
+      const resource = { uri: `file:///${name}`, mimeType: "text/plain", text };
+      const { isError } = await this.#ask("ui/download-file", { contents: [{ type: "resource", resource }] });
+      if (isError) throw new Failed(t("unsaved"));
+    });
+  }
+
   /** Put a text before the model, in the place of what was put there before. */
-  async tellModel(text) {
-    await this.#ask("ui/update-model-context", { content: [{ type: "text", text }] });
+  get tellModel() {
+    return this.can?.updateModelContext && ((text) => this.#ask("ui/update-model-context", { content: [{ type: "text", text }] }));
   }
 
   #ask(method, params, { signal, onProgress } = {}) {

@@ -1,7 +1,7 @@
 // The evidence of an answer: verdict and parts, passages as cards by page, what was left out, how to go on.
 
 import { formatNumber, t } from "./texts.js";
-import { announce, button, copy, details, freshId, h, link, meter, said, save, siteOf, step, svg } from "./dom.js";
+import { announce, button, copy, details, freshId, h, link, meter, said, siteOf, step, svg } from "./dom.js";
 
 const FORMS = { markdown: "md", html: "html", json: "json", bibtex: "bib", ris: "ris", csl: "csl.json" };
 
@@ -137,14 +137,22 @@ export function cited(passage, page) {
 
 function drawPicks(bar, picks, question, door) {
   const text = () => [...picks].map(([passage, page]) => cited(passage, page)).join("\n\n");
-  const give = async () => {
-    await door.tellModel(`${question}\n\n${text()}`);
-    announce(t("given"));
-  };
+  const give = () => attempt(() => door.tellModel(`${question}\n\n${text()}`), t("given"));
   bar.hidden = picks.size === 0;
   bar.replaceChildren(h("span", {}, t("picked", { n: picks.size })),
     button(t("copy"), () => copy(text())),
-    ...(door.local ? [button(t("save"), () => save("winnow.txt", text()))] : [button(t("give"), give, { class: "main" })]));
+    door.save ? button(t("save"), () => attempt(() => door.save("winnow.txt", text()))) : "",
+    door.tellModel ? button(t("give"), give, { class: "main" }) : "");
+}
+
+/** Do what a press asks for, and say how it went: nothing else on the page shows it. */
+async function attempt(act, done = "") {
+  try {
+    await act();
+    if (done) announce(done, true);
+  } catch (error) {
+    announce(`${t("failed")}: ${error.message}`, true);
+  }
 }
 
 function drawAside(answer, door, go) {
@@ -196,10 +204,11 @@ function nextLabel(call, answer) {
 }
 
 export function drawExport(session, door) {
-  const write = async (form, use) => use(await door.read(form === "markdown" ? session : `${session}/${form}`));
+  const write = (form, use) =>
+    attempt(async () => use(await door.read(form === "markdown" ? session : `${session}/${form}`)));
   const choice = h("select", { "aria-label": t("export.form") }, Object.keys(FORMS).map((form) => h("option", { value: form }, form)));
   const name = () => `winnow-${session.split("/").pop()}.${FORMS[choice.value]}`;
   return h("section", {}, h("h3", {}, t("export")), h("div", { class: "row" }, choice,
-    door.local && button(t("save"), () => write(choice.value, (text) => save(name(), text))),
+    door.save && button(t("save"), () => write(choice.value, (text) => door.save(name(), text))),
     button(t("copy"), () => write(choice.value, copy))));
 }

@@ -18,7 +18,8 @@ function openDesk() {
   const forms = Object.fromEntries(Object.keys(TOOLS).map((name) => [name, drawForm(name, regions[name], door)]));
   const sections = VIEWS.map((name) =>
     h("section", { id: name, "aria-label": t(`view.${name}`), hidden: true }, forms[name], regions[name]));
-  const tabs = VIEWS.map((name) => h("a", { href: `#${name}` }, t(`view.${name}`)));
+  // A view that is shown begins anew: from one session back to the list.
+  const tabs = VIEWS.map((name) => h("a", { href: `#${name}`, onclick: () => location.hash === `#${name}` && show() }, t(`view.${name}`)));
   door.regionFor = (tool) => {
     const name = Object.keys(TOOLS).find((one) => TOOLS[one].includes(tool));
     if (name) location.hash = name;

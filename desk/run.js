@@ -29,22 +29,26 @@ export async function runCall(region, door, tool, args, done = () => {}, back = 
   const control = new AbortController();
   const lines = h("ol", { class: "progress", "aria-live": "polite" });
   let session = args.session;
+  const stop = button(t(session ? "pause" : "cancel"), () => control.abort(new DOMException("", "AbortError")));
   const onProgress = ({ message, progress, total }) => {
     if (!message) return;
-    if (message.startsWith("winnow://session/")) session = message;
-    else lines.append(h("li", {}, said(message), total ? h("span", { class: "quiet" }, ` ${Math.round((100 * progress) / total)} %`) : ""));
+    if (message.startsWith("winnow://session/")) {
+      // What is read from here on is kept, so that stopping is no more than a pause.
+      session = message;
+      stop.textContent = t("pause");
+    } else lines.append(h("li", {}, said(message), total ? h("span", { class: "quiet" }, ` ${Math.round((100 * progress) / total)} %`) : ""));
   };
   region.setAttribute("aria-busy", "true");
   region.replaceChildren(h("div", { class: "state running" },
     h("h2", {}, h("span", { class: "spinner", "aria-hidden": "true" }), t("running"), " ", said(args.question || (args.sources ?? []).join(", "))),
-    lines, button(t("cancel"), () => control.abort(new DOMException("", "AbortError")))));
+    stop, lines));
   try {
     const answer = answerOf(tool, args, await door.call(tool, args, { signal: control.signal, onProgress }));
     drawAnswer(region, door, answer, again);
     if (back) region.prepend(button(`← ${t("back")}`, back, { class: "small" }));
     if (!answer.error) done(answer);
   } catch (error) {
-    if (control.signal.aborted) drawCancelled(region, "", () => again(tool, session ? { ...args, session } : args));
+    if (control.signal.aborted) drawCancelled(region, "", () => again(tool, session ? { ...args, session } : args), session);
     else drawFailed(region, error.message, () => again(tool, args));
   } finally {
     region.removeAttribute("aria-busy");
@@ -69,7 +73,9 @@ export function drawFailed(region, message, again) {
     h("h2", {}, t("failed")), h("p", {}, said(message)), again && button(t("again"), again)));
 }
 
-export function drawCancelled(region, reason, again) {
-  region.replaceChildren(h("div", { class: "state cancelled", role: "alert" },
-    h("h2", {}, t("cancelled")), h("p", {}, reason ? said(reason) : t("cancelled.hint")), again && button(t("go.on"), again)));
+/** Draw that a call was stopped; with a session it goes on from where it was. */
+export function drawCancelled(region, reason, again, session = "") {
+  const hint = session ? t("paused.hint") : t("cancelled.hint");
+  region.replaceChildren(h("div", { class: "state cancelled", role: "alert" }, h("h2", {}, t(session ? "paused" : "cancelled")),
+    h("p", {}, reason ? said(reason) : hint), again && button(t(session ? "go.on" : "again"), again)));
 }

@@ -1,13 +1,15 @@
 // Lines of research that last: a list to go on from, and one with all that it asked and found.
 
-import { formatTime, t } from "./texts.js";
-import { button, h, said } from "./dom.js";
+import { formatNumber, formatTime, t } from "./texts.js";
+import { announce, button, h, said, sure } from "./dom.js";
 import { drawEvidence, drawExport } from "./evidence.js";
 import { drawFailed, runCall } from "./run.js";
 
-/** Draw the list into `region`. */
+const BATCH = 200; // rows that are drawn at once: some screens full
+
+/** Draw the list into `region`; what stands there stays until the list has come. */
 export async function showSessions(region, door) {
-  region.replaceChildren(h("p", { class: "state" }, t("loading")));
+  if (!region.querySelector(".sessions")) region.replaceChildren(h("p", { class: "state" }, t("loading")));
   try {
     const sessions = await door.sessions();
     region.replaceChildren(sessions.length ? drawList(region, door, sessions)
@@ -18,24 +20,52 @@ export async function showSessions(region, door) {
 }
 
 function drawList(region, door, sessions) {
-  const rows = sessions.map((session) => drawRow(region, door, session));
+  const list = h("ul", { class: "sessions" });
+  const count = h("p", { class: "quiet", role: "status" });
+  let found = sessions;
+  const forget = (session) => {
+    sessions = sessions.filter((one) => one !== session);
+    found = found.filter((one) => one !== session);
+    tell();
+  };
+  const draw = (from) => {
+    list.append(...found.slice(from, from + BATCH).map((session) => drawRow(region, door, session, forget)));
+    tell();
+  };
+  const tell = () => {
+    more.hidden = list.children.length >= found.length;
+    count.textContent = t("sessions.count", { n: formatNumber(found.length), all: formatNumber(sessions.length) });
+  };
+  const more = button(t("sessions.more"), () => {
+    const last = list.lastElementChild;
+    draw(list.children.length);
+    last.nextElementSibling.querySelector("button").focus();
+  });
   const filter = (event) => {
     const wanted = event.target.value.toLowerCase();
-    rows.forEach((row, place) => {
-      row.hidden = !`${sessions[place].name} ${sessions[place].question}`.toLowerCase().includes(wanted);
-    });
+    found = sessions.filter((one) => `${one.name} ${one.question}`.toLowerCase().includes(wanted));
+    list.replaceChildren();
+    draw(0);
   };
+  draw(0);
   return h("div", {}, h("h2", {}, t("sessions.title")),
-    h("input", { type: "search", "aria-label": t("filter"), placeholder: t("filter"), oninput: filter }),
-    h("ul", { class: "sessions" }, rows));
+    h("input", { type: "search", "aria-label": t("filter"), placeholder: t("filter"), oninput: filter }), count, list, more);
 }
 
-function drawRow(region, door, session) {
+function drawRow(region, door, session, forget) {
   const title = session.name || session.question;
   const name = h("button", { type: "button", class: "title", onclick: () => openSession(region, door, session.session) }, said(title));
   const change = async (what) => {
-    await door.changeSession({ session: session.session, ...what });
-    showSessions(region, door);
+    try {
+      await door.changeSession({ session: session.session, ...what });
+      if (what.remove) {
+        row.remove();
+        forget(session);
+      } else session.name = what.name.trim();
+    } catch (error) {
+      announce(`${t("failed")}: ${error.message}`, true);
+    }
+    if (row.isConnected) row.replaceWith(drawRow(region, door, session, forget));
   };
   const rename = () => {
     const input = h("input", { value: title, "aria-label": t("rename"), maxlength: 120 });
@@ -44,16 +74,13 @@ function drawRow(region, door, session) {
     name.replaceWith(form);
     input.select();
   };
-  const remove = button(t("delete"), () => {
-    if (remove.classList.contains("sure")) change({ remove: true });
-    remove.classList.add("sure");
-    remove.textContent = t("delete.sure");
-  }, { class: "small" });
-  return h("li", {}, h("div", { class: "grow" }, name,
+  const remove = sure(t("delete"), t("delete.sure"), () => change({ remove: true }));
+  const row = h("li", {}, h("div", { class: "grow" }, name,
     h("p", { class: "quiet" }, formatTime(session.asked), " · ",
       t("session.counts", { questions: session.questions, pages: session.pages, passages: session.passages }),
       session.open && h("span", { class: "flag" }, t("session.open")))),
   button(t("rename"), rename, { class: "small" }), remove);
+  return row;
 }
 
 /** Draw one session: what it asked, what came of it, and a line to ask further. */
@@ -79,7 +106,7 @@ async function openSession(region, door, handle) {
 /** A turn as an answer of evidence: what a session keeps has no scores of single sentences. */
 function drawTurn(turn, handle, door, region) {
   const args = { question: turn.question, session: handle };
-  const again = (tool, next) => runCall(region, door, tool, next);
+  const again = (tool, next) => runCall(region, door, tool, next, undefined, () => openSession(region, door, handle));
   if (!turn.parts.length) {
     return h("section", { class: "state" }, said(turn.question, "h3"), h("p", {}, t("session.unanswered")),
       button(t("go.on"), () => again("research", args)));
@@ -95,7 +122,8 @@ function drawTurn(turn, handle, door, region) {
   const order = ["none", "unsure", "answered"];
   const verdict = order[Math.min(...turn.parts.map((part) => order.indexOf(part.verdict)))];
   const parts = turn.parts.length > 1 ? turn.parts : [];
-  const data = { verdict, reason: turn.parts[0].reason, parts, queries: turn.queries, failures: turn.open };
+  const next = turn.open.length ? [{ tool: "research", arguments: args }] : [];
+  const data = { verdict, reason: turn.parts[0].reason, parts, queries: turn.queries, failures: turn.open, next };
   const view = { question: turn.question, passages, pages: pages.map((page) => ({ ...page, kept: [] })), max_tokens: 0 };
   return drawEvidence({ tool: "research", args, view, data, text: "" }, door, again);
 }

@@ -16,7 +16,8 @@ export function listLanguages() {
 
 /** Return the text of `key`, with `{name}` replaced by `values.name`. */
 export function t(key, values = {}) {
-  const text = TEXTS[language][key] ?? TEXTS.en[key];
+  // What the server names in a newer way than this page knows is shown as it is named.
+  const text = TEXTS[language][key] ?? TEXTS.en[key] ?? key.slice(key.indexOf(".") + 1);
   return text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 

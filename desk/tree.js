@@ -139,7 +139,7 @@ function drawBox(tree, state, place, left, width, open) {
   return h("button", {
     type: "button", tabindex: "-1", "data-place": place, title: name, "aria-label": name, onclick: () => open(place),
     class: marks.flatMap(([mark, on]) => (on ? [mark] : [])).join(" "),
-    style: { left: `${100 * left}%`, width: `${100 * width}%`, "--hue": hue },
+    style: { "inset-inline-start": `${100 * left}%`, width: `${100 * width}%`, "--hue": hue },
   }, width > NAMED_SHARE && said(name));
 }
 
@@ -148,9 +148,10 @@ function walk(event, tree, boxes) {
   const node = tree.nodes[place];
   const row = [...event.target.parentElement.children];
   const at = row.indexOf(event.target);
+  const onward = getComputedStyle(event.target).direction === "rtl" ? -1 : 1;
   const box = {
-    ArrowLeft: () => row[at - 1],
-    ArrowRight: () => row[at + 1],
+    ArrowLeft: () => row[at - onward],
+    ArrowRight: () => row[at + onward],
     ArrowUp: () => boxes.get(tree.parents[place].find((parent) => boxes.has(parent))),
     ArrowDown: () => boxes.get(node.children.find((child) => boxes.has(child))),
   }[event.key]?.();

@@ -8,17 +8,31 @@ from typing import Any
 
 import httpx2
 import pytest
+from anyio.from_thread import start_blocking_portal
 
+from bench.desk import draw_pictures
+from cache.store import open_stores
 from desk.page import HERE, desk_html
-from tests.support import LIBRARY, Site
-from tests.support.desk import browsing, desk_served, violations
+from pipeline.session import Ongoing
+from tests.support import LIBRARY, ROOT, Site
+from tests.support.desk import browsing, desk_served, home_beside, violations
+from tests.test_web import hits
 
 pytestmark = pytest.mark.timeout(300)
 slow = pytest.mark.slow
 MOST_BYTES = 150_000
+MANY = 1_000
 LAKE, REPORT = str(LIBRARY / "lake-orvane.html"), str(LIBRARY / "orvane-flood-report.html")
 OVERRIDE = "\u202e"
 """Turns what follows from right to left."""
+SHIFTED = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifted += one.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+MOST_SHIFT = 0.1
+"""What web.dev calls good of the cumulative layout shift."""
 PATIENCE = 110_000
 """Milliseconds for an answer: two cores shared with other tests."""
 
@@ -30,8 +44,13 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with desk_served(tmp_path_factory.mktemp("desk"), "allow_loopback=1", "robots=0", "seconds=100") as address:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("desk")
+
+
+@pytest.fixture(scope="module")
+def url(cache: Path) -> Iterator[str]:
+    with desk_served(cache, "allow_loopback=1", "robots=0", "seconds=100") as address:
         yield address
 
 
@@ -39,6 +58,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def page(browser: Any, url: str) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
+    context.add_init_script(SHIFTED)
     opened = context.new_page()
     opened.set_default_timeout(PATIENCE)
     opened.goto(url)
@@ -213,11 +233,108 @@ def test_a_session_is_gone_on_with_renamed_exported_and_deleted(page: Any) -> No
 
 
 @slow
-def test_health_tells_what_the_server_has(page: Any) -> None:
-    page.goto(f"{page.url}#health")
-    page.locator("#health dl").wait_for()
-    assert str(LIBRARY) in page.locator("#health dl").inner_text()
+def test_health_tells_settings_and_roles_and_the_cache_is_emptied_from_there(page: Any) -> None:
+    ask(page, "read", "", LAKE)
+    page.evaluate("location.hash = 'health'")
+    part = page.locator("#health .health section")
+    part.last.wait_for()
+    assert page.evaluate("window.shifted") < MOST_SHIFT
+    assert str(LIBRARY) in part.nth(0).inner_text()
+    assert "embedder" in part.nth(1).inner_text()
+    assert "seconds" in part.nth(4).inner_text()
+    row = part.nth(2).locator("li", has_text="Pages")
+    assert "0 entries" not in row.inner_text()
+    row.get_by_role("button").click()
+    assert row.get_by_role("button").inner_text() == "Forget it for good?"
+    row.get_by_role("button").click()
+    page.locator("[role=status]", has_text="entries left").wait_for(state="attached")
+    row.get_by_text("0 entries", exact=False).wait_for()
+    assert row.get_by_role("button").count() == 0
     assert violations(page) == []
+
+
+@slow
+def test_winnow_is_put_into_a_client_once_the_change_was_seen_and_taken_out_again(page: Any, cache: Path) -> None:
+    page.evaluate("location.hash = 'health'")
+    clients = page.locator("#health section", has=page.locator("h3", has_text="Clients"))
+    clients.locator("summary").click()
+    row = clients.locator("li", has_text="cursor")
+    file = home_beside(cache) / ".cursor" / "mcp.json"
+    row.get_by_role("button", name="Put in").click()
+    assert "+" in row.locator("pre").inner_text()
+    assert not file.exists()
+    row.get_by_role("button", name="Write this").click()
+    row.locator(".flag", has_text="ready").wait_for()
+    assert "winnow" in json.loads(file.read_text(encoding="utf-8"))["mcpServers"]
+    assert violations(page) == []
+    row.get_by_role("button", name="Take out").click()
+    row.get_by_role("button", name="Write this").click()
+    row.locator(".flag").wait_for(state="detached")
+    assert not file.exists()
+
+
+@slow
+def test_research_is_paused_found_among_a_thousand_sessions_and_gone_on_with(
+    browser: Any, site: Site, tmp_path: Path
+) -> None:
+    hostile = "<img src=x onerror=window.taken=1>"
+    with start_blocking_portal() as portal:
+        questions = [f"{hostile} {OVERRIDE} How deep is harbour {n}?" for n in range(MANY)]
+        portal.call(fill, tmp_path / "cache", questions)
+    page_of = site.put("/slow", "<h1>Skell</h1><p>The harbour of Skell is 14 metres deep.</p>")
+    site.put("/search", hits((page_of, "The harbour of Skell.")), kind="application/json")
+    searxng = (f"searxng={site.url('')}", "search=searxng", "allow_loopback=1", "robots=0", "seconds=100")
+    with desk_served(tmp_path / "cache", *searxng) as url:
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(url)
+        page.locator("#ask textarea").first.fill("How deep is the harbour of Skell?")
+        page.keyboard.press("Enter")
+        assert site.held.wait(100)
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("heading", name="Paused").wait_for()
+        site.hold.set()
+        # Among all others
+        page.evaluate("location.hash = 'sessions'")
+        rows = page.locator("#sessions li")
+        rows.first.wait_for()
+        told = page.locator("#sessions [role=status]")
+        assert told.inner_text() == f"{MANY + 1:,} of {MANY + 1:,}"
+        drawn = rows.count()
+        page.get_by_role("button", name="Show more").click()
+        assert drawn < rows.count() <= 2 * drawn
+        assert violations(page) == []
+        page.locator("#sessions input").fill("Skell")
+        assert rows.count() == 1
+        rows.locator(".title").click()
+        page.get_by_role("button", name="Go on").click()
+        page.locator("#sessions .card", has_text="14 metres").wait_for()
+        assert page.evaluate("window.taken") is None
+        # Without the server every view says so, and tries again.
+        page.context.set_offline(True)
+        for view in ("Health", "Sessions"):
+            page.get_by_role("link", name=view).click()
+            page.locator(".failed", has_text="winnow desk").locator("visible=true").wait_for()
+        page.context.set_offline(False)
+        page.locator("#sessions .failed button").click()
+        rows.first.wait_for()
+        page.close()
+
+
+async def fill(cache: Path, questions: list[str]) -> None:
+    """Begin a session with each question."""
+    stores = open_stores(cache, size_limit=10**9)
+    for question in questions:
+        await Ongoing.begin(stores, question, handle="", owner="", roots=[])
+    stores.close()
+
+
+@slow
+def test_the_documents_have_a_picture_of_every_view(tmp_path: Path) -> None:
+    draw_pictures(tmp_path)
+    drawn = {path.name for path in tmp_path.glob("*.png")}
+    assert drawn == {path.name for path in (ROOT / "docs").glob("desk-*.png")}
+    assert len(drawn) == 5
 
 
 @slow
@@ -262,8 +379,9 @@ def test_it_fits_every_screen_and_says_the_same_in_other_languages(browser: Any,
             page.evaluate("document.documentElement.dir = 'rtl'")
         ask(page, "ask", "How deep is Lake Orvane?", LAKE).locator(".card").first.wait_for()
         ask(page, "read", "", LAKE)
-        for view in ("ask", "read"):
+        for view in ("ask", "read", "tree", "sessions", "health"):
             page.evaluate("view => { location.hash = view }", view)
+            page.locator(f"#{view} h2, #{view} form").first.wait_for()
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (locale, view)
             assert violations(page) == [], (locale, view)
         context.close()
@@ -272,10 +390,6 @@ def test_it_fits_every_screen_and_says_the_same_in_other_languages(browser: Any,
 @slow
 def test_a_page_of_thousands_of_blocks_is_drawn_and_the_layout_does_not_shift(page: Any, site: Site) -> None:
     long = "".join(f"<p>Sentence {n} tells of the harbour number {n}.</p>" for n in range(3000))
-    page.evaluate(
-        "new PerformanceObserver(l => { for (const e of l.getEntries()) if (!e.hadRecentInput)"
-        " window.shifted = (window.shifted ?? 0) + e.value }).observe({type: 'layout-shift', buffered: true})"
-    )
     region = ask(page, "read", "harbour number 2711", site.put("/long", f"<h1>Harbours</h1>{long}"))
     assert region.locator(".block").count() > 2900
-    assert page.evaluate("window.shifted ?? 0") < 0.1
+    assert page.evaluate("window.shifted") < MOST_SHIFT

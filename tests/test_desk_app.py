@@ -11,8 +11,8 @@ from mcp.server.apps import APP_MIME_TYPE
 
 from server.app import DESK, build_server
 from server.settings import read_settings
-from tests.support import LIBRARY, Connect, text_of
-from tests.support.desk import APPS, NODE, browsing, hosted, violations
+from tests.support import LIBRARY, Connect, Site, text_of
+from tests.support.desk import APPS, NODE, SANDBOX_PAGE, browsing, hosted, violations
 
 QUESTION = {"question": "How deep is Lake Orvane?", "sources": [str(LIBRARY / "lake-orvane.html")]}
 
@@ -68,6 +68,33 @@ def test_a_client_shows_an_answer_and_its_buttons_call_on(browser: Any, cache_fo
         assert host.sent("ui/notifications/size-changed")
 
 
+def poisoned(value: Any, attack: str) -> Any:
+    """Return a value of JSON with `attack` in every text but those that say which drawing is meant."""
+    if isinstance(value, dict):
+        return {key: one if key == "kind" else poisoned(one, attack) for key, one in value.items()}
+    if isinstance(value, list):
+        return [poisoned(one, attack) for one in value]
+    return f"{attack} {value}" if isinstance(value, str) else value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", ["extract_relevant", "fetch_and_prune_html"])
+def test_words_of_strangers_are_words_in_every_field_of_an_answer(browser: Any, cache_folder: Path, tool: str) -> None:
+    attack = f"javascript:taken=1//<img src=x onerror=taken=1></script><script>taken=1</script>\u202e{'wide' * 500}"
+    with hosted(browser, cache_folder, tool=tool) as host:
+        elsewhere: list[str] = []
+        host.page.on("request", lambda request: elsewhere.append(request.url))
+        host.tell("ui/notifications/tool-input", {"arguments": QUESTION})
+        host.tell("ui/notifications/tool-result", poisoned(host.call(tool, QUESTION), attack))
+        host.app.locator(".card, .block").first.wait_for()
+        assert host.app.locator("img, main script, a[href^=javascript]").count() == 0
+        frame = host.page.frames[1]
+        assert frame.evaluate("window.taken") is None
+        assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert elsewhere == []
+        assert violations(frame) == []
+
+
 @pytest.mark.slow
 def test_a_cancelled_and_a_failed_call_say_so_and_can_be_repeated(browser: Any, cache_folder: Path) -> None:
     with hosted(browser, cache_folder, tool="extract_relevant") as host:
@@ -82,7 +109,9 @@ def test_a_cancelled_and_a_failed_call_say_so_and_can_be_repeated(browser: Any, 
 
 
 @pytest.mark.slow
-def test_the_official_host_side_speaks_with_it(browser: Any, cache_folder: Path, tmp_path: Path) -> None:
+def test_the_official_host_side_speaks_with_it_through_the_frames_of_a_web_host(
+    browser: Any, cache_folder: Path, tmp_path: Path, site: Site
+) -> None:
     esbuild = NODE / ".bin" / "esbuild"
     if not (NODE / "@modelcontextprotocol" / "ext-apps").is_dir() or not esbuild.exists():
         pytest.skip("@modelcontextprotocol/ext-apps is not installed (make desk)")
@@ -98,13 +127,29 @@ def test_the_official_host_side_speaks_with_it(browser: Any, cache_folder: Path,
     ]
     subprocess.run(command, check=True, capture_output=True)
     script = (tmp_path / "host.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
-    page = f'<!doctype html><iframe title="desk" sandbox="allow-scripts"></iframe><script>{script}</script>'
-    with hosted(browser, cache_folder, tool="extract_relevant", page_html=page) as host:
+    frame = '<iframe title="host" sandbox="allow-scripts allow-same-origin" width="900" height="700"></iframe>'
+    site.put("/host", f"<!doctype html>{frame}<script>{script}</script>")
+    site.put("/sandbox", SANDBOX_PAGE)
+    site.pages["/sandbox"][1]["Content-Security-Policy"] = (
+        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+    )
+    # One machine, two origins
+    at = site.url("/host").replace("127.0.0.1", "localhost")
+    asked = {"question": QUESTION["question"]}
+    with hosted(browser, cache_folder, tool="research", at=at) as host:
         host.page.evaluate(
             "([input, result]) => bridge.sendToolInput(input).then(() => bridge.sendToolResult(result))",
-            [{"arguments": QUESTION}, host.call("extract_relevant", QUESTION)],
+            [{"arguments": asked}, host.call("research", asked)],
         )
         host.app.locator(".card").first.wait_for()
+        # What a frame may not save the host does
+        host.app.locator("aside select").select_option("bibtex")
+        host.app.locator("aside").get_by_role("button", name="Save").click()
+        host.page.wait_for_function("log.some(m => m.method === 'ui/download-file')")
+        (saved,) = host.sent("ui/download-file")
+        (content,) = saved["params"]["contents"]
+        assert content["resource"]["text"].startswith("@misc{")
+        assert content["resource"]["uri"].endswith(".bib")
         host.app.get_by_text("Read the page").first.click()
         host.app.locator(".block.kept").first.wait_for()
         host.page.evaluate("bridge.sendToolCancelled({ reason: 'stopped' })")
@@ -116,14 +161,19 @@ import { AppBridge, PostMessageTransport } from "@modelcontextprotocol/ext-apps/
 window.log = [];
 window.begin = async (html, tool) => {
   const frame = document.querySelector("iframe");
+  const ready = new Promise((done) => addEventListener("message", ({ data }) =>
+    data.method === "ui/notifications/sandbox-proxy-ready" && done()));
+  frame.src = `http://127.0.0.1:${location.port}/sandbox`;
+  await ready;
   const bridge = new AppBridge(null, { name: "official", version: "1" },
-    { openLinks: {}, serverTools: {}, serverResources: {}, updateModelContext: { text: {} } },
+    { openLinks: {}, serverTools: {}, serverResources: {}, downloadFile: {} },
     { hostContext: { theme: "light", toolInfo: { tool: { name: tool, inputSchema: { type: "object" } } } } });
   bridge.oncalltool = (params) => relay("tools/call", params);
   bridge.onreadresource = (params) => relay("resources/read", params);
+  bridge.ondownloadfile = async (params) => { log.push({ method: "ui/download-file", params }); return {}; };
   bridge.oninitialized = () => log.push({ method: "ui/notifications/initialized" });
   await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));
   window.bridge = bridge;
-  frame.srcdoc = html;
+  await bridge.sendSandboxResourceReady({ html });
 };
 """

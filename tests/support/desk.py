@@ -23,6 +23,7 @@ from server.app import DESK, build_server
 from server.settings import read_settings
 from tests.support import LIBRARY, ROOT
 
+SANDBOX_PAGE: Final = (Path(__file__).parent / "desk_sandbox.html").read_text(encoding="utf-8")
 NODE: Final = ROOT / ".venv" / "desk" / "node_modules"
 """Where `make desk` puts axe and the official host side of MCP Apps."""
 APPS: Final = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
@@ -52,10 +53,12 @@ def browsing() -> Iterator[Any]:
 
 @contextmanager
 def desk_served(cache: Path, *settings: str) -> Iterator[str]:
-    """Yield the address that `winnow desk` prints."""
+    """Yield the address that `winnow desk` prints, for a person whose home is beside the cache folder."""
     given = [part for pair in (f"cache={cache}", "search=folder", *settings) for part in ("--set", pair)]
     command = [sys.executable, "-m", "server", "desk", "--no-browser", "--folder", str(LIBRARY), *given]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WINNOW")}
+    home = home_beside(cache)
+    environment |= {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
     try:
         assert process.stdout is not None
@@ -65,6 +68,13 @@ def desk_served(cache: Path, *settings: str) -> Iterator[str]:
     finally:
         process.terminate()
         process.communicate(timeout=30)
+
+
+def home_beside(cache: Path) -> Path:
+    """Return the home of the person whose desk has its cache at `cache`."""
+    home = cache.with_name(f"{cache.name}-home")
+    home.mkdir(exist_ok=True)
+    return home
 
 
 def violations(page: Any) -> list[str]:
@@ -100,8 +110,11 @@ class Host:
 
 
 @contextmanager
-def hosted(browser: Any, cache: Path, *, tool: str = "research", page_html: str = HOST_PAGE) -> Iterator[Host]:
-    """Yield a host that has the desk from a server of ours, whose tools and resources it passes on."""
+def hosted(browser: Any, cache: Path, *, tool: str = "research", at: str = "") -> Iterator[Host]:
+    """Yield a host that has the desk from a server of ours, whose tools and resources it passes on.
+
+    With `at`, the host is the page at that address, which has the app in a frame within a frame.
+    """
     given = {"folders": str(LIBRARY), "cache": str(cache), "search": "folder", "seconds": "100"}
     settings = read_settings(given, {})
     with (
@@ -119,13 +132,17 @@ def hosted(browser: Any, cache: Path, *, tool: str = "research", page_html: str 
 
         html = _plain(portal.call(client.read_resource, DESK))["contents"][0]["text"]
         page = browser.new_page()
+        page.set_default_timeout(110_000)  # milliseconds: two cores shared with other tests
         page.expose_function("relay", relay)
-        page.goto("about:blank")
-        page.set_content(page_html)
+        if at:
+            page.goto(at)
+        else:
+            page.set_content(HOST_PAGE)
         page.evaluate("([html, tool]) => begin(html, tool)", [html.replace("<head>", f"<head>{POLICY}", 1), tool])
         page.wait_for_function("log.some(m => m.method === 'ui/notifications/initialized')")
         try:
-            yield Host(page, page.frame_locator("iframe"), call)
+            app = page.frame_locator("iframe")
+            yield Host(page, app.frame_locator("iframe") if at else app, call)
         finally:
             page.close()
 
