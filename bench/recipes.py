@@ -4,10 +4,10 @@
     python -m bench.recipes --check            repeats 3 steps of each; exit code 1 naming each that falls short
     python -m bench.recipes --draw FILE.svg    their losses as a picture
     python -m bench.recipes --costs            memory and time on three sizes of GPU, computed
-    python -m bench.recipes --paths FILE.gguf  how often a model scores the right block's path highest, on held sites
+    python -m bench.recipes --judge NAME       a model on questions that no recipe saw; `--model FILE.gguf`, or the base
 
 A run's folder holds `config.json`, `log.jsonl`, and figures of the model before and after it (`before*.json`,
-`after*.json`, as `winnow eval --json` and `--paths` print them). Not for: training (`train/`).
+`after*.json`, as `winnow eval --json` and `--judge` print them). Not for: training (`train/`).
 """
 
 import argparse
@@ -15,8 +15,10 @@ import importlib
 import json
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -25,8 +27,13 @@ from typing import Any, Final
 import anyio
 import numpy as np
 
+from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
+from pipeline.extract.ask import ask
+from pipeline.messages import ANSWER_TOKENS
+from pipeline.rank.bm25 import BM25
+from pipeline.search.parse import SCHEMA, parse_request
 from train.reader.data import SHARED
 
 RUNS: Final = Path(__file__).resolve().parents[1] / "train" / "runs"
@@ -46,6 +53,17 @@ MAKERS: Final = {
     "summariser": ("train.summariser", "summary_answers"),
 }
 """Module and function that make the samples of a run; they import torch, which only training has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of a judge."""
+
+    what: str
+    n: int
+    model: float
+    naive: float | None
+    """Of the same questions without a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,34 +226,112 @@ def costs() -> list[str]:
     return lines
 
 
-# Paths
+# Judges: what a recipe teaches, on questions that it did not see
 
 
-async def right_paths(path: Path, count: int) -> dict[str, Any]:
-    """Return, as `winnow eval --json` does, how often a model gives the block that answers the highest score.
+async def exact_parses(model: LlamaGenerator, count: int) -> list[Row]:
+    """Return how often a model says of a dev request what is right by how the request was made.
 
-    Of samples of sites held aside, up to `count`, spread evenly; and what a choice at random gives.
+    Beside it, for what they find, the rules that stand in for a model.
     """
-    made = importlib.import_module("train.pruner").path_samples("held", seed=0)
-    held = list(made)
+    samples = importlib.import_module("train.parser").parsed_requests("dev", seed=1)[:count]
+    said, rules = Counter[str](), Counter[str]()
+    for request, one in samples:
+        right = json.loads(one.answer)
+        by_rule = parse_request(request, today=date(2024, 1, 1))
+        rules["freshness"] += by_rule.queries[0].freshness == right["freshness"]
+        rules["names"] += set(by_rule.entities) == set(right["entities"])
+        try:
+            found = json.loads(
+                await model.generate([Said("user", one.prompt)], max_tokens=ANSWER_TOKENS, schema=SCHEMA)
+            )
+        except ModelError:
+            continue
+        said["freshness"] += found["freshness"] == right["freshness"]
+        said["names"] += set(found["entities"]) == set(right["entities"])
+        said["queries"] += {one["text"] for one in found["queries"]} == {one["text"] for one in right["queries"]}
+    return [
+        Row("freshness exact", len(samples), said["freshness"] / len(samples), rules["freshness"] / len(samples)),
+        Row("names exact", len(samples), said["names"] / len(samples), rules["names"] / len(samples)),
+        Row("queries exact", len(samples), said["queries"] / len(samples), None),
+    ]
+
+
+async def right_lines(model: LlamaGenerator, count: int) -> list[Row]:
+    """Return how well the lines that a model names are those that answer, on pages of sites held aside.
+
+    Beside it the line nearest by BM25, which never says None.
+    """
+    held = importlib.import_module("train.extractor").shown_candidates("held", seed=0)[:count]
+    found: list[tuple[frozenset[int], frozenset[int]]] = []
+    naive = []
+    for one in held:
+        try:
+            chosen = (await ask(one.question, one.candidates, model, way="lines")).rows
+        except ModelError:
+            chosen = (-1,)
+        rows = frozenset(line.row for number, line in enumerate(one.candidates, start=1) if number in one.gold)
+        scores = BM25([line.sentence.text for line in one.candidates]).scores(one.question)
+        found.append((rows, frozenset(chosen)))
+        naive.append(f1(rows, frozenset({one.candidates[int(np.argmax(scores))].row})))
+    answered = [number for number, (rows, _) in enumerate(found) if rows]
+    none = [number for number, (rows, _) in enumerate(found) if not rows]
+
+    def mean(values: Sequence[float]) -> float:
+        return float(np.mean(values)) if values else 0.0
+
+    scored = [f1(*one) for one in found]
+    false = mean([float(not found[number][1]) for number in answered])
+    return [
+        Row("F1 of lines where some answer", len(answered), *(mean([v[n] for n in answered]) for v in (scored, naive))),
+        Row("None said where none answers", len(none), mean([scored[number] for number in none]), 0.0),
+        Row("not None where some answer", len(answered), 1 - false, 1.0),
+        Row(
+            "exact, None among it",
+            len(found),
+            mean([float(a == b) for a, b in found]),
+            mean([float(v == 1) for v in naive]),
+        ),
+    ]
+
+
+def f1(gold: frozenset[int], chosen: frozenset[int]) -> float:
+    """Return the harmonic mean of precision and recall; 1 where both sets are empty."""
+    return 2 * len(gold & chosen) / (len(gold) + len(chosen)) if gold or chosen else 1.0
+
+
+async def right_paths(model: LlamaGenerator, count: int) -> list[Row]:
+    """Return how often a model gives the block that answers the highest score, on pages of sites held aside.
+
+    Beside it what a choice at random gives.
+    """
+    held = list(importlib.import_module("train.pruner").path_samples("held", seed=0))
     held = [held[number * len(held) // count] for number in range(min(count, len(held)))]
-    model = LlamaGenerator(path)
     right, ranks = [], []
+    for one in held:
+        found = await model.score_tree([Said("user", one.prompt)], one.paths, among_siblings=True)
+        scores = found.log_probabilities
+        ahead = int((scores > scores[one.gold]).sum()) + 0.5 * (int((scores == scores[one.gold]).sum()) - 1)
+        right.append(float(ahead == 0))
+        ranks.append(1 / (1 + ahead))
+    chance = float(np.mean([1 / len(one.paths) for one in held]))
+    return [
+        Row("the right block's path is first", len(held), float(np.mean(right)), chance),
+        Row("reciprocal rank of the right path", len(held), float(np.mean(ranks)), None),
+    ]
+
+
+JUDGES: Final = {"parser": exact_parses, "extractor": right_lines, "pruner": right_paths}
+
+
+async def judge(recipe: str, path: Path, count: int) -> dict[str, Any]:
+    """Return what a recipe's judge says of the model in a GGUF file, in the form of `winnow eval --json`."""
+    model = LlamaGenerator(path)
     try:
-        for one in held:
-            found = await model.score_tree([Said("user", one.prompt)], one.paths, among_siblings=True)
-            scores = found.log_probabilities
-            ahead = int((scores > scores[one.gold]).sum()) + 0.5 * (int((scores == scores[one.gold]).sum()) - 1)
-            right.append(float(ahead == 0))
-            ranks.append(1 / (1 + ahead))
+        rows = await JUDGES[recipe](model, count)
     finally:
         await model.aclose()
-    chance = float(np.mean([1 / len(one.paths) for one in held]))
-    rows = [
-        {"step": "paths", "what": "the right block's path is first", "n": len(held), "model": float(np.mean(right))},
-        {"step": "paths", "what": "reciprocal rank of the right path", "n": len(held), "model": float(np.mean(ranks))},
-    ]
-    return {"generator": path.name, "chance": chance, "rows": rows}
+    return {"generator": path.name, "rows": [{"step": recipe, **asdict(row)} for row in rows]}
 
 
 def main() -> int:
@@ -244,14 +340,16 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--draw", type=Path, metavar="FILE.svg")
     parser.add_argument("--costs", action="store_true")
-    parser.add_argument("--paths", type=Path, metavar="FILE.gguf")
-    parser.add_argument("--count", type=int, default=200, help="samples for --paths")
+    parser.add_argument("--judge", choices=sorted(JUDGES))
+    parser.add_argument("--model", type=Path, metavar="FILE.gguf", help="for --judge; the base of the proofs without")
+    parser.add_argument("--count", type=int, default=200, help="samples for --judge")
     chosen = parser.parse_args()
     if chosen.costs:
         print("\n".join(costs()))
         return 0
-    if chosen.paths:
-        print(json.dumps(anyio.run(partial(right_paths, chosen.paths, chosen.count)), indent=1))
+    if chosen.judge:
+        path = chosen.model or importlib.import_module("train.lora").packaged()
+        print(json.dumps(anyio.run(partial(judge, chosen.judge, path, chosen.count)), indent=1))
         return 0
     runs = read_runs(RUNS)
     if chosen.draw:

@@ -10,7 +10,8 @@ The paper's summaries before each tag (Instruction-A) are left out, since the pr
 
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
@@ -22,7 +23,7 @@ from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens
 from prompts import load
 from train.lora import Part, Sample, run_recipe
-from train.reader.data import Corpus, Question, load_own, load_public
+from train.reader.data import Corpus, Question, Split, load_own, load_public
 
 SHARES: Final[dict[Way, float]] = {"lines": 0.6, "tags": 0.2, "votes": 0.2}
 """How often each form is asked with."""
@@ -34,28 +35,47 @@ NEAREST: Final = 200
 """Sentences of a document that BM25 looks through, from around the answer: some have thousands."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A question with the candidates that a model chooses from."""
+
+    question: str
+    candidates: Sequence[Candidate]
+    """In reading order."""
+    gold: frozenset[int]
+    """Numbers from 1 of those that answer; empty for None."""
+
+
 def extractor_samples(part: Part, seed: int, *, pairs: bool = False) -> list[Sample]:
     """Return samples of questions on public texts and on pages; with `pairs`, each has a rejected answer."""
     rng = random.Random(f"{seed}:{part}:{pairs}")
-    corpora = [load_public(part), load_own(part)]
+    shown = _shown([load_public(part), load_own(part)], rng)
+    return [_sample(one, rng, pairs=pairs) for one in shown]
+
+
+def shown_candidates(split: Split, seed: int) -> list[Shown]:
+    """Return the questions on pages of a split with their candidates, as the samples have them."""
+    return list(_shown([load_own(split)], random.Random(f"{seed}:{split}")))
+
+
+def _shown(corpora: Sequence[Corpus], rng: random.Random) -> Iterator[Shown]:
+    """Yield questions in random order, those that nothing answers up to their share."""
     asked = [(corpus, one) for corpus in corpora for one in corpus.questions]
     rng.shuffle(asked)
-    found: list[Sample] = []
-    nothing = 0
+    some = nothing = 0
     for corpus, one in asked:
-        if not one.gold and nothing >= NONE_SHARE * (len(found) + 1):
+        if not one.gold and nothing >= NONE_SHARE * (some + 1):
             continue
-        if sample := _sample(corpus, one, rng, pairs=pairs):
+        lines = _candidates(corpus, one, rng)
+        gold = frozenset(place for place, line in enumerate(lines, start=1) if line.row in one.gold)
+        if len(gold) == len(one.gold) and len(lines) > 1:
             nothing += not one.gold
-            found.append(sample)
-    return found
+            some += 1
+            yield Shown(one.question, lines, gold)
 
 
-def _sample(corpus: Corpus, one: Question, rng: random.Random, *, pairs: bool) -> Sample | None:
-    shown = _candidates(corpus, one, rng)
-    gold = {place for place, candidate in enumerate(shown, start=1) if candidate.row in one.gold}
-    if len(gold) < len(one.gold) or len(shown) < 2:
-        return None
+def _sample(one: Shown, rng: random.Random, *, pairs: bool) -> Sample:
+    shown, gold = one.candidates, set(one.gold)
     way: Way = rng.choices(list(SHARES), weights=list(SHARES.values()))[0]
     mark = new_mark()
     prompt = load(f"extract_{way}").fill(

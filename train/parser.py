@@ -54,10 +54,15 @@ LONGEST: Final = 110
 
 def parser_samples(part: Part, seed: int) -> list[Sample]:
     """Return requests with their JSON; each kind of request is about a quarter of them."""
+    return [sample for _, sample in parsed_requests(part, seed)]
+
+
+def parsed_requests(part: Part, seed: int) -> list[tuple[str, Sample]]:
+    """Return each request beside its sample."""
     rng = random.Random(f"{seed}:{part}")
     asked = [one for one in load_public(part).questions if one.gold and len(one.question) <= LONGEST]
     rng.shuffle(asked)
-    return [_sample(request, answer, rng) for request, answer in _requests(asked, rng)]
+    return [(request, _sample(request, answer, rng)) for request, answer in _requests(asked, rng)]
 
 
 def _requests(asked: Sequence[Question], rng: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
