@@ -9,13 +9,16 @@ thread for one is the bar, at 50 a second. Needs Playwright and Chromium. Not fo
 
 import argparse
 import json
+import shutil
 import statistics
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from desk.page import desk_html
+from tests.support import LIBRARY
 from tests.support.desk import HOST_PAGE, browsing, desk_served
 
 BYTES_BAR: Final = 150_000
@@ -46,7 +49,8 @@ def main() -> None:
     parser.add_argument("--pictures", metavar="FOLDER", help="write a picture of each view of the sample library")
     args = parser.parse_args()
     if args.pictures:
-        draw_pictures(Path(args.pictures))
+        with browsing() as browser:
+            draw_pictures(Path(args.pictures), browser)
         return
     size = len(desk_html().encode())
     print(f"page: {size:,} bytes")
@@ -60,7 +64,7 @@ def main() -> None:
     sys.exit(1 if failed and args.check else 0)
 
 
-def draw_pictures(folder: Path) -> None:
+def draw_pictures(folder: Path, browser: Any) -> None:
     """Ask the sample library in every view, and save what is seen."""
     asked = {
         "ask": ("How deep is Lake Orvane, and when was the lighthouse lit again?", ""),
@@ -69,24 +73,28 @@ def draw_pictures(folder: Path) -> None:
         "sessions": None,
         "health": None,
     }
-    # Longer than in use, so that what else this machine does is not in the picture.
-    with (
-        browsing() as browser,
-        tempfile.TemporaryDirectory() as place,
-        desk_served(Path(place) / "cache", "seconds=100") as url,
-    ):
-        page = browser.new_page(viewport={"width": 1180, "height": 760})
-        for view, wanted in asked.items():
-            page.goto(f"{url}#{view}")
-            if wanted is not None:
-                areas = page.locator(f"#{view} textarea")
-                areas.first.fill(wanted[0])
-                areas.nth(1).fill(wanted[1])
-                page.locator(f"#{view} form.ask button.main").click()
-                done = page.locator(f"#{view} .icicle" if view == "tree" else f"#{view} .answer")
-                done.wait_for(timeout=120_000)
-            page.locator(f"#{view} h2").first.wait_for()
-            page.screenshot(path=folder / f"desk-{view}.png")
+    with tempfile.TemporaryDirectory(prefix="winnow-") as place:
+        # A copy, since pictures show where it lies.
+        library = Path(shutil.copytree(LIBRARY, Path(place) / "library"))
+        # Longer than in use, so that what else this machine does is not in the picture.
+        with desk_served(Path(place) / "cache", "seconds=100", library=library) as url:
+            _draw(folder, browser, url, asked)
+
+
+def _draw(folder: Path, browser: Any, url: str, asked: Mapping[str, tuple[str, str] | None]) -> None:
+    page = browser.new_page(viewport={"width": 1180, "height": 760})
+    for view, wanted in asked.items():
+        page.goto(f"{url}#{view}")
+        if wanted is not None:
+            areas = page.locator(f"#{view} textarea")
+            areas.first.fill(wanted[0])
+            areas.nth(1).fill(wanted[1])
+            page.locator(f"#{view} form.ask button.main").click()
+            done = page.locator(f"#{view} .icicle" if view == "tree" else f"#{view} .answer")
+            done.wait_for(timeout=120_000)
+        page.locator(f"#{view} h2").first.wait_for()
+        page.screenshot(path=folder / f"desk-{view}.png")
+    page.close()
 
 
 def _paint(browser: Any) -> list[str]:

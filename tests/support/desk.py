@@ -52,10 +52,10 @@ def browsing() -> Iterator[Any]:
 
 
 @contextmanager
-def desk_served(cache: Path, *settings: str) -> Iterator[str]:
+def desk_served(cache: Path, *settings: str, library: Path = LIBRARY) -> Iterator[str]:
     """Yield the address that `winnow desk` prints, for a person whose home is beside the cache folder."""
     given = [part for pair in (f"cache={cache}", "search=folder", *settings) for part in ("--set", pair)]
-    command = [sys.executable, "-m", "server", "desk", "--no-browser", "--folder", str(LIBRARY), *given]
+    command = [sys.executable, "-m", "server", "desk", "--no-browser", "--folder", str(library), *given]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WINNOW")}
     home = home_beside(cache)
     environment |= {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
