@@ -44,6 +44,7 @@ class Shown:
     """In reading order."""
     gold: frozenset[int]
     """Numbers from 1 of those that answer; empty for None."""
+    source: str
 
 
 def extractor_samples(part: Part, seed: int, *, pairs: bool = False) -> list[Sample]:
@@ -71,7 +72,7 @@ def _shown(corpora: Sequence[Corpus], rng: random.Random) -> Iterator[Shown]:
         if len(gold) == len(one.gold) and len(lines) > 1:
             nothing += not one.gold
             some += 1
-            yield Shown(one.question, lines, gold)
+            yield Shown(one.question, lines, gold, one.source)
 
 
 def _sample(one: Shown, rng: random.Random, *, pairs: bool) -> Sample:
@@ -89,9 +90,9 @@ def _sample(one: Shown, rng: random.Random, *, pairs: bool) -> Sample:
         line = numbered([_renumbered(shown[number - 1], number)])
         said = [f"{line} -> {word}" for word in ("Yes", "No")]
         said = said if number in gold else said[::-1]
-        return Sample(prompt, said[0], said[1] if pairs else "")
+        return Sample(prompt, said[0], said[1] if pairs else "", one.source)
     wrong = _worse(gold, len(shown), rng) if pairs else None
-    return Sample(prompt, _ranges(gold, way), "" if wrong is None else _ranges(wrong, way))
+    return Sample(prompt, _ranges(gold, way), "" if wrong is None else _ranges(wrong, way), one.source)
 
 
 def _candidates(corpus: Corpus, one: Question, rng: random.Random) -> list[Candidate]:

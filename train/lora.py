@@ -44,6 +44,8 @@ class Sample:
     answer: str
     rejected: str = ""
     """A worse answer to the same: the sample is a preference pair then."""
+    source: str = ""
+    """The set that it was made from, for the datasheet."""
 
 
 @dataclass(frozen=True, slots=True)

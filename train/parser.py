@@ -62,25 +62,25 @@ def parsed_requests(part: Part, seed: int) -> list[tuple[str, Sample]]:
     rng = random.Random(f"{seed}:{part}")
     asked = [one for one in load_public(part).questions if one.gold and len(one.question) <= LONGEST]
     rng.shuffle(asked)
-    return [(request, _sample(request, answer, rng)) for request, answer in _requests(asked, rng)]
+    return [(request, _sample(request, answer, source, rng)) for request, answer, source in _requests(asked, rng)]
 
 
-def _requests(asked: Sequence[Question], rng: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
+def _requests(asked: Sequence[Question], rng: random.Random) -> Iterator[tuple[str, dict[str, Any], str]]:
     for one, other in zip(asked[::2], asked[1::2], strict=False):
         kind = rng.randrange(4)
         question, names = _named(one, rng, invented=kind == 1)
         if kind == 2 and names:
             freshness = rng.choice(list(RECENT))
             request = rng.choice(RECENT[freshness]).format(names[0])
-            yield request, _answer(request, names[:1], freshness, [])
+            yield request, _answer(request, names[:1], freshness, []), one.source
         elif kind == 3:
             second, others = _named(other, rng, invented=False)
             parts = [f"{text.rstrip('? .')}?" for text in (question, second)]
             request = parts[0][:-1] + rng.choice(JOINTS) + parts[1][0].lower() + parts[1][1:]
             parts[1] = parts[1] if second[0].isupper() else second.rstrip("? .") + "?"
-            yield request, _answer(request, [*names, *others], "any", parts)
+            yield request, _answer(request, [*names, *others], "any", parts), one.source
         else:
-            yield question, _answer(question, names, "any", [])
+            yield question, _answer(question, names, "any", []), one.source
 
 
 def _named(one: Question, rng: random.Random, *, invented: bool) -> tuple[str, list[str]]:
@@ -116,10 +116,10 @@ def _query(text: str, names: Sequence[str]) -> str:
     return " ".join(words)[:160] or text
 
 
-def _sample(request: str, answer: dict[str, Any], rng: random.Random) -> Sample:
+def _sample(request: str, answer: dict[str, Any], source: str, rng: random.Random) -> Sample:
     today = date(2023, 1, 1) + timedelta(days=rng.randrange(1500))
     prompt = load(PROMPT).fill(date=today.isoformat(), request=request)
-    return Sample(prompt, json.dumps(answer, ensure_ascii=False))
+    return Sample(prompt, json.dumps(answer, ensure_ascii=False), source=source)
 
 
 if __name__ == "__main__":

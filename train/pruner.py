@@ -80,7 +80,8 @@ class Pages:
 
 def path_answers(part: Part, seed: int) -> list[Sample]:
     """Return the samples of a part, whose answers are the paths alone: the loss is on path tokens."""
-    return [Sample(one.prompt, one.paths[one.gold]) for one in path_samples(part, tokens=TOKENS, seed=seed)]
+    made = path_samples(part, tokens=TOKENS, seed=seed)
+    return [Sample(one.prompt, one.paths[one.gold], source="own") for one in made]
 
 
 def path_samples(split: Split, *, tokens: Sequence[int] = TOKENS, seed: int = 0) -> Iterator[PathSample]:

@@ -41,6 +41,7 @@ class SummarySample:
     """A prompt with a summary that its paragraphs bear out, and one that they do not."""
 
     article: str
+    source: str
     prompt: str
     summary: str
     rejected: str
@@ -49,13 +50,13 @@ class SummarySample:
 
 def summary_answers(part: Part, seed: int) -> list[Sample]:
     """Return the samples of a part."""
-    return [Sample(one.prompt, one.summary) for one in summary_samples(part, seed=seed)]
+    return [Sample(one.prompt, one.summary, source=one.source) for one in summary_samples(part, seed=seed)]
 
 
 def summary_pairs(part: Part, seed: int) -> list[Sample]:
     """Return those samples of a part that have a summary with an invention beside them, for DPO."""
     made = summary_samples(part, seed=seed)
-    return [Sample(one.prompt, one.summary, one.rejected) for one in made if one.rejected]
+    return [Sample(one.prompt, one.summary, one.rejected, one.source) for one in made if one.rejected]
 
 
 def summary_samples(
@@ -91,7 +92,7 @@ def summary_samples(
             summary = extract_summary(told, idf, max_tokens=tokens).text
             asked = load(PROMPT).fill(words=str(round(tokens * WORDS_A_TOKEN)), context=shown)
             rejected = _with_invention(summary, shown, sorted(marks), rng)
-            yield SummarySample(row["id"], asked, summary, rejected)
+            yield SummarySample(row["id"], row["src"], asked, summary, rejected)
 
 
 def _joined(parts: Sequence[Sequence[str]]) -> str:

@@ -114,6 +114,19 @@ def load_public(split: Split) -> Corpus:
     return corpus
 
 
+def judged_rows() -> tuple[int, int]:
+    """Return how many sentences and questions of the public training sets are left out since they judge us."""
+    places = {
+        row["id"]: [sentence.startswith(JUDGED) for part in row["paras"] for sentence in part]
+        for row in _rows(SHARED / "train" / "docs.jsonl.gz")
+    }
+    questions = sum(
+        row["q"].startswith(JUDGED) or any(places[row["doc"]][place] for place in row["gold"])
+        for row in _rows(SHARED / "train" / "questions.jsonl.gz")
+    )
+    return sum(map(sum, places.values())), questions
+
+
 def load_own(split: Split) -> Corpus:
     """Return the questions that were written for this project, twins among them, on pages as the product reads them."""
     corpus = Corpus()
