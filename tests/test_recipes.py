@@ -12,7 +12,8 @@ from bench.recipes import Recorded, costs, drawn, missed
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from pipeline.raptor.summarise import supported_part
-from train.reader.data import own_rows
+from train.reader.data import Corpus, own_rows
+from train.reader.overlap import findings
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,6 +22,7 @@ pytestmark = [
 ]
 torch: Any = pytest.importorskip("torch")
 lora: Any = pytest.importorskip("train.lora", exc_type=ImportError)
+datasheet: Any = pytest.importorskip("train.datasheet", exc_type=ImportError)
 pruner: Any = pytest.importorskip("train.pruner", exc_type=ImportError)
 summariser: Any = pytest.importorskip("train.summariser", exc_type=ImportError)
 CONFIG = {"steps": 6, "batch": 2, "warmup": 1, "layers": 2, "rank": 4, "dev": 2, "every": 3, "threads": 1}
@@ -114,3 +116,8 @@ def test_runs_that_are_short_or_learn_nothing_are_named() -> None:
     assert found[2].startswith("1 runs have a figure that is better")
     assert drawn([good, flat]).count("<polyline") == 2
     assert "| SmolLM2-135M | 2,048 | LoRA |" in "\n".join(costs())
+
+
+def test_no_article_that_summaries_are_made_of_judges_us(shared: Path) -> None:
+    found = findings(Corpus(datasheet.articles(), []))
+    assert found == {"question": [], "sentence": [], "page": []}

@@ -1,7 +1,7 @@
 """Writes what each recipe learns from: sets, licences, counts, and what was left out since it judges us.
 
     python -m train.datasheet            # writes train/DATASHEET.md
-    python -m train.datasheet --check    # exits 1 where a sample holds 13 words in a row that judge us
+    python -m train.datasheet --check    # exits 1 where 13 words in a row judge us, too
 
 Not for: the reader's data, which has a sheet of its own (`models/embedded`), or making samples (the recipes' files).
 """
@@ -10,27 +10,25 @@ import argparse
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pipeline.text.tokens import count_tokens
-from train.extractor import extractor_samples, preference_pairs
+from train.extractor import extractor_samples
 from train.lora import Part, Sample
 from train.parser import parser_samples
 from train.pruner import path_answers
-from train.reader.data import judged_rows, own_rows
-from train.reader.overlap import LICENCE, RUN, found_in, judged_questions, judged_texts
-from train.summariser import summary_answers, summary_pairs
+from train.reader.data import Corpus, Text, judged_rows, load_own, load_public, own_rows
+from train.reader.overlap import RUN, findings
+from train.summariser import articles_of, summary_answers
 
 SHEET: Final = Path(__file__).with_name("DATASHEET.md")
 MAKERS: Final[dict[str, Callable[[Part, int], Sequence[Sample]]]] = {
     "parser": parser_samples,
     "extractor": extractor_samples,
-    "extractor, pairs": preference_pairs,
     "pruner": path_answers,
     "summariser": summary_answers,
-    "summariser, pairs": summary_pairs,
 }
 LICENCES: Final = {
     "own": "questions ours; pages CC BY 4.0 (WCXB) and CC BY-SA 4.0 (Wikipedia)",
@@ -50,21 +48,20 @@ LICENCES: Final = {
 """Of the sets, as `../shared/data/train` and `train/reader/questions` say."""
 
 
-def overlaps(samples: Sequence[Sample], judged: set[str]) -> list[str]:
-    """Return the texts of samples that share a run of words with one of `judged`."""
-    texts = {
-        part
-        for one in samples
-        for whole in (one.prompt, one.answer, one.rejected)
-        for part in whole.splitlines()
-        if len(part.split()) >= RUN and LICENCE not in part
-    }
-    return found_in(judged, texts)
+def learned_from() -> Corpus:
+    """Return all that samples are made from: texts, and the questions on them."""
+    public, own = load_public("train"), load_own("train")
+    return Corpus(public.texts | own.texts | articles(), public.questions + own.questions)
 
 
-def judged_runs() -> set[str]:
-    """Return the questions and texts of the evaluation that have a run's length."""
-    return {text for text in judged_questions() | judged_texts() if len(text.split()) >= RUN}
+def articles() -> dict[str, Text]:
+    """Return the whole articles that summaries are made of."""
+    return {f"{row['id']}:article": _text(row) for row in articles_of("train")}
+
+
+def _text(row: Mapping[str, Any]) -> Text:
+    sentences = [sentence for part in row["paras"] for sentence in part]
+    return Text(sentences, [row["title"]] * len(sentences))
 
 
 def sheet() -> str:
@@ -75,11 +72,11 @@ def sheet() -> str:
         "# What the recipes learn from",
         "",
         "Written by `python -m train.datasheet`. A sample is made by rule from a question, page or article of the sets",
-        "below; no model and no network takes part.",
+        "below; no model and no network takes part. Pairs for DPO are of the same questions and articles.",
         "",
         f"Left out because they judge us: {sentences} sentences of public sets, blanked, and {questions} questions",
         f"that they answer or that an evaluation set has; {held} questions on sites held aside.",
-        f"`--check` looks for {RUN} equal words in a row between all samples and the evaluation's questions and texts.",
+        f"`--check` looks for {RUN} equal words in a row between all of it and the evaluation's questions and texts.",
         "",
     ]
     for name, make in MAKERS.items():
@@ -108,13 +105,10 @@ def main() -> int:
     if not parser.parse_args().check:
         SHEET.write_text(sheet(), encoding="utf-8")
         return 0
-    judged = judged_runs()
-    short = 0
-    for name, make in MAKERS.items():
-        found = overlaps(make("train", 0), judged)
-        print(f"{name}: {len(found)} overlaps", *found[:20], sep="\n  ")
-        short += len(found)
-    return int(short > 0)
+    found = findings(learned_from())
+    for kind, texts in found.items():
+        print(f"{kind}: {len(texts)}", *texts[:20], sep="\n  ")
+    return int(any(found.values()))
 
 
 if __name__ == "__main__":

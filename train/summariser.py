@@ -70,7 +70,7 @@ def summary_samples(
         context: Most tokens of its paragraphs together.
         seed: Of what is drawn; a sample depends on it and its own article alone.
     """
-    rows = [row for row in _articles() if split_of(row["id"]) == split]
+    rows = list(articles_of(split))
     marks = {mark for row in rows for part in row["paras"] for text in part for mark in _MARK.findall(text)}
     for row in rows:
         rng = random.Random(f"{seed}:{row['id']}")
@@ -111,10 +111,11 @@ def _with_invention(summary: str, shown: str, marks: Sequence[str], rng: random.
     return changed if supported_part(changed, shown, max_tokens=len(changed)).unsupported else ""
 
 
-def _articles() -> Iterator[dict[str, Any]]:
+def articles_of(split: Split) -> Iterator[dict[str, Any]]:
+    """Yield the articles of a split, without the paragraphs that judge us."""
     with gzip.open(SHARED / "train" / "docs.jsonl.gz", "rt", encoding="utf-8") as file:
         for row in map(json.loads, file):
-            if row["src"] in SOURCES:
+            if row["src"] in SOURCES and split_of(row["id"]) == split:
                 known = [part for part in row["paras"] if not any(text.startswith(JUDGED) for text in part)]
                 yield row | {"paras": known}
 

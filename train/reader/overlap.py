@@ -1,19 +1,17 @@
-"""Looks for questions and texts of the evaluation among what the reader is trained on: runs of 13 equal words.
+"""Looks for questions and texts of the evaluation among what is trained on: runs of 13 equal words.
 
-    python -m train.reader.overlap      # prints the training side of what it finds; exits 1 where there is any
-
-A question of fewer words is compared whole. Pages that evaluation questions are asked on may hold none of ours. Not
-for: dropping what was found, which is done by hand where a source is read (`data.py`).
+`python -m train.datasheet --check` looks through all of it. A question of fewer words is compared whole. Pages that
+evaluation questions are asked on may hold none of ours. Not for: dropping what was found, which is done by hand where a
+source is read (`data.py`).
 """
 
 import json
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from train.reader.data import ROOT, SHARED, Corpus, load_own, load_public, own_rows
+from train.reader.data import ROOT, SHARED, Corpus, own_rows
 
 RUN: Final = 13
 LICENCE: Final = "open-access article distributed under the terms"
@@ -71,19 +69,6 @@ def findings(corpus: Corpus) -> dict[str, list[str]]:
     }
 
 
-def main() -> int:
-    """Print what is found; return 1 where anything is."""
-    public, own = load_public("train"), load_own("train")
-    found = findings(Corpus(public.texts | own.texts, public.questions + own.questions))
-    for kind, texts in found.items():
-        print(f"{kind}: {len(texts)}", *texts[:20], sep="\n  ")
-    return int(any(found.values()))
-
-
 def _rows(path: Path) -> Iterator[dict[str, str]]:
     with path.open(encoding="utf-8") as file:
         yield from (json.loads(line) for line in file if line.strip())
-
-
-if __name__ == "__main__":
-    sys.exit(main())
