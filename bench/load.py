@@ -5,7 +5,7 @@ search engine on loopback, and lets 1, 2, 4, 16 and 64 callers ask `research` wi
 the models, every page known after the warm-up. A caller that is told to come again in N s waits so long. `--check` is
 the quick form, over HTTP and with a shorter deadline: a minute; it exits 1 when a bar falls short. What other processes
 took of the machine is measured beside it (`ours`, the rest), and bars of time are held against seconds times that.
-At the end one caller asks alone and beside another one who has 64 calls (`--fair` is that part by itself).
+`--fair N` lets one caller ask N times alone, and N times beside another one who has 64 calls.
 Not for: how good answers are (`bench/research.py`).
 """
 
@@ -49,7 +49,6 @@ FAIR_BAR: Final = 2.0
 from question to answer, which no other process of the machine stretches, and which rise more than seconds do: two
 callers use more cores than one."""
 GREEDY: Final = 64
-FAIR_CALLS: Final = 12
 FAIR_SECONDS: Final = 100.0
 """Deadline of these calls, so that none is cut short on a machine that others use."""
 MEMORY_BAR: Final = 1.5
@@ -115,12 +114,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0, help="how long callers begin calls (60, quick form 20)")
     parser.add_argument("--transport", choices=("HTTP", "stdio"), help="only this one")
     parser.add_argument("--callers", type=int, nargs="+", help="only so many callers")
-    parser.add_argument("--fair", action="store_true", help="only one caller beside another's 64 calls")
+    parser.add_argument("--fair", type=int, default=0, help="so many calls of one caller alone and beside another's 64")
     args = parser.parse_args()
     seconds = args.seconds or (6.0 if args.check else 60.0)
     deadline = QUICK_SECONDS if args.check else SECONDS
     if args.fair:
-        sys.exit(1 if _fairness(FAIR_CALLS) and args.check else 0)
+        sys.exit(1 if _fairness(args.fair) and args.check else 0)
     print(f"research for {seconds:.0f} s by so many callers; deadline {deadline:.0f} s; seconds of answers")
     heads = ("answered", "partial", "refused", "nothing")
     print(f"{'':6}{'callers':>8}" + "".join(f"{head:>10}" for head in heads), end="")
@@ -143,8 +142,8 @@ def _fairness(calls: int) -> list[str]:
             ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
         page = [f"{found}/lake-orvane.html"]
         asked: dict[str, Callable[[], dict[str, Any]]] = {
-            "research": lambda: {"question": next(questions), "max_tokens": TOKENS},
             "extract_relevant": lambda: {"sources": page, "question": next(questions), "max_tokens": TOKENS},
+            "research": lambda: {"question": next(questions), "max_tokens": TOKENS},
         }
         return [tool for tool, made in asked.items() if not _is_fair(server, ask, tool, made, calls)]
 

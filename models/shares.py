@@ -2,14 +2,14 @@
 
 Threads and batches are handed out in the order in which they are asked for, so a caller with many calls would get
 nearly all of them. While callers with different numbers of calls run, those who have more calls than the least have
-one piece of work at a time, over all kinds of work. Not for: which calls may begin (`server/admission.py`), or how many
-pieces of one kind run at once (`pipeline/work.py`, `session.py`).
+one piece of work at a time, over all kinds of work, and rest after it as long as it took. Not for: which calls may
+begin (`server/admission.py`), or how many pieces of one kind run at once (`pipeline/work.py`, `session.py`).
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -57,6 +57,15 @@ def sharing(caller: str) -> Iterator[None]:
         shares.count(caller, -1)
 
 
-def piece() -> anyio.CapacityLimiter:
-    """Return what a piece of work holds while it runs; outside of a call it is held by nobody else."""
-    return _piece.get() or anyio.CapacityLimiter(1)
+@asynccontextmanager
+async def piece() -> AsyncIterator[None]:
+    """Work on the share of the running call's caller, which may have to be waited for; none outside of a call."""
+    limit = _piece.get()
+    if limit is None:
+        yield
+        return
+    async with limit:
+        began = anyio.current_time()
+        yield
+        if limit.total_tokens == CROWDED:
+            await anyio.sleep(anyio.current_time() - began)

@@ -43,6 +43,8 @@ processor: p95 of a page from the cache beside 16 callers of research .5 s, with
 processes)."""
 WAY_SHARE: Final = 0.2
 """Most of its time that a call gives way to light ones."""
+TELL: Final = 1.0
+"""Seconds between two messages to a call that waits: each of 64 would hear of the end of every other one."""
 MOST_AGAIN: Final = 60.0
 """Longest time to come again that is told: callers who come earlier would push the others' further and further."""
 LEARNT: Final = 0.2
@@ -121,12 +123,15 @@ class Lane:
         expected = self._expected(turn)
         if not turn.begun and expected > patience:
             raise self._busy(turn, expected - patience)
+        told = -math.inf
         with anyio.move_on_after(patience):
             while not turn.begun:
                 changed = self._changed
                 before = self._queue.index(turn)
                 about = math.ceil(self._expected(turn))
-                await tell((anyio.current_time() - came) / patience, f"waiting: {before} calls before, about {about} s")
+                if (now := anyio.current_time()) - told > TELL:
+                    told = now
+                    await tell((now - came) / patience, f"waiting: {before} calls before, about {about} s")
                 if changed is self._changed:
                     await changed.wait()
         if not turn.begun:
