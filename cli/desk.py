@@ -48,8 +48,6 @@ from server.settings import MEGABYTE, TABLE, Settings
 Tell = Callable[[str, object], Awaitable[None]]
 
 HOST: Final = "127.0.0.1"
-TOKEN_BYTES: Final = 24
-"""Of the token in the address: 192 random bits."""
 _NO_FRAMES: Final = "form-action 'none'; frame-ancestors 'none'"
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -70,7 +68,7 @@ def serve_desk(settings: Settings, given: Mapping[str, str], *, port: int, show:
         listening.bind((HOST, port))
         listening.listen()  # who comes before all is open waits
         port = listening.getsockname()[1]
-        token = secrets.token_urlsafe(TOKEN_BYTES)
+        token = secrets.token_urlsafe()
         url = f"http://{HOST}:{port}/{token}/"
         print(f"The desk is at {url} until Ctrl-C.", flush=True)
         if show:

@@ -14,6 +14,7 @@ import anyio
 import numpy as np
 from numpy.typing import NDArray
 
+from cache.folder import LOCK_WAIT
 from cache.store import Store
 from models.protocols import (
     Backend,
@@ -34,9 +35,6 @@ from pipeline.work import in_thread
 M = TypeVar("M", bound=Named)
 MOST_SENTENCES: Final = 100
 """Sentences of a window whose probabilities are kept; later ones, which are labels of a word or two, count as 0."""
-PATIENCE: Final = 5.0
-"""Seconds that a batch which another process works on is waited for: several times what 64 texts take, and no more than
-a call can lose to a process that was killed."""
 Compute: TypeAlias = Callable[[list[str]], Awaitable[NDArray[np.float32]]]
 """Asks the model: one row for each text."""
 
@@ -99,7 +97,7 @@ class _Memory:
                 f"batch:{_digest(*texts)}",
                 look,
                 enough=lambda found: not together or ready(found),
-                patience=PATIENCE,
+                patience=LOCK_WAIT,
             ) as (found, _):
                 if together and ready(found):
                     batch.values = found

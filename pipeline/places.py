@@ -26,7 +26,7 @@ from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage
 from pipeline.prune.render import Kept, Style, all_links, render
 from pipeline.read.converted import html_table, whole_page
 from pipeline.services import Services
-from pipeline.sources import Loaded, files_in
+from pipeline.sources import MAX_FILES, Loaded, files_in
 from pipeline.tables.query import Query, compute, parse_query, rows_of
 from pipeline.tables.show import FORMS, RowForm, rows_as
 from pipeline.tables.table import Table, all_rows, tables_of
@@ -39,10 +39,6 @@ PLACES: Final = ("outline", "section", "whole", "links", "tables", "table", "fil
 _PLACE: Final = re.compile(rf"\s*({'|'.join(PLACES)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL)
 _PAGES: Final = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6})?)?\s*")
 _WHICH: Final = re.compile(r"\s*(?:(\d+)\b|\"([^\"]+)\")?\s*(.*)", re.DOTALL)
-_LISTED: Final = 12
-"""Headings and tables that an error names."""
-_LONGEST: Final = 500
-"""Files of a folder whose titles are looked up; more would not be read in a call's time, and have their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +186,7 @@ def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing 
             # A heading may stand in a list of contents as well; the section is where the most stands below it.
             best = max(found, key=lambda place: len(_below(document, place)))
             return _blocks(at, document, _below(document, best), form)
-    some = quoted(", ".join(list(headings.values())[:_LISTED]), new_mark())
+    some = quoted(", ".join(headings.values()), new_mark())
     return f"There is no section {said!r}; headings are: {some}" if headings else "There are no headings"
 
 
@@ -252,7 +248,7 @@ def _table(at: int, document: Document, said: str, form: RowForm, mark: str) -> 
     assert found is not None  # noqa: S101  every text matches
     table, rest = _named(tables, found[1], found[2], found[3], document.page.language or "en")
     if table is None:
-        listed = quoted("; ".join(f"{one.number}: {one.title}" for one in tables[:_LISTED]), new_mark())
+        listed = quoted("; ".join(f"{one.number}: {one.title}" for one in tables), new_mark())
         return f"There is no one table {said!r}; tables are {listed}" if tables else "There are no tables"
     return _rows(at, document, table, rest, form, mark)
 
@@ -320,7 +316,7 @@ async def load_folders(sources: Sequence[str], services: Services, *, seconds: f
     documents: list[Document] = []
     for source in sources:
         folder, files = await in_thread(files_in, source, services.roots)
-        pages = await _looked_at(files[:_LONGEST], services, seconds / len(sources))
+        pages = await _looked_at(files[:MAX_FILES], services, seconds / len(sources))
         rows = [_file_row(path, folder, pages.get(path)) for path in files]
         html = whole_page(html_table([("file", "title", "date", "kind", "size"), *rows], header=True))
         page = Page(folder.as_uri(), folder.as_uri(), folder.name, html, "inode/directory")

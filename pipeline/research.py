@@ -22,7 +22,16 @@ from errors import SearchFailed, without_password
 from pipeline.answer import Answer, Writing, write_answer
 from pipeline.documents import Document, Page, Reading, SearchOutcome, SearchQuery, SearchResult, Sentence, Trust
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
-from pipeline.evidence.show import FRAME_SHARE, Sheet, doubt, notice_within, parts_room, shortened, told_parts
+from pipeline.evidence.show import (
+    FRAME_SHARE,
+    Sheet,
+    doubt,
+    hint_room,
+    notice_within,
+    parts_room,
+    shortened,
+    told_parts,
+)
 from pipeline.extract.extract import (
     extract,
     joined,
@@ -48,15 +57,9 @@ from pipeline.text.names import find_entities
 from pipeline.text.parts import describes, question_word
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import guess_language, index_terms, raw_words
-from pipeline.work import STEP_SHARE, Report, in_thread, time_left
+from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from prompts import load
 
-FOOT_SHARE: Final = 0.05
-"""Part of the budget kept for what failed and how to go on."""
-FOOT_MOST: Final = 150
-"""The same in tokens, for large budgets."""
-READ_SHARE: Final = 0.7
-"""Part of the time left that reading whole pages may take; by then each is read by its best passage alone."""
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
 _IN_PART: Final = "only its best passage was read, for want of time"
 HOP_PAGES: Final = 3
@@ -149,7 +152,7 @@ async def _read(question: str, gathered: Gathered, services: Services) -> tuple[
     """Return the pages with their reading; where there is no time for that, their best passages with theirs."""
     parts = gathered.parsed.parts
     # By then each is read by its best passage alone.
-    with anyio.move_on_after(READ_SHARE * time_left()):
+    with anyio.move_on_after(LONG_SHARE * time_left()):
         # A page that did not come is represented by its snippet.
         whole = [await _document(ranked, gathered, services) for ranked in gathered.ranked]
         reading = await extract(question, whole, reader=services.reader, asking=services.asking, parts=parts)
@@ -215,8 +218,7 @@ def _enriched(known: Followed, services: Services, max_tokens: int, *, open_end:
     # The instructions of the enriched prompt stand there where they leave the words their share.
     instructed = count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
     head = prompt.fill(**values, evidence="").strip() if instructed else notice_within(mark, max_tokens)
-    foot = max(min(int(max_tokens * FOOT_SHARE), FOOT_MOST), room_for(gathered.failures, max_tokens))
-    sheet = Sheet(max_tokens, reserve=foot)
+    sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(gathered.failures, max_tokens))
     sheet.add(head)
     sheet.add(doubt(reading))
     sheet.add(told_values(reading.computed, documents, mark, max_tokens))

@@ -31,7 +31,7 @@ from pipeline.read.converted import MAX_ITEMS
 from pipeline.read.sniff import HTML
 from pipeline.search.chain import Found, canonical_url
 from pipeline.services import Fetches, Services
-from pipeline.text.frame import address, one_line
+from pipeline.text.frame import LONGEST, address, one_line
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
 
 SITE: Final = "site:"
@@ -39,8 +39,6 @@ READ: Final = 16
 """Pages that one call reads of a site: as many as `research` reads of a search."""
 MOST_LISTS: Final = 8
 """Sitemaps and feeds that are read in one round; where an index names more, those with the question's words."""
-LONGEST: Final = 200
-"""Characters of what is said of a page."""
 _NAMED: Final = re.compile(rf"(?<!\S){SITE}(https?://\S+)\s*", re.IGNORECASE)
 _SITEMAP: Final = re.compile(r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE)
 """Of a robots.txt, as its lines became HTML."""

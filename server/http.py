@@ -33,6 +33,7 @@ from errors import MissingExtra, UsageError
 from server.app import Winnow, build_server
 from server.calls import HEADER, Observer, request_id
 from server.settings import MEGABYTE, Settings
+from server.toolbox import GRACE
 from server.version import VERSION
 
 ALIVE: Final = "/healthz"
@@ -43,7 +44,7 @@ server that is away changes nothing: answers are given without it, and every oth
 MINUTE: Final = timedelta(minutes=1).total_seconds()
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
-DRAIN_SECONDS: Final = 3.0
+DRAIN_SECONDS: Final = 2 * GRACE
 """Beyond the deadline of calls that run when the server is told to end."""
 FLUSH_SECONDS: Final = 0.1
 """For the last answer to leave: uvloop writes when a turn of its loop ends."""

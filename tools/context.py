@@ -22,13 +22,13 @@ from errors import UsageError, without_password
 from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome, Trust
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.cite import count_origins
-from pipeline.evidence.show import PART_TOKENS, Sheet, shortened
+from pipeline.evidence.show import Sheet, shortened
 from pipeline.evidence.view import View
 from pipeline.fetch.handles import page_handle
 from pipeline.services import Services
 from pipeline.tables.asked import Told
 from pipeline.tables.show import cited_row
-from pipeline.text.frame import LONGEST, address, one_line, quoted
+from pipeline.text.frame import LONGEST, TITLE_TOKENS, address, one_line, quoted
 from pipeline.work import Report, in_thread, time_left
 
 PROGRESS_GAP: Final = 0.25
@@ -125,7 +125,7 @@ def found_in(kind: type[F], reading: Reading, assembled: Assembled, failures: It
         "reason": reading.reason,
         "confidence": round(reading.confidence, 4),
         "parts": [
-            PartFound(question=shortened(one_line(part.question), 2 * PART_TOKENS), verdict=part.verdict, label=label)
+            PartFound(question=shortened(one_line(part.question), TITLE_TOKENS), verdict=part.verdict, label=label)
             for part, label in zip(reading.parts, assembled.parts or repeat(""), strict=False)
         ],
         "failures": failures_of(failures),

@@ -29,7 +29,7 @@ from pipeline.segment.idms import Idms
 from pipeline.services import Services
 from pipeline.sources import Loaded, in_part, load_sources, open_tree, room_for, store_for
 from pipeline.text.frame import new_mark, one_line
-from pipeline.work import LONG_SHARE, Report, in_thread, time_left
+from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from tools.context import (
     Next,
     Quoted,
@@ -50,9 +50,7 @@ from tools.context import (
 )
 
 TOOL: Final = "raptor_query"
-FETCH_SHARE: Final = 0.5
-"""Part of the call's time that sources may take to arrive; the tree needs the rest."""
-WRITE_SHARE: Final = FETCH_SHARE / 2
+WRITE_SHARE: Final = STEP_SHARE / 2
 """Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then is cut by
 embeddings), what is written for the index, and the summaries that are shown."""
 UNBUILT: Final = "The tree is not built yet; this is read from the documents. The same call goes on building it."
@@ -222,7 +220,7 @@ async def _tree(
         return before, Loaded((), ())
     standing = await _pages(before, range(len(before.sources)), services) if before else {}
     gone = [s.url for place, s in enumerate(before.sources) if place not in standing] if before else []
-    seconds = services.seconds * FETCH_SHARE
+    seconds = services.seconds * STEP_SHARE
     loaded = await load_sources([*gone, *named], services, seconds=seconds, report=report, question=question)
     # A page that was named again stands for its earlier self.
     fresh = {document.page.final_url for document in loaded.documents}

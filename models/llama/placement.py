@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from models.pipe import MOST_CORES
+
 BATCH: Final = 512
 """Tokens of a generator's batch (llama.cpp's own micro-batch), of a batch of several texts, and of a text that an
 embedder reads. Attention spans the whole micro-batch, so that a larger one is slower for short texts."""
@@ -15,9 +17,6 @@ KEPT_FREE: Final = 0.1
 """Part of a device's free memory that is left to others."""
 BUFFERS: Final = 500_000_000
 """Bytes of compute buffers beside weights and context."""
-MOST_THREADS: Final = 8
-FEW_CORES: Final = MOST_THREADS // 2
-"""Up to here all cores compute; above, half of them: the other half are mostly second threads of the same cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,8 @@ def chosen_device(devices: Sequence[Device]) -> Device:
 
 def place(weights: Weights, devices: Sequence[Device], *, backends: Sequence[str], cores: int) -> Placement:
     """Return where the model goes: as many layers as fit in the free memory of the chosen device."""
-    threads = max(1, min(MOST_THREADS, cores if cores <= FEW_CORES else cores // 2))
+    # Of many cores half are mostly second threads of the others.
+    threads = max(1, min(2 * MOST_CORES, cores if cores <= MOST_CORES else cores // 2))
     cpu = f"{threads} of {cores} cores"
     if not devices:
         looked = f"{' and '.join(backends)} of this build of llama.cpp found no GPU" if backends else ""

@@ -21,14 +21,8 @@ from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.work import check_cancelled, traced
 
-ROUNDS: Final = 8
-"""Rounds of filling by estimate and measuring; three nearly always do."""
 SMALLEST: Final = 6
 """Tokens of room that are not worth another round, and of a gap that is closed rather than marked."""
-WORD: Final = 2
-"""Tokens of a word with its line."""
-LISTED: Final = frozenset({"item", "row", "code", "definition", "about"})
-"""Kinds of units that say something in a word."""
 TOKENS_A_PAGE: Final = 300
 """Budget for each page opened beyond the first: a page costs 40 to 60 tokens before its first word."""
 SAME_WORDS: Final = 12
@@ -79,7 +73,7 @@ def fill(
     chosen: list[int] = []
     left = list(order)
     room = max_tokens
-    for _ in range(ROUNDS):
+    while True:  # a round takes units off `left`, or is the last; three nearly always do
         check_cancelled()
         added: list[int] = []
         skipped: list[int] = []
@@ -190,8 +184,7 @@ class _Writer:
         """Return the rows that may be shown, best first; a short heading stands for the first unit below it."""
         rows = [self._below_heading(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()]
         order: dict[int, None] = {}
-        # A word by itself is a button or a label. Pages of a word or two are shown all the same.
-        for row in [row for row in rows if self.costs[row] > WORD or self._kind(row) in LISTED] or rows:
+        for row in rows:
             key = self._key(row)
             if key not in self.said:
                 order[row] = None

@@ -21,11 +21,9 @@ _WHOLE: Final = 80
 _WHOLE_CJK: Final = _WHOLE // 2
 """The same for CJK text, whose characters take nine bytes each in a URL."""
 _WORDS: Final = 5
-"""Words of a range's start and end."""
+"""Words of a range's start and end, and of prefix and suffix."""
 _MORE_WORDS: Final = 2 * _WORDS
 """Words they grow to while an earlier place on the page reads the same."""
-_CONTEXT: Final = 4
-"""Words of prefix and suffix."""
 _CONTEXT_REACH: Final = _WHOLE
 """Code points around the words in which context is looked for."""
 _CJK_CUT: Final = 24
@@ -251,13 +249,13 @@ def _with_context(document: Document, start: int, end: int, head: str, *, tail: 
         return middle
     low = max(0, start - _CONTEXT_REACH, _part_before(document, start))
     before = [piece for piece in _BEFORE.split(text[low:start]) if piece.strip()]
-    words = before[-1].split()[-_CONTEXT:] if before else []
+    words = before[-1].split()[-_WORDS:] if before else []
     if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
         words = words[1:]
     if words:
         return f"{_encode(' '.join(words))}-,{middle}"
     after = [piece for piece in _SEPARATOR.split(text[end : end + _CONTEXT_REACH]) if piece.strip()]
-    words = after[0].split()[:_CONTEXT] if after else []
+    words = after[0].split()[:_WORDS] if after else []
     return f"{middle},-{_encode(' '.join(words))}" if words and not tail else middle
 
 

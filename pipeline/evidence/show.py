@@ -24,7 +24,7 @@ ROOMY: Final = 400
 HINT_TOKENS: Final = 32
 """Tokens kept for how to go on, from `ROOMY` on: the running call with a cursor."""
 HEADING_TOKENS: Final = 16
-"""Tokens of the innermost heading where room is small."""
+"""Tokens of the innermost heading where room is small, and of a part's words in the line that says how it stands."""
 LINK_TOKENS: Final = 48
 """Kept from the heads for the first link, where links may take the rest of a budget."""
 HEAD_TOKENS: Final = HEADING_TOKENS // 2
@@ -33,8 +33,6 @@ ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them all."""
 UNSURE: Final = "Unsure: check that these answer."
 """Stands above evidence of a reading whose verdict is `unsure`."""
-PART_TOKENS: Final = 12
-"""Tokens of a part's words in the line that says how it stands."""
 SAID: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
 """Verdicts as a person reads them."""
 GAP: Final = "…"
@@ -67,7 +65,7 @@ def told_parts(reading: Reading, labels: Sequence[str]) -> str:
         labels: Of the passage that speaks best to each part, empty for none.
     """
     told = [
-        f'"{shortened(one_line(part.question), PART_TOKENS)}" {SAID[part.verdict]}{f" [{label}]" if label else ""}'
+        f'"{shortened(one_line(part.question), HEADING_TOKENS)}" {SAID[part.verdict]}{f" [{label}]" if label else ""}'
         for part, label in zip(reading.parts, labels, strict=False)
     ]
     return f"Parts: {'; '.join(told)}." if told else ""

@@ -26,12 +26,10 @@ from pipeline.rank.table_rows import lift_rows
 from pipeline.rank.terms import PageUnits, page_units
 from pipeline.rank.verdict import judge
 from pipeline.tables.asked import ask_parts
-from pipeline.text.frame import one_line
+from pipeline.text.frame import LONGEST, one_line
 from pipeline.text.parts import cut_parts
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
-TOLD: Final = 3
-"""Sources that a reason names which were not read."""
 FURNITURE: Final = 0.8
 """Factor on the scores of the lines of menus, footers and the like, which else stand beside answers. Their sentences
 keep theirs: of 256 asked, units best first without a second reading, 256 tokens hold .688 so, .676 where both are
@@ -135,9 +133,8 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
         return replace(reading, verdict=joint_verdict(parts), parts=parts, cut=any(part.cut for part in parts))
     if not missing or reading.verdict != "none":
         return reading
-    told = "; ".join(one_line(f"{one.source}: {one.reason}").rstrip(".") for one in missing[:TOLD])
-    more = f"; and {len(missing) - TOLD} more" if len(missing) > TOLD else ""
-    said = f"Not everything was read ({told}{more}). {reading.reason}"
+    told = "; ".join(one_line(f"{one.source}: {one.reason}").rstrip(".") for one in missing)
+    said = f"Not everything was read ({told[:LONGEST]}). {reading.reason}"
     return replace(reading, verdict="unsure", reason=said, cut=True)
 
 

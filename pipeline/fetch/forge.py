@@ -49,12 +49,10 @@ def forge_at(kind: str, site: str) -> Forge:
     return Forge(kind, site, f"{site}/api/{'v4' if kind == 'gitlab' else 'v1'}")
 
 
-MOST_PAGES: Final = 5
-"""Pages of a hundred comments or files that are asked for."""
-MOST_FILES: Final = 1_000
-"""Files of a tree that are listed, the least deep first."""
 _FULL: Final = 100
 """Rows of a full page where an address asks for `per_page=100`."""
+MOST_ROWS: Final = 5 * _FULL
+"""Comments that are asked for, and files of a tree that are listed, the least deep first."""
 _QUERY: Final = re.compile(r"(?:plain=1|tab=readme-ov-file|ref_type=\w+)?")
 """What an address may ask for besides without being another page."""
 _NOT_OWNERS: Final = re.compile(
@@ -120,11 +118,11 @@ class Plan:
         value = self._json(await get(url))
         rows = list(value) if isinstance(value, list) else []
         page = 1
-        while rows and "per_page=100" in url and len(rows) == page * _FULL and page < MOST_PAGES:
+        while rows and "per_page=100" in url and len(rows) == page * _FULL < MOST_ROWS:
             page += 1
             more = self._json(await get(f"{url}&page={page}"))
             rows += more if isinstance(more, list) else []
-        return (rows if isinstance(value, list) else value), len(rows) == MOST_PAGES * _FULL
+        return (rows if isinstance(value, list) else value), len(rows) == MOST_ROWS
 
     def _json(self, body: bytes) -> object:
         try:
@@ -300,14 +298,14 @@ def _repository(plan: Plan, said: Sequence[object]) -> Made:
     listed.sort(key=lambda row: (_text(row, "path").count("/"), _text(row, "path")))
     ref = _ref(plan, about)
     items = []
-    for row in listed[:MOST_FILES]:
+    for row in listed[:MOST_ROWS]:
         path = _text(row, "path")
         is_folder = _text(row, "type") in ("tree", "dir")
         link = html.escape(_open_at(plan, ref, path, is_folder=is_folder))
         items.append(f'<li><a href="{link}">{escape(path)}{"/" if is_folder else ""}</a></li>')
     parts = [f"<p>{escape(_text(about, 'description'))}</p>", f"<p>{escape(told)}</p>", "<!--readme-->"]
     parts.append(f"<h2>Files</h2>\n<ul>\n{chr(10).join(items)}\n</ul>" if items else "")
-    unread = f"what follows the first {MOST_FILES} files" if len(listed) > MOST_FILES else ""
+    unread = f"what follows the first {MOST_ROWS} files" if len(listed) > MOST_ROWS else ""
     return _page(f"{name}/{folder}" if folder else name, parts, unread=unread)
 
 

@@ -29,7 +29,6 @@ from pipeline.html.tree import (
     BLOCK_TAGS,
     LINE_ENDS,
     LINES,
-    LONGEST_LABEL,
     MAX_DEPTH,
     NAMED,
     NEUTRAL,
@@ -51,6 +50,7 @@ from pipeline.html.tree import (
 )
 from pipeline.html.values import bare_tex, is_listing, language_of, said_by, stands_for, title_of
 from pipeline.read.converted import PLACE
+from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
 _DROPPED: Final = tags(
@@ -269,7 +269,7 @@ class _Cleaner:
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
-            tag = met.get(number) or met.setdefault(number, _tag_of((current.tag or "-")[:LONGEST_LABEL]))
+            tag = met.get(number) or met.setdefault(number, _tag_of((current.tag or "-")[:LONGEST]))
             if (kind := tag.listed if pre else tag.kind) == _DROP:
                 continue
             below, attributes, shade, opened, apart = current.first_child, current.attributes, behind, False, False
@@ -594,5 +594,5 @@ def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
         node.children.append(bare_tex(alt))
     elif attributes.get("aria-hidden") == "true":
         return
-    elif len(alt) <= LONGEST_LABEL:
+    elif len(alt) <= LONGEST:
         node.children.append(Node("img", {"alt": alt}))

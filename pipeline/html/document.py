@@ -12,15 +12,13 @@ from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
 from pipeline.html.metadata import Metadata, find_metadata, read_metadata
-from pipeline.html.tree import Node, to_html
+from pipeline.html.tree import LABEL_WORDS, Node, to_html
 from pipeline.read.script_data import script_texts
 from pipeline.read.shell import may_be_filled
 from pipeline.text.frame import LONGEST_AUTHOR, one_line
 from pipeline.text.lexicon import words
 
 FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
-TOLD_WORDS: Final = 12
-"""Unseen words from which an answer tells of them: two sentences; fewer are labels that a design moves away."""
 _TAGGED: Final = re.compile(
     r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b", re.IGNORECASE
 )
@@ -62,7 +60,7 @@ def read_document(page: Page) -> Document:
         notes = (*notes, FROM_SCRIPTS)
     if drawn is not None or waits:
         page = replace(page, trust="script")
-    if unseen >= TOLD_WORDS:
+    if unseen >= LABEL_WORDS:  # fewer are labels that a design moves away
         page = replace(page, hidden=page.hidden + unseen)
         notes = (*notes, f"{unseen} words that no reader of the page sees were left out")
     if page.html.count("<") > MAX_TAGS:

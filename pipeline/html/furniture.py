@@ -24,7 +24,7 @@ _STYLE_SIGNS: Final = "[(:"
 """A name with one of them is a style in short (`top-[var(--nav-height)]`) and says nothing about its element."""
 _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 NEIGHBOURS: Final = 3
-"""Links in a row that make a menu."""
+"""Links in a row that make a menu, and boxes in a row that begin alike and are records."""
 WHOLE: Final = 0.75
 """An element with more of the page's words than this is no furniture, whatever it says; those inside it may be.
 On 77 development pages furniture left in fell from .039 to .014 against one bound on all marks; prose alike. If all

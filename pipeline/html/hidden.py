@@ -50,8 +50,6 @@ _SHIFT: Final = re.compile(
     r"translate(?:3d|x|y)?\(\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?)(?:\s*,\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?))?"
 )
 _SCALED: Final = re.compile(r"(?:scale(?:3d|x|y)?|matrix)\(([^()]*)\)")
-LEAST_SCALE: Final = 0.06
-"""A factor below which type of 16 pixels has less than one."""
 _CLIPPED: Final = re.compile(r"rect\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0")
 _OPENED: Final = re.compile(
     r"accordion|carousel-item|collaps|faq|product|slick-slide|spoiler|swiper-slide|tab[-_]*(?:pan|content)|toggle-?(?:content|panel)"
@@ -220,7 +218,7 @@ def _scales_away(factors: str) -> bool:
     found = [float(number) * (0.01 if unit else 1) for number, unit in re.findall(r"(-?\d*\.?\d+)(%?)", factors)]
     if len(found) == 6:
         found = [(abs(found[0] * found[3] - found[1] * found[2])) ** 0.5]
-    return any(abs(factor) < LEAST_SCALE for factor in found[:2])
+    return any(abs(factor) * PIXELS["em"] < 1 for factor in found[:2])  # type of less than a pixel
 
 
 def _is_clipped(found: Mapping[str, str]) -> bool:

@@ -15,8 +15,8 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from pipeline.html.guard import parse
-from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.script_data import Json, linked_data
+from pipeline.text.frame import LONGEST, LONGEST_AUTHOR
 
 _TITLES: Final = "og:title twitter:title dc.title parsely-title sailthru.title"
 _AUTHORS: Final = (
@@ -36,7 +36,6 @@ _TIMES: Final = '[itemprop="datePublished"], time[datetime], time[pubdate]'
 _DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _BY: Final = re.compile(r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE)
 _NO_NAME: Final = re.compile(r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE)
-_LONGEST_NAME: Final = 80
 _OF_OTHERS: Final = (
     "cite, table:has(th), .references, .reflist, .reference, .citation, .bibliography, [role=doc-endnotes], "
     "[role=doc-bibliography]"
@@ -103,17 +102,17 @@ def _title(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json
     # A single h1 that the title element repeats is the title without the site's name.
     for head in heads:
         if len(head) > 3 and head.lower() in named.lower():
-            return head[:LONGEST_LABEL]
+            return head[:LONGEST]
     said_title = next((said[name] for name in _TITLES.split() if name in said), "")
     headline = next((value for item in linked if isinstance(value := item.get("headline"), str) and value), "")
-    return (said_title or headline or named or (heads[0] if heads else ""))[:LONGEST_LABEL]
+    return (said_title or headline or named or (heads[0] if heads else ""))[:LONGEST]
 
 
 def _author(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
     for item in linked:
         names = [name for name in _names(item.get("author")) if _is_name(name)]
         if names:
-            return ", ".join(dict.fromkeys(names))[: 2 * _LONGEST_NAME]
+            return ", ".join(dict.fromkeys(names))[: 2 * LONGEST_AUTHOR]
     for key in _AUTHORS.split():
         if key in said and _is_name(said[key]):
             return said[key]
@@ -135,7 +134,7 @@ def _names(value: Json) -> list[str]:
 
 
 def _is_name(text: str) -> bool:
-    return 1 < len(text) <= _LONGEST_NAME and not _NO_NAME.search(text)
+    return 1 < len(text) <= LONGEST_AUTHOR and not _NO_NAME.search(text)
 
 
 def _published(top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]) -> str:
@@ -192,7 +191,7 @@ def find_metadata(html: str, url: str) -> Metadata:
     author = str(found.author or "")
     return Metadata(
         title=str(found.title or ""),
-        author=author.replace("; ", ", ") if len(author) <= _LONGEST_NAME else "",
+        author=author.replace("; ", ", ") if len(author) <= LONGEST_AUTHOR else "",
         published=_iso_date(str(found.date or "")),
         language=str(found.language or "")[:2],
     )

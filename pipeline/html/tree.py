@@ -15,8 +15,6 @@ TEXT_NODE: Final = 2
 MAX_DEPTH: Final = 256
 """Levels that are kept; deeper wrappers vanish and what they hold stays. The deepest of 495 real pages has 60."""
 
-LONGEST_LABEL: Final = 300
-"""Characters of what names something: a title, an image's description, an address beside its words."""
 LABEL_WORDS: Final = 12
 """Words up to which a text is a label (of a link, a row, an icon) rather than a sentence."""
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Final
 
 from pipeline.documents import BlockKind
-from pipeline.html.furniture import PROSE, Mark, Unit
+from pipeline.html.furniture import NEIGHBOURS, PROSE, Mark, Unit
 from pipeline.html.table import Grid, read_grid
 from pipeline.html.tree import (
     LABEL_WORDS,
@@ -28,12 +28,11 @@ from pipeline.html.tree import (
     to_html,
     walk,
 )
+from pipeline.html.values import DESCRIBED_WORDS
 from pipeline.work import check_cancelled
 
 CODE_LINES: Final = 30
 """A longer listing is cut at its empty lines."""
-DESCRIBED_WORDS: Final = 3
-"""Words from which an image's alternative text says something."""
 LEAD_WORDS: Final = 40
 """Longest lead-in that is repeated with an item."""
 _HEADINGS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "summary": 7}
@@ -45,8 +44,6 @@ NAMES: Final = " · "
 _DASHES: Final = ("—", "–", "―")
 MOST_LABELS: Final = 4
 """Labels before a record's first sentences beyond which they are no line of who and when, but a menu or a table."""
-ALIKE: Final = 3
-"""Neighbours that begin alike, from which boxes without a name of their own are records."""
 _LEVELS: Final = 4
 """Boxes that may stand around a record's first label within it."""
 _PLACE: Final = re.compile(r"\d+(?=/|$)")
@@ -107,7 +104,7 @@ def _boxes(units: Sequence[Unit]) -> dict[int, str]:
         before = unit.path
     found: dict[int, str] = {}
     for boxes in alike.values():
-        if len(boxes) >= ALIKE:
+        if len(boxes) >= NEIGHBOURS:
             found |= {number: min(box, found.get(number, box), key=len) for number, box in boxes.items()}
     return found
 

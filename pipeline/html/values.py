@@ -10,10 +10,9 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.tree import LABEL_WORDS, LONGEST_LABEL, TEXT_NODE, count_words, tags
+from pipeline.html.tree import LABEL_WORDS, MAX_DEPTH, TEXT_NODE, count_words, tags
+from pipeline.text.frame import LONGEST
 
-_DEEPEST: Final = 30
-"""Levels of a formula that are read as such; deeper ones give their letters."""
 _SLACK: Final = 12
 """Letters and digits that TeX may have beyond those drawn: columns of an array, sizes."""
 _COMMAND: Final = re.compile(r"\\(?:begin|end|operatorname|mathrm|color|textcolor)\s*\*?\{[^}]*\}|\\[A-Za-z]+")
@@ -22,8 +21,8 @@ _LONG_WORD: Final = re.compile(r"[A-Za-z]{4,}")
 _RATED: Final = re.compile(r"\d.*(?:out of|/|%|stars?\b|rat(?:ed|ing))|(?:rat(?:ed|ing)|score)\D*\d", re.IGNORECASE)
 _DRAWN_ROLES: Final = frozenset({"img", "meter", "progressbar"})
 _PLAIN_ROLES: Final = frozenset({"", "none", "presentation", "graphics-symbol"})
-_TITLE_WORDS: Final = 3
-"""Words from which what a drawing says is more than a button's or icon's name (`Enlarge`)."""
+DESCRIBED_WORDS: Final = 3
+"""Words from which what an image or drawing is said to show is more than a button's or icon's name (`Enlarge`)."""
 _CELLS: Final = frozenset({"td", "th"})
 _TICKED: Final = tags("dd label li p td")
 """What a box stands in whose state is content: tasks, answers, features."""
@@ -76,7 +75,7 @@ def said_by(current: LexborNode, name: str, attributes: dict[str, str | None], p
 def title_of(svg: LexborNode, attributes: dict[str, str | None]) -> str:
     """Return what a drawing is said to show, where it is more than an icon's name; as little seen as an image's."""
     words = attributes.get("aria-label") or next((node.text(deep=True) for node in svg.css("title")), "")
-    return words if count_words(words) >= _TITLE_WORDS else ""
+    return words if count_words(words) >= DESCRIBED_WORDS else ""
 
 
 def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
@@ -87,10 +86,10 @@ def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) 
         first = current.css_first("title")
         label = first.text(deep=True) if first is not None else ""
     label = " ".join(label.split())
-    if not label or len(label) > LONGEST_LABEL or count_words(label) > LABEL_WORDS:
+    if not label or len(label) > LONGEST or count_words(label) > LABEL_WORDS:
         return ""
     if role in _DRAWN_ROLES or role in _PLAIN_ROLES:
-        is_title = parent == "figure" and count_words(label) >= _TITLE_WORDS
+        is_title = parent == "figure" and count_words(label) >= DESCRIBED_WORDS
         is_value = parent in _CELLS or is_title or _RATED.search(label)
         return label if is_value else ""
     return ""
@@ -139,7 +138,7 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
     name = node.tag or ""
     if name in _SILENT:
         return ""
-    if depth > _DEEPEST:
+    if depth > MAX_DEPTH:
         return node.text(deep=True)
     parts: list[str] = []
     child = node.first_child

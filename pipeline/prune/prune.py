@@ -17,7 +17,7 @@ import numpy as np
 from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document, Reading
-from pipeline.evidence.assemble import LISTED, SHORT, UNASKED, WORD, WORTH, fill, quotable, worth_showing
+from pipeline.evidence.assemble import SHORT, UNASKED, WORTH, fill, quotable, worth_showing
 from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.opinion import main_content
@@ -222,9 +222,7 @@ class _Pages:
         if block.kind == "heading":
             following = unit.block + 1 < len(blocks) and blocks[unit.block + 1].kind != "heading"
             return not following or count_words(block.text) > LABEL_WORDS
-        if is_header_row(block, blocks[unit.block + 1] if unit.block + 1 < len(blocks) else None):
-            return False
-        return block.kind in LISTED or self.costs[row] > WORD
+        return not is_header_row(block, blocks[unit.block + 1] if unit.block + 1 < len(blocks) else None)
 
     def write(self, rows: Sequence[int]) -> tuple[PrunedPage, ...]:
         by_page: dict[int, list[Kept]] = {}

@@ -15,10 +15,11 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from pipeline.documents import Block, Document
 from pipeline.evidence.show import GAP
 from pipeline.html.blocks import resolve
-from pipeline.html.tree import LONGEST_LABEL, Node, text_of, walk
+from pipeline.html.tree import Node, text_of, walk
 from pipeline.html.units import NAMES
 from pipeline.prune.forms import Form, Line, Place, write
 from pipeline.rank.terms import JOINT
+from pipeline.text.frame import LONGEST
 
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
@@ -337,13 +338,13 @@ def all_links(document: Document) -> dict[str, str]:
 def absolute(href: str, base: str) -> str:
     """Return the address of a link to another page, empty for any other.
 
-    Longer ones than `LONGEST_LABEL` carry tracking data and cost more than they tell.
+    Longer ones than `LONGEST` carry tracking data and cost more than they tell.
     """
     try:
         address = urljoin(base, "".join(href.split()))
         parts = urlsplit(address)
     except ValueError:
         return ""
-    if parts.scheme not in {"http", "https"} or not parts.netloc or len(address) > LONGEST_LABEL:
+    if parts.scheme not in {"http", "https"} or not parts.netloc or len(address) > LONGEST:
         return ""
     return "" if urldefrag(address).url == base else address

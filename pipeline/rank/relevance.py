@@ -47,13 +47,12 @@ EMBED_LONGEST: Final = 96
 """Tokens of a unit with its headings that the embedder sees; longer ones are cut."""
 MOST_TEXTS: Final = EMBED_TOKENS // EMBED_LONGEST
 """Texts without structure that are embedded in one call, best BM25 first."""
-RERANKED: Final = 40
-"""Units that a reranker sees: these hold .97 to 1.0 of the evidence on pages of paragraphs."""
 WINDOWS: Final = 16
 """Windows of one page that are read, some .3 processor seconds: 12 show .727 / .871 / .898 of 256 asked questions at
 256, 512, 1,000 tokens and .876 / .914 / .947 of 209 others, 16 .727 / .871 / .910 and .885 / .919 / .952."""
 WINDOWS_OF_PAGES: Final = 40
-"""Windows of several pages: the sample library's dev questions at 1,000 tokens .93 (12: .92)."""
+"""Windows of several pages: the sample library's dev questions at 1,000 tokens .93 (12: .92). As many units see a
+reranker: these hold .97 to 1.0 of the evidence on pages of paragraphs."""
 READ_AT_ONCE: Final = 4
 """Windows between two looks at the time; the model reads one a batch."""
 
@@ -101,7 +100,7 @@ class Blend:
     embedder: Embedder | None
     """Left out where it does not read the question's script, and for pages whose script it does not read."""
     reranker: Reranker | None = None
-    """Orders the best `RERANKED` anew where given."""
+    """Orders the best `WINDOWS_OF_PAGES` units anew where given."""
 
     async def read(self, question: str, pages: Sequence[PageUnits], *, share: float = 1.0) -> Relevance:
         """Return one score a unit; see the module. Units are embedded once for all questions, whatever the `share`.
@@ -119,7 +118,7 @@ class Blend:
         if self.reranker is None or not counted.index.size:
             return relevance
         texts = [page.headed(place) for page in pages for place in range(len(page.texts))]
-        best = np.argsort(-relevance.values, kind="stable")[:RERANKED]
+        best = np.argsort(-relevance.values, kind="stable")[:WINDOWS_OF_PAGES]
         with anyio.move_on_after(STEP_SHARE * time_left()):
             scores = await self.reranker.score(question, [texts[row] for row in best.tolist()])
             values = 0.5 * relevance.values

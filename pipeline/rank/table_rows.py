@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.documents import Block, Document, Sentence
 from pipeline.rank.bm25 import Floats
+from pipeline.tables.asked import FEWEST
 from pipeline.tables.cells import number_of
 from pipeline.text.lexicon import whole_words, words
 from pipeline.text.words import index_terms, raw_words
@@ -25,9 +26,6 @@ UNNAMED: Final = 0.6
 """Part that a table's ends gain for "first" and "last", and extremes of columns that are not named ("the shortest song"
 means one headed Length). At .9 timetables crowd out what "the last boat" is asked of (library at 1,000 tokens .833 to
 .783), at .4 table questions lose .04."""
-FEWEST: Final = 3
-"""Rows of a table in which something can be chosen, and numbers of a column; as many that share an extreme are no
-choice."""
 
 _ENDS: Final = whole_words(words("choosing.ends"))
 _LEAST: Final = whole_words(words("choosing.least"))

@@ -26,7 +26,6 @@ from pypdf import Configuration, PageObject, PdfReader, apply_configuration
 from pypdf.errors import DependencyError, PyPdfError
 
 from pipeline.documents import Trust
-from pipeline.html.tree import LONGEST_LABEL
 from pipeline.read.converted import (
     INSTALL_OCR,
     MOST_PIXELS,
@@ -44,6 +43,7 @@ from pipeline.read.converted import (
 from pipeline.read.pdf_ink import SHOWS, Ink, layers_off, letters_of, times
 from pipeline.read.pdf_tables import TYPE, Cell, Line, find_tables, table_to_html
 from pipeline.read.sniff import PDF
+from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
 if TYPE_CHECKING:
@@ -582,7 +582,7 @@ def _block(lines: list[Line], levels: dict[float, int]) -> str:
     if (
         level is not None
         and not _LEADERS.search(text)
-        and len(text) <= LONGEST_LABEL
+        and len(text) <= LONGEST
         and any(letter.isalpha() for letter in text)
     ):
         return f"<h{level}>{escape(text)}</h{level}>"

@@ -24,7 +24,8 @@ _INVISIBLE: Final = re.compile(
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]+"
 )
 LONGEST: Final = 300
-"""Characters of what a stranger said, or of an address, within a line of ours."""
+"""Characters of what a stranger said, or of what names something (a title, an image's description, an address), within
+a line of ours."""
 TITLE_TOKENS: Final = 32
 """Tokens of a title: some 24 words, more than 99 of 100 real titles have."""
 LONGEST_AUTHOR: Final = 80

@@ -21,9 +21,8 @@ import httpx2
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.fetch.exchange import retry_after as seconds_asked
-from pipeline.html.tree import LONGEST_LABEL
 from pipeline.search.chain import DEADLINE
-from pipeline.text.frame import one_line
+from pipeline.text.frame import LONGEST, one_line
 
 MAX_BYTES: Final = 4_000_000
 """A page of results has about 50 kB, with long passages 300 kB."""
@@ -191,7 +190,7 @@ def hit(provider: str, row: Mapping[str, object], *, url: str, snippet: object) 
     address = web_address(row.get(url))
     if not address:
         return None
-    title = plain_text(row.get("title"), longest=LONGEST_LABEL) or address
+    title = plain_text(row.get("title"), longest=LONGEST) or address
     return SearchResult(title=title, url=address, snippet=plain_text(snippet), engine=provider)
 
 
