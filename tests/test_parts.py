@@ -8,6 +8,7 @@ import pytest
 from mcp import Client
 
 from pipeline.search.parse import Parser, parse
+from pipeline.text.lexicon import languages
 from pipeline.text.parts import MOST_PARTS, cut_parts
 from tests.support import Connect, Site, text_of
 from tests.test_generate_parse import GOOD, TODAY, Scripted
@@ -16,6 +17,105 @@ FILLER = "".join(f"<p>Note {n}: the weather of that day was mild, with birds ove
 LIGHT = "The harbour light of Orvane was built in 1871 by the brothers Marr."
 FERRY = "A ticket for the ferry to Quoxholm costs 12 crowns."
 PAGE = f"<title>Orvane</title><h2>The light</h2><p>{LIGHT}</p>{FILLER}<h2>Fares</h2><p>{FERRY}</p>{FILLER}"
+
+IN_EVERY_LANGUAGE = {
+    "ar": (
+        "كم عدد سكان المدينة وما هي مساحتها؟",
+        "قارن بين بطارية Nordia و Velmo",
+        "ما هي أسباب ونتائج الحرب؟",
+    ),
+    "da": (
+        "Hvad koster kurset, og er der plads til begyndere?",
+        "Hvilken er hurtigst, Nordia eller Velmo?",
+        "Hvilke børn og voksne må spise gratis?",
+    ),
+    "de": (
+        "Wie hoch ist die Brücke, und wer hat sie entworfen?",
+        "Welches Gerät ist leiser, Nordia oder Velmo?",
+        "Welche Kinder und Erwachsenen essen kostenlos?",
+    ),
+    "en": (
+        "How tall is the bridge, and who designed it?",
+        "What is the difference between Nordia and Velmo batteries?",
+        "Which children and adults eat for free?",
+    ),
+    "es": (
+        "¿Qué altura tiene el puente y quién lo diseñó?",
+        "¿Cuál es más silencioso, Nordia o Velmo?",
+        "¿Qué niños y adultos comen gratis?",
+    ),
+    "fi": (
+        "Mitä kurssi maksaa ja onko tilaa aloittelijoille?",
+        "Mitä eroa on Nordia ja Velmo akuilla?",
+        "Mitkä lapset ja aikuiset syövät ilmaiseksi?",
+    ),
+    "fr": (
+        "Quelle est la hauteur du pont et qui l'a dessiné ?",
+        "Lequel est le plus silencieux, Nordia ou Velmo ?",
+        "Quels enfants et adultes mangent gratuitement ?",
+    ),
+    "it": (
+        "Quanto è alto il ponte e chi l'ha progettato?",
+        "Quale è più silenzioso, Nordia o Velmo?",
+        "Quali bambini e adulti mangiano gratis?",
+    ),
+    "ja": (
+        "橋の高さはどのくらいで、誰が設計しましたか？",
+        "東京と大阪の人口の違いは？",
+        "ヒートポンプの長所と短所は何ですか？",
+    ),
+    "ko": (
+        "다리의 높이는 얼마이며 누가 설계했습니까?",
+        "서울과 부산의 인구 차이는 얼마입니까?",
+        "열펌프의 장점과 단점은 무엇입니까?",
+    ),
+    "nl": (
+        "Hoe hoog is de brug en wie heeft hem ontworpen?",
+        "Welke is stiller, Nordia of Velmo?",
+        "Welke kinderen en volwassenen eten gratis?",
+    ),
+    "no": (
+        "Hva koster kurset, og er det plass til nybegynnere?",
+        "Hvilken er raskest, Nordia eller Velmo?",
+        "Hvilke barn og voksne spiser gratis?",
+    ),
+    "pl": (
+        "Jak wysoki jest most i kto go zaprojektował?",
+        "Który jest cichszy, Nordia czy Velmo?",
+        "Które dzieci i dorośli jedzą za darmo?",
+    ),
+    "pt": (
+        "Qual é a altura da ponte e quem a projetou?",
+        "Qual é mais silencioso, Nordia ou Velmo?",
+        "Que crianças e adultos comem de graça?",
+    ),
+    "ru": (
+        "Какова высота моста и кто его спроектировал?",
+        "Что тише, Nordia или Velmo?",
+        "Как иначе называется огневая коробка или отделение двигателя?",
+    ),
+    "sv": (
+        "Vad kostar kursen och finns det plats för nybörjare?",
+        "Vilken är tystast, Nordia eller Velmo?",
+        "Vilka barn och vuxna äter gratis?",
+    ),
+    "tr": (
+        "Köprünün yüksekliği nedir ve kim tasarladı?",
+        "Nordia ve Velmo arasındaki fark nedir?",
+        "Hangi çocuklar ve yetişkinler ücretsiz yiyor?",
+    ),
+    "uk": (
+        "Коли відкривається музей і чи можна купити квитки на вході?",
+        "Що тихіше, Nordia чи Velmo?",
+        "Які діти та дорослі їдять безкоштовно?",
+    ),
+    "zh": (
+        "桥有多高，还有是谁设计的？",
+        "北京和上海的人口有什么区别？",
+        "鼠疫的第一个变体如何以及何时进入欧洲？",
+    ),
+}
+"""Two questions joined, two things compared, and one question."""
 
 
 @pytest.mark.parametrize(
@@ -58,6 +158,37 @@ def test_a_question_is_cut_into_what_must_be_answered(question: str, parts: list
     cut = cut_parts(question)
     assert len(cut) == len(parts)
     assert all(found.startswith(wanted) for found, wanted in zip(cut, parts, strict=True)), cut
+
+
+@pytest.mark.parametrize("language", sorted(IN_EVERY_LANGUAGE))
+def test_every_language_of_the_word_tables_is_cut_at_its_own_words(language: str) -> None:
+    joined, compared, one = IN_EVERY_LANGUAGE[language]
+    assert len(cut_parts(joined)) == 2
+    sides = cut_parts(compared)
+    assert len(sides) == 2
+    assert all(len(part) < len(compared) for part in sides), sides
+    assert not cut_parts(one)
+
+
+def test_no_language_of_the_word_tables_was_forgotten() -> None:
+    assert set(IN_EVERY_LANGUAGE) == set(languages())
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Compare the noise of Nordia, Velmo and Prask.",
+        "Which is the quietest: Nordia, Velmo or Prask?",
+        "Which of Nordia, Velmo, and Prask has the longest battery life?",
+    ],
+)
+def test_a_comparison_of_several_has_a_part_for_each(question: str) -> None:
+    parts = cut_parts(question)
+    assert [[name for name in ("Nordia", "Velmo", "Prask") if name in part] for part in parts] == [
+        ["Nordia"],
+        ["Velmo"],
+        ["Prask"],
+    ]
 
 
 @pytest.mark.parametrize(

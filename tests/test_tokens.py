@@ -39,6 +39,14 @@ def test_a_cut_text_is_a_prefix_within_its_budget(text: str, most: int) -> None:
     assert text.startswith(kept)
 
 
+def test_a_title_without_blanks_is_cut_between_its_characters() -> None:
+    title = "姉妹都市スケルマスとオルヴァーネ湖を訪ねて"
+    kept = cut_to_tokens(title, 12)
+    assert 3 < len(kept) < len(title)
+    assert title.startswith(kept)
+    assert not cut_to_tokens("undxrztandkngundxrztandkng", 3)
+
+
 @given(st.lists(st.text()), st.integers(min_value=0, max_value=80))
 def test_a_sheet_never_exceeds_its_budget_whatever_is_written(parts: list[str], most: int) -> None:
     sheet = Sheet(most, reserve=most // 4)

@@ -115,7 +115,10 @@ async def raptor_query(
     tell_rest(sheet, failures)
     if tree is None or hint_room(max_tokens):
         write_next(sheet, following, TOOL)
-        sheet.add_cut(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers." if tree else UNBUILT)
+        if tree:
+            sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
+        else:
+            sheet.add_cut(UNBUILT)
     for line in idms.notes if tree and idms else ():
         sheet.add_cut(one_line(line))
     tell_failures(sheet, failures)

@@ -27,10 +27,14 @@ _OWN_WORDS: Final = 2
 any ("and why?") is answered where that is."""
 _SURE_WORDS: Final = 4
 """The same where a part has a word that points back, which among so many points to something in the part itself."""
-_SENTENCE: Final = re.compile(r"(?<=[?？])\s*(?=\S)")
+_MARKS: Final = "?？؟"
+_SENTENCE: Final = re.compile(rf"(?<=[{_MARKS}])\s*(?=\S)")
 _ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
-_CLAUSE: Final = re.compile(r"[，、；]\s*")
-_STOPS: Final = " \t\n,;，、；"
+_STOPS: Final = " \t\n,;，、；،؛"
+_BARE: Final = 12
+"""Characters of a side that is no name by its form: "北京和上海", "서울과 부산"."""
+_LISTED: Final = re.compile(r"[,،、，]\s*$")
+"""Behind a side of a comparison that further ones follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,15 @@ class _Rules:
     """A question word."""
     joint: re.Pattern[str]
     """What stands between two questions of a sentence; the group is empty for a mere comma."""
+    clause: re.Pattern[str] | None
+    """The same where question words stand anywhere in a clause (Chinese, Japanese, Korean, Turkish), else None."""
     polar: re.Pattern[str]
     back: re.Pattern[str]
     """A word for what was named before."""
     sides: re.Pattern[str]
     """What stands between the sides of a comparison; the group is set where it alone says that they are compared."""
+    bare: re.Pattern[str]
+    """Two sides by what stands around them, in scripts that mark no names; the groups are the sides."""
     compared: re.Pattern[str]
     describing: re.Pattern[str]
     plural: re.Pattern[str]
@@ -84,7 +92,7 @@ def _bounded(parts: list[str]) -> tuple[str, ...]:
 
 
 def _asks(text: str, rules: _Rules) -> bool:
-    return text.endswith(("?", "？")) or bool(rules.word.search(text))
+    return text.endswith(tuple(_MARKS)) or bool(rules.word.search(text))
 
 
 def _sentences(request: str, rules: _Rules) -> list[str]:
@@ -105,8 +113,8 @@ def _sentences(request: str, rules: _Rules) -> list[str]:
 
 def _clauses(sentence: str, rules: _Rules) -> list[str]:
     """Return the questions that a sentence joins, in order; the sentence where it is one."""
-    if is_cjk(sentence):
-        clauses = _CLAUSE.split(sentence)
+    if rules.clause:
+        clauses = rules.clause.split(sentence)
         alone = len(clauses) > 1 and all(len(one) > _SHORTEST and rules.word.search(one) for one in clauses)
         return clauses if alone else [sentence]
     joints = list(rules.joint.finditer(sentence))
@@ -145,7 +153,7 @@ def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
     """Return a part with the question that it leans on, where it points back or says too little by itself."""
     own = _own_words(piece, rules)
     leans = is_cjk(piece) or own < (_SURE_WORDS if rules.back.search(piece) else _OWN_WORDS)
-    return f"{piece} ({whole.rstrip('?？ ')})" if leans and piece != whole else piece
+    return f"{piece} ({whole.rstrip(f'{_MARKS} ')})" if leans and piece != whole else piece
 
 
 def _own_words(piece: str, rules: _Rules) -> int:
@@ -157,14 +165,28 @@ def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
     """Return a comparison once for each side, the others left out; nothing where none is."""
     for match in rules.sides.finditer(request):
         left, right = request[: match.start()], request[match.end() :]
-        before, after = (find_entities(text, language="") for text in (left, right))
-        if not before or not after or not left.endswith(before[-1]) or not right.startswith(after[0]):
+        after = find_entities(right, language="")
+        sides = _listed(left)
+        if not sides or not after or not right.startswith(after[0]):
             continue
-        start = len(left) - len(before[-1])
-        if match[1] or rules.compared.search(request) or rules.plural.search(request[:start]):
-            end = match.end() + len(after[0])
-            return tuple(f"{request[:start]}{side}{request[end:]}" for side in (before[-1], after[0]))
-    return ()
+        if match[1] and not left.startswith(sides[0]) and left[left.index(sides[0]) - 2] not in ",:":
+            # "Which singer is American, Mark King or Nick Hexum?"
+            sides = sides[-1:]
+        head = left[: left.rindex(sides[0])]
+        if match[1] or rules.compared.search(request) or rules.plural.search(head):
+            return _bounded([f"{head}{side}{right[len(after[0]) :]}" for side in (*sides, after[0])])
+    found = rules.bare.search(request) if rules.compared.search(request) else None
+    return tuple(f"{side}{request[found.end() :]}" for side in found.groups()) if found else ()
+
+
+def _listed(left: str) -> list[str]:
+    """Return the names that a text ends with, commas between them, in order."""
+    names = find_entities(left, language="")
+    if not names or not left.endswith(names[-1]):
+        return []
+    above = left.removesuffix(names[-1])
+    listed = _LISTED.search(above)
+    return [*(_listed(above[: listed.start()]) if listed else []), names[-1]]
 
 
 @cache
@@ -176,15 +198,29 @@ def _rules(language: str) -> _Rules:
     asking = rf"(?:(?:{of('before')})\s+)?(?:{of('words')})(?!\w)"
     # "and in the second table, which …"
     placed = rf"(?:(?:{of('before')})\s[^,;?]{{3,60}},\s+)?"
-    joint = rf"((?:[,;]?\s+(?:{of('and')})|;)\s+(?=(?:{placed}{asking}|(?:{of('polar')})\b)))|,\s+(?={asking})"
+    # Arabic writes its "and" with the word that follows.
+    follows = rf"(?:\s+|(?<=\sو))(?=(?:{placed}{asking}|(?:{of('polar')})\b))"
+    joint = rf"((?:[,;،؛]?\s+(?:{of('and')})|[;؛]){follows})|[,،]\s+(?={asking})"
+    unparted = is_cjk(of("words"))
+    joined = words("questions.joint", language)
+    endings = "".join(rf"|(?<={ending})\s+" for ending in words("questions.ending", language))
+    also = whole_words(joined).pattern
+    clause = rf"\s*(?:[，、；,;]\s*(?:{also})?|{also})\s*{endings}"
+    sides = rf"({of('or')})|{of('and')}"
     return _Rules(
         language,
         word=re.compile(whole_words(words("questions.words", language)).pattern, flags),
         joint=re.compile(joint, flags),
+        clause=re.compile(clause) if joined else None,
         polar=re.compile(rf"(?:{of('polar')})\b", flags),
         back=re.compile(rf"\b(?:{of('back')})\b", flags),
-        sides=re.compile(rf"\s+(?:({of('or')})|{of('and')})\s+(?:(?:{of('article')})\s+)?", flags),
-        compared=re.compile(rf"\b(?:{of('compared')})\b", flags),
+        sides=re.compile(
+            rf"\s*(?:{sides})\s*" if unparted else rf",?\s+(?:{sides})\s+(?:(?:{of('article')})\s+)?", flags
+        ),
+        bare=re.compile(
+            rf"^(?:{of('compared')})?(.{{2,{_BARE}}}?)\s*(?:{of('and')})\s*(.{{2,{_BARE}}}?)(?={of('after')})"
+        ),
+        compared=re.compile(whole_words(words("questions.compared", language)).pattern, flags),
         describing=re.compile(rf"\b(?:{of('describing')})\b", flags),
         plural=re.compile(rf"\b(?:{of('plural')})\s+(?:(?:{of('article')})\s+)?$", flags),
     )

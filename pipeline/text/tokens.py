@@ -25,6 +25,8 @@ _PIECE: Final = re.compile(
     rf"| ?(?:[^\s\w]|_){{1,{LONGEST}}}|\s{{1,{LONGEST}}}(?!\S)|\s"
 )
 _BREAKS: Final = re.compile(r"[\r\n]+")
+_UNPARTED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+"""Letters of Chinese and Japanese, which have no blanks between words."""
 _RUN: Final = re.compile(r"[\r\n]+|[^\r\n]+")
 SAMPLE, SAMPLES = 1000, 25
 """Characters of a sample, and how many of them stand for a long text."""
@@ -86,7 +88,10 @@ def count_each(texts: Sequence[str]) -> list[int]:
 
 
 def cut_to_tokens(text: str, max_tokens: int) -> str:
-    """Return the longest prefix of whole words and numbers with at most `max_tokens` tokens, its end trimmed."""
+    """Return the longest prefix of whole words and numbers with at most `max_tokens` tokens, its end trimmed.
+
+    Chinese and Japanese are cut between any two characters.
+    """
     room, end = max_tokens, 0
     for run in _RUN.finditer(text):
         cost = 1 if run[0][0] in "\r\n" else _line(run[0])
@@ -96,9 +101,13 @@ def cut_to_tokens(text: str, max_tokens: int) -> str:
     else:
         return text
     for piece in _PIECE.finditer(text, end, run.end()):
-        room -= _merged(piece[0])
-        if room < 0:
+        cost = _merged(piece[0])
+        if cost > room:
+            # Without this a Japanese title would be left out whole: it has no blank where it could be cut.
+            fit = (at for at in range(len(piece[0]) - 1, 0, -1) if _merged(piece[0][:at]) <= room)
+            end = piece.start() + next(fit, 0) if _UNPARTED.search(piece[0]) else end
             break
+        room -= cost
         if not (piece[0][-1].isalnum() and text[piece.end()].isalnum()):
             end = piece.end()
     return text[:end].rstrip()
