@@ -5,7 +5,6 @@ search engine on loopback, and lets 1, 2, 4, 16 and 64 callers ask `research` wi
 the models, every page known after the warm-up. A caller that is told to come again in N s waits so long. `--check` is
 the quick form, over HTTP and with a shorter deadline: a minute; it exits 1 when a bar falls short. What other processes
 took of the machine is measured beside it (`ours`, the rest), and bars of time are held against seconds times that.
-`--fair N` lets one caller ask N times alone, and N times beside another one who has 64 calls.
 Not for: how good answers are (`bench/research.py`).
 """
 
@@ -44,13 +43,6 @@ LIGHT_BAR: Final = 1.0
 """p95 of a page from the cache, in seconds, beside 16 callers of research."""
 THROUGHPUT_BAR: Final = 0.9
 """Answers a second with 16 callers against those with 2."""
-FAIR_BAR: Final = 2.0
-"""p95 of a caller's calls beside another one's 64, against p95 of its calls alone; in processor seconds of the server
-from question to answer, which no other process of the machine stretches, and which rise more than seconds do: two
-callers use more cores than one."""
-GREEDY: Final = 64
-FAIR_SECONDS: Final = 100.0
-"""Deadline of these calls, so that none is cut short on a machine that others use."""
 MEMORY_BAR: Final = 1.5
 """Megabytes after 64 callers against those at rest, when one caller has been answered."""
 TOKENS: Final = 1000
@@ -114,12 +106,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0, help="how long callers begin calls (60, quick form 20)")
     parser.add_argument("--transport", choices=("HTTP", "stdio"), help="only this one")
     parser.add_argument("--callers", type=int, nargs="+", help="only so many callers")
-    parser.add_argument("--fair", type=int, default=0, help="so many calls of one caller alone and beside another's 64")
     args = parser.parse_args()
     seconds = args.seconds or (6.0 if args.check else 60.0)
     deadline = QUICK_SECONDS if args.check else SECONDS
-    if args.fair:
-        sys.exit(1 if _fairness(args.fair) and args.check else 0)
     print(f"research for {seconds:.0f} s by so many callers; deadline {deadline:.0f} s; seconds of answers")
     heads = ("answered", "partial", "refused", "nothing")
     print(f"{'':6}{'callers':>8}" + "".join(f"{head:>10}" for head in heads), end="")
@@ -134,84 +123,24 @@ def main() -> None:
     sys.exit(1 if failed and args.check else 0)
 
 
-def _fairness(calls: int) -> list[str]:
-    """Return the tools of which a caller's p95 rises beyond the bar while another one has `GREEDY` calls."""
-    with _serving("HTTP", FAIR_SECONDS) as (server, ask, found):
-        questions = _questions()
-        for _ in range(WARM):
-            ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
-        page = [f"{found}/lake-orvane.html"]
-        asked: dict[str, Callable[[], dict[str, Any]]] = {
-            "extract_relevant": lambda: {"sources": page, "question": next(questions), "max_tokens": TOKENS},
-            "research": lambda: {"question": next(questions), "max_tokens": TOKENS},
-        }
-        return [tool for tool, made in asked.items() if not _is_fair(server, ask, tool, made, calls)]
-
-
-def _is_fair(server: Served, ask: Ask, tool: str, made: Callable[[], dict[str, Any]], calls: int) -> bool:
-    """Measure one tool, print what came out and return whether it keeps the bar."""
-    spent: tuple[list[float], list[float]] = ([], [])
-    took: tuple[list[float], list[float]] = ([], [])
-    theirs: list[str] = []
-    over = threading.Event()
-
-    def greedy() -> None:
-        while not over.is_set():
-            end, wait = _how(ask(0, tool, made()))
-            theirs.append(end)
-            over.wait(wait)
-
-    def one(beside: bool) -> None:
-        cpu, began = processor(server.pid), time.perf_counter()
-        end, _ = _how(ask(1, tool, made()))
-        spent[beside].append(processor(server.pid) - cpu if end in ("answered", "partial") else math.inf)
-        took[beside].append(time.perf_counter() - began)
-
-    for _ in range(calls):
-        one(False)
-    threads = [threading.Thread(target=greedy) for _ in range(GREEDY)]
-    for thread in threads:
-        thread.start()
-    for _ in range(calls):
-        one(True)
-    over.set()
-    for thread in threads:
-        thread.join()
-    alone, among = map(_p95, spent)
-    told = ", ".join(f"{theirs.count(end)} {end}" for end in sorted(set(theirs)))
-    print(
-        f"{tool}, {calls} calls alone and beside {GREEDY}: p50 {statistics.median(spent[0]):.2f} -> "
-        f"{statistics.median(spent[1]):.2f}, p95 {alone:.2f} -> {among:.2f} processor seconds ({among / alone:.1f} x), "
-        f"p95 {_p95(took[0]):.1f} -> {_p95(took[1]):.1f} s; the other's calls: {told}",
-        flush=True,
-    )
-    return among <= FAIR_BAR * alone
-
-
-@contextmanager
-def _serving(transport: str, deadline: float) -> Iterator[tuple[Served, Ask, str]]:
-    """Run a server behind a search engine of loopback; yields it, how it is asked, and the engine's address."""
+def _measure(transport: str, numbers: Sequence[int], seconds: float, deadline: float) -> list[str]:
     names = ",".join(_token(caller) for caller in range(max(CALLERS) + 1))
     given = {"http_tokens": names} if transport == "HTTP" else {}
     with tempfile.TemporaryDirectory() as cache, _site() as site:
         found = f"http://127.0.0.1:{site}"
         with served(transport, Path(cache), searxng=found, robots="0", seconds=str(deadline), **given) as server:
-            yield server, _over_http(server) if transport == "HTTP" else _over_stdio(server), found
-
-
-def _measure(transport: str, numbers: Sequence[int], seconds: float, deadline: float) -> list[str]:
-    with _serving(transport, deadline) as (server, ask, found):
-        questions = _questions()
-        for _ in range(WARM):
-            ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
-        time.sleep(QUIET)
-        rest = _megabytes(server.pid)
-        phases = {}
-        for callers in numbers:
-            phases[callers] = phase = _phase(server, ask, callers, seconds, questions, f"{found}/lake-orvane.html")
-            print(phase.line(transport), flush=True)
-        time.sleep(QUIET)
-        after = _megabytes(server.pid)
+            ask = _over_http(server) if transport == "HTTP" else _over_stdio(server)
+            questions = _questions()
+            for _ in range(WARM):
+                ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
+            time.sleep(QUIET)
+            rest = _megabytes(server.pid)
+            phases = {}
+            for callers in numbers:
+                phases[callers] = phase = _phase(server, ask, callers, seconds, questions, f"{found}/lake-orvane.html")
+                print(phase.line(transport), flush=True)
+            time.sleep(QUIET)
+            after = _megabytes(server.pid)
     print(f"{transport}: {rest:.0f} MB at rest, {after:.0f} MB after {max(phases)} callers")
     return _short(transport, phases, rest, after, deadline)
 
