@@ -115,10 +115,7 @@ async def raptor_query(
     tell_rest(sheet, failures)
     if tree is None or hint_room(max_tokens):
         write_next(sheet, following, TOOL)
-        if tree:
-            sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
-        else:
-            sheet.add_cut(UNBUILT)
+        _tell_tree(sheet, tree)
     for line in idms.notes if tree and idms else ():
         sheet.add_cut(one_line(line))
     tell_failures(sheet, failures)
@@ -127,6 +124,14 @@ async def raptor_query(
     data = _data(tree, mode, found.assembled, failures, following, sheet.tokens)
     view = await drawn(ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens)
     return answer(sheet.text, data, pages=pages, view=view)
+
+
+def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
+    """Write how large the tree is, where that fits whole; or, cut to what fits, that there is none yet."""
+    if tree is None:
+        sheet.add_cut(UNBUILT)
+    else:
+        sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
 
 
 def _data(
