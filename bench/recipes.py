@@ -45,14 +45,6 @@ NEAR: Final = 0.02
 """Most that a repeated step's loss may differ: sums in another order, on another processor, stay below it."""
 AVERAGED: Final = 50
 """Steps of the mean of losses that is told and drawn."""
-MAKERS: Final = {
-    "parser": ("train.parser", "parser_samples"),
-    "extractor": ("train.extractor", "extractor_samples"),
-    "extractor_dpo": ("train.extractor", "preference_pairs"),
-    "pruner": ("train.pruner", "path_answers"),
-    "summariser": ("train.summariser", "summary_answers"),
-}
-"""Module and function that make the samples of a run; they import torch, which only training has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +129,7 @@ def missed(runs: Sequence[Recorded]) -> Iterator[str]:
 def repeat(run: Recorded) -> str:
     """Take the first steps of a run anew; return in what they differ, nothing where they do not."""
     lora = importlib.import_module("train.lora")
-    module, function = MAKERS[run.name]
-    make = getattr(importlib.import_module(module), function)
+    make = importlib.import_module("train.datasheet").MAKERS[run.name]
     config = lora.Config(**run.config)
     made = {part: make(part, config.seed) for part in ("train", "dev")}
     with tempfile.TemporaryDirectory() as folder:
@@ -263,41 +254,36 @@ async def right_lines(model: LlamaGenerator, count: int) -> list[Row]:
     Beside it the line nearest by BM25, which never says None.
     """
     held = importlib.import_module("train.extractor").shown_candidates("held", seed=0)[:count]
-    found: list[tuple[frozenset[int], frozenset[int]]] = []
-    naive = []
+    some: list[tuple[float, float]] = []
+    nothing: list[float] = []
+    exact: list[tuple[float, float]] = []
+    not_none: list[float] = []
     for one in held:
+        gold = frozenset(line.row for number, line in enumerate(one.candidates, start=1) if number in one.gold)
         try:
-            chosen = (await ask(one.question, one.candidates, model, way="lines")).rows
+            chosen = frozenset((await ask(one.question, one.candidates, model, way="lines")).rows)
         except ModelError:
-            chosen = (-1,)
-        rows = frozenset(line.row for number, line in enumerate(one.candidates, start=1) if number in one.gold)
+            chosen = frozenset({-1})
         scores = BM25([line.sentence.text for line in one.candidates]).scores(one.question)
-        found.append((rows, frozenset(chosen)))
-        naive.append(f1(rows, frozenset({one.candidates[int(np.argmax(scores))].row})))
-    answered = [number for number, (rows, _) in enumerate(found) if rows]
-    none = [number for number, (rows, _) in enumerate(found) if not rows]
-
-    def mean(values: Sequence[float]) -> float:
-        return float(np.mean(values)) if values else 0.0
-
-    scored = [f1(*one) for one in found]
-    false = mean([float(not found[number][1]) for number in answered])
+        nearest = frozenset({one.candidates[int(np.argmax(scores))].row})
+        exact.append((float(chosen == gold), float(nearest == gold)))
+        if gold:
+            some.append((f1(gold, chosen), f1(gold, nearest)))
+            not_none.append(float(bool(chosen)))
+        else:
+            nothing.append(float(not chosen))
+    by_model, by_words = np.mean(some, axis=0).tolist()
     return [
-        Row("F1 of lines where some answer", len(answered), *(mean([v[n] for n in answered]) for v in (scored, naive))),
-        Row("None said where none answers", len(none), mean([scored[number] for number in none]), 0.0),
-        Row("not None where some answer", len(answered), 1 - false, 1.0),
-        Row(
-            "exact, None among it",
-            len(found),
-            mean([float(a == b) for a, b in found]),
-            mean([float(v == 1) for v in naive]),
-        ),
+        Row("F1 of lines where some answer", len(some), by_model, by_words),
+        Row("None said where none answers", len(nothing), float(np.mean(nothing)), 0.0),
+        Row("not None where some answer", len(some), float(np.mean(not_none)), 1.0),
+        Row("exact, None among it", len(exact), *np.mean(exact, axis=0).tolist()),
     ]
 
 
 def f1(gold: frozenset[int], chosen: frozenset[int]) -> float:
-    """Return the harmonic mean of precision and recall; 1 where both sets are empty."""
-    return 2 * len(gold & chosen) / (len(gold) + len(chosen)) if gold or chosen else 1.0
+    """Return the harmonic mean of precision and recall; `gold` is not empty."""
+    return 2 * len(gold & chosen) / (len(gold) + len(chosen))
 
 
 async def right_paths(model: LlamaGenerator, count: int) -> list[Row]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipeline.text.tokens import count_tokens
-from train.extractor import extractor_samples
+from train.extractor import extractor_samples, preference_pairs
 from train.lora import Part, Sample
 from train.parser import parser_samples
 from train.pruner import path_answers
@@ -27,9 +27,11 @@ SHEET: Final = Path(__file__).with_name("DATASHEET.md")
 MAKERS: Final[dict[str, Callable[[Part, int], Sequence[Sample]]]] = {
     "parser": parser_samples,
     "extractor": extractor_samples,
+    "extractor_dpo": preference_pairs,
     "pruner": path_answers,
     "summariser": summary_answers,
 }
+"""What makes the samples of a run, by its name."""
 LICENCES: Final = {
     "own": "questions ours; pages CC BY 4.0 (WCXB) and CC BY-SA 4.0 (Wikipedia)",
     "squad2": "CC BY-SA 4.0",
@@ -72,7 +74,7 @@ def sheet() -> str:
         "# What the recipes learn from",
         "",
         "Written by `python -m train.datasheet`. A sample is made by rule from a question, page or article of the sets",
-        "below; no model and no network takes part. Pairs for DPO are of the same questions and articles.",
+        "below; no model and no network takes part.",
         "",
         f"Left out because they judge us: {sentences} sentences of public sets, blanked, and {questions} questions",
         f"that they answer or that an evaluation set has; {held} questions on sites held aside.",
