@@ -96,7 +96,14 @@ def _serve(args: argparse.Namespace, settings: Settings) -> int:
     if not args.http:
         serve_stdio(settings)
         return OK
-    serve_http(settings, host=args.host, port=args.port, allowed_hosts=args.allow_host, open_to_all=args.without_auth)
+    serve_http(
+        settings,
+        host=args.host,
+        port=args.port,
+        allowed_hosts=args.allow_host,
+        allowed_origins=args.allow_origin,
+        open_to_all=args.without_auth,
+    )
     return OK
 
 
@@ -220,6 +227,9 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=int, default=8765)
     serve.add_argument("--allow-host", action="append", default=[], metavar="HOST:PORT", help="Host header to accept")
+    serve.add_argument(
+        "--allow-origin", action="append", default=[], metavar="URL", help="site whose pages may call from a browser"
+    )
     serve.add_argument("--without-auth", action="store_true", help="let anybody in, also from other machines")
     models = command("models", "which model has which role, and why; list, pull, remove or measure models")
     models.add_argument("action", nargs="?", choices=["show", "list", "pull", "remove", "bench"], default="show")

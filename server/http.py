@@ -25,6 +25,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -295,8 +296,13 @@ async def _address_of_keys(issuer: str) -> str:
     raise UsageError(f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER.")
 
 
-def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[str]) -> ASGIApp:
-    """Return the ASGI application: `/mcp`, `/healthz`, `/readyz`, and the metadata of RFC 9728 where OAuth is set."""
+def build_app(
+    settings: Settings, *, host: str, port: int, allowed_hosts: list[str], allowed_origins: Sequence[str] = ()
+) -> ASGIApp:
+    """Return the ASGI application: `/mcp`, `/healthz`, `/readyz`, and the metadata of RFC 9728 where OAuth is set.
+
+    `allowed_origins`: sites such as `https://chat.example` whose pages may call from a browser (CORS).
+    """
     auth, verifier = _oauth(settings)
 
     async def drain() -> None:
@@ -310,7 +316,8 @@ def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[s
     # The SDK checks Host and Origin by itself on loopback addresses only.
     names = [f"{host}:{port}", f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", *allowed_hosts]
     security = TransportSecuritySettings(
-        allowed_hosts=names, allowed_origins=[f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
+        allowed_hosts=names,
+        allowed_origins=[*allowed_origins, *(f"{scheme}://{name}" for name in names for scheme in ("http", "https"))],
     )
     # Arguments are at most 50 sources and a question; the SDK would take requests of four times as much.
     app = server.streamable_http_app(
@@ -328,7 +335,16 @@ def build_app(settings: Settings, *, host: str, port: int, allowed_hosts: list[s
         close=server.admission.close,
         opened=server.is_open,
     )
-    return gate
+    if not allowed_origins:
+        return gate
+    # Before the gate: a browser asks for leave without a token, and reads refusals only with leave.
+    return CORSMiddleware(
+        gate,
+        allow_origins=allowed_origins,
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=["Mcp-Session-Id", "Retry-After", "WWW-Authenticate"],
+    )
 
 
 def _metrics(server: Winnow, at: str) -> Observer:

@@ -56,7 +56,15 @@ async def _serve(server: MCPServer[Any]) -> None:
     os._exit(0)
 
 
-def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[str], open_to_all: bool) -> None:
+def serve_http(
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    allowed_hosts: list[str],
+    allowed_origins: list[str],
+    open_to_all: bool,
+) -> None:
     """Serve many clients at `http://host:port/mcp` until a signal.
 
     Raises `UsageError` where the address is not loopback, and nothing says who may call; and where cookies are set,
@@ -76,7 +84,7 @@ def serve_http(settings: Settings, *, host: str, port: int, allowed_hosts: list[
             hint="Set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER, or pass --without-auth on a network that you trust.",
         )
     give_back_large_blocks()
-    app = build_app(settings, host=host, port=port, allowed_hosts=allowed_hosts)
+    app = build_app(settings, host=host, port=port, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins)
     sys.setswitchinterval(_TURN_SECONDS)
     uvicorn.run(
         app,

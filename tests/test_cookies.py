@@ -202,7 +202,7 @@ async def test_the_file_itself_is_not_read_even_where_its_folder_is_open(connect
 def test_a_server_that_others_call_refuses_them(jar: Path, tmp_path: Path) -> None:
     settings = read_settings({"cookies": str(jar), "cache": str(tmp_path)}, {})
     with pytest.raises(UsageError, match="Unset WINNOW_COOKIES"):
-        serve_http(settings, host="127.0.0.1", port=0, allowed_hosts=[], open_to_all=False)
+        serve_http(settings, host="127.0.0.1", port=0, allowed_hosts=[], allowed_origins=[], open_to_all=False)
 
 
 @pytest.mark.slow

@@ -37,6 +37,31 @@ async def test_a_foreign_host_header_is_refused(cache_folder: Path) -> None:
     assert answer.status_code == 421
 
 
+async def test_pages_of_an_allowed_site_may_call_from_a_browser_and_no_others(cache_folder: Path) -> None:
+    def leave(answer: httpx2.Response) -> str | None:
+        return answer.headers.get("Access-Control-Allow-Origin")
+
+    chat, evil = "https://chat.example", "https://evil.example"
+    asking = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,mcp-session-id"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    with served(cache_folder, "--allow-origin", chat, http_tokens="secret") as (_, url):
+        await healthy(url)
+        async with httpx2.AsyncClient(timeout=60) as http:
+            asked = await http.options(f"{url}/mcp", headers={"Origin": chat, **asking})
+            refused = await http.options(f"{url}/mcp", headers={"Origin": evil, **asking})
+            unknown = await http.post(f"{url}/mcp", headers={"Origin": chat, **accept}, json=HELLO)
+            accept["Authorization"] = "Bearer secret"
+            opened = await http.post(f"{url}/mcp", headers={"Origin": chat, **accept}, json=HELLO)
+            foreign = await http.post(f"{url}/mcp", headers={"Origin": evil, **accept}, json=HELLO)
+    assert (asked.status_code, leave(asked)) == (200, chat)
+    assert asked.headers["Access-Control-Allow-Headers"] == "authorization,mcp-session-id"
+    assert (refused.status_code, leave(refused)) == (400, None)
+    assert (unknown.status_code, leave(unknown)) == (401, chat)
+    assert (opened.status_code, leave(opened)) == (200, chat)
+    assert "mcp-session-id" in opened.headers["Access-Control-Expose-Headers"].lower()
+    assert (foreign.status_code, leave(foreign)) == (403, None)
+
+
 async def test_sigterm_lets_the_running_call_end_and_no_other_begin(cache_folder: Path, site: Site) -> None:
     slow = site.put("/slow", "<p>The ferry to the island leaves at noon.</p>")
     asked = {"question": "When does the ferry leave?", "sources": [slow]}
