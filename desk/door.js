@@ -137,7 +137,7 @@ export class HostDoor {
   }
 
   call(tool, args, { signal, onProgress } = {}) {
-    return this.#ask("tools/call", { name: tool, arguments: args }, { signal, onProgress });
+    return this.#ask("tools/call", { name: tool, arguments: args, _meta: { "winnow/view": true } }, { signal, onProgress });
   }
 
   async read(uri) {
@@ -164,7 +164,7 @@ export class HostDoor {
 
   #ask(method, params, { signal, onProgress } = {}) {
     const id = this.#next++;
-    if (onProgress) params = { ...params, _meta: { progressToken: id } };
+    if (onProgress) params = { ...params, _meta: { ...params._meta, progressToken: id } };
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, onProgress });
       signal?.addEventListener("abort", () => {

@@ -68,7 +68,7 @@ function drawPage(page, number, passages, own, answer, door, go, pick) {
       h("div", {},
         h("h3", { id }, link(door, page.url, page.title || siteOf(page.url))),
         h("p", { class: "quiet" }, about.map((one, place) => [place > 0 && " · ", said(one)]))),
-      page.handle && button(t("read.whole"), read, { class: "small" })),
+      (page.handle || page.url) && button(t("read.whole"), read, { class: "small" })),
     page.strip?.length > 0 && drawStrip(page),
     passages.map((passage) => drawCard(passage, page, own, door, (wanted) => pick(passage, page, wanted))));
 }

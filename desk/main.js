@@ -120,7 +120,8 @@ async function openApp() {
   const region = h("div", {}, h("p", { class: "state" }, t("waiting")));
   document.body.replaceChildren(h("main", { class: "app" }, h("h1", { class: "unseen" }, "Winnow"), region));
   let args = {};
-  const tool = () => door.context.toolInfo?.tool?.name ?? "research";
+  let called = "";
+  const tool = () => door.context.toolInfo?.tool?.name || called;
   const again = (next, nextArgs) => callOn(region, door, tool())(next, nextArgs);
   const door = new HostDoor({
     context({ theme, locale, styles }) {
@@ -133,8 +134,17 @@ async function openApp() {
       region.replaceChildren(h("div", { class: "state running" },
         h("h2", {}, h("span", { class: "spinner", "aria-hidden": "true" }), t("running"), " ", said(args.question ?? ""))));
     },
-    "tool-result": (result) => drawAnswer(region, door, answerOf(tool(), args, result), again),
-    "tool-cancelled": ({ reason }) => drawCancelled(region, reason ?? "", () => again(tool(), args)),
+    async "tool-result"(result) {
+      const named = result._meta?.["winnow/tool"];
+      called = named ?? called;
+      const draw = (one) => drawAnswer(region, door, answerOf(tool(), args, one), again);
+      draw(result);
+      // A host that shows apps without having said so was sent the text alone; the same call comes from the cache.
+      if (!named || result._meta["winnow/view"] || !door.can.serverTools) return;
+      const drawn = await door.call(named, args).catch(() => null);
+      if (drawn?._meta?.["winnow/view"]) draw(drawn);
+    },
+    "tool-cancelled": ({ reason }) => drawCancelled(region, reason ?? "", tool() && (() => again(tool(), args))),
   });
   door.showTree = (handle, view) => showTree(region, door, handle, view);
   try {

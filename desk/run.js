@@ -58,7 +58,7 @@ export async function runCall(region, door, tool, args, done = () => {}, back = 
 /** Draw an answer of any tool; `go(tool, args)` calls on. */
 export function drawAnswer(region, door, answer, go) {
   const { view, text, error } = answer;
-  if (error) return drawFailed(region, text, () => go(answer.tool, answer.args));
+  if (error) return drawFailed(region, text, answer.tool && (() => go(answer.tool, answer.args)));
   const draw = { evidence: drawEvidence, reading: drawReading }[view?.kind] ?? drawPlain;
   region.replaceChildren(draw(answer, door, go));
   announce(t("ready"));

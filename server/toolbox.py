@@ -21,7 +21,7 @@ from errors import Busy, WinnowError
 from server.admission import Admission
 from server.arguments import explained
 from server.calls import HEADER, Observer, observed, request_id
-from tools.context import owner_of, reporter
+from tools.context import TOOL, owner_of, reporter
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html
 from tools.raptor_query import raptor_query
@@ -86,6 +86,7 @@ async def run_tool(
             call.outcome = "failed"
             raise
         call.read(result.structured_content)
+        result.meta = {**(result.meta or {}), TOOL: name}
         return result
 
 

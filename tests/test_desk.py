@@ -18,7 +18,6 @@ from tests.support import LIBRARY, ROOT, Site
 from tests.support.desk import browsing, desk_served, home_beside, violations
 from tests.test_web import hits
 
-pytestmark = pytest.mark.timeout(300)
 slow = pytest.mark.slow
 MOST_BYTES = 150_000
 MANY = 1_000

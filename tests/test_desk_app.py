@@ -34,10 +34,16 @@ async def test_every_tool_names_the_desk_and_who_cannot_show_it_gets_the_same_te
         assert all(tool.meta == {"ui": {"resourceUri": DESK}} for tool in tools)
         resource = (await plain.read_resource(DESK)).contents[0]
         assert resource.mime_type == APP_MIME_TYPE
+        wanted: Any = {"winnow/view": True}
         bare = await plain.call_tool("extract_relevant", QUESTION)
         drawn = await showing.call_tool("extract_relevant", QUESTION)
-    assert bare.meta is None or "winnow/view" not in bare.meta
+        asked = await plain.call_tool("extract_relevant", QUESTION, meta=wanted)
+    assert bare.meta is not None
+    assert bare.meta["winnow/tool"] == "extract_relevant"
+    assert "winnow/view" not in bare.meta
     assert drawn.meta is not None
+    assert asked.meta is not None
+    assert asked.meta["winnow/view"]["passages"]
     passages = drawn.meta["winnow/view"]["passages"]
     assert all(passage["text"].splitlines()[0] in text_of(bare) for passage in passages)
     assert bare.structured_content == drawn.structured_content
@@ -93,6 +99,20 @@ def test_words_of_strangers_are_words_in_every_field_of_an_answer(browser: Any, 
         assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert elsewhere == []
         assert violations(frame) == []
+
+
+@pytest.mark.slow
+def test_a_host_that_says_neither_the_tool_nor_that_it_shows_apps_is_drawn_the_same_cards(
+    browser: Any, cache_folder: Path
+) -> None:
+    with hosted(browser, cache_folder, tool="", declared=False) as host:
+        host.tell("ui/notifications/tool-input", {"arguments": QUESTION})
+        host.tell("ui/notifications/tool-result", host.call("extract_relevant", QUESTION))
+        host.app.locator(".card").first.wait_for()
+        (asked,) = host.sent("tools/call")
+        assert asked["params"]["name"] == "extract_relevant"
+        host.app.get_by_text("Read the page").first.click()
+        host.app.locator(".block.kept").first.wait_for()
 
 
 @pytest.mark.slow

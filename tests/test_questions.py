@@ -11,7 +11,7 @@ import pytest
 from bench.research import ask_all, is_right
 from tests.support import ROOT
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 FLOORS = {1000: 0.80, 3000: 0.93}
 NONE_FLOOR = 0.33
 """Of the unanswerable dev questions; all about things that are in the library, see docs/log.md."""

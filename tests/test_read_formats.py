@@ -188,7 +188,6 @@ def test_no_page_and_no_chapter_can_say_that_it_stands_at_another_place() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # 55 files, made anew; a busy machine takes minutes
 def test_hostile_files_of_every_format_end_typed_within_seconds_and_memory() -> None:
     found = {spent.name: spent for spent in read_all()}
     assert set(found) == set(HOSTILE)

@@ -63,6 +63,14 @@ def test_a_run_that_was_interrupted_ends_with_the_weights_of_one_that_was_not(tm
     assert [row["step"] for row in rows if "cpu" in row] == [1, 2, 3, 4]
 
 
+def test_a_run_is_not_gone_on_with_other_samples(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    run.save()
+    others = {part: samples[1:] for part, samples in _samples().items()}
+    with pytest.raises(lora.UsageError, match="begun with other samples"):
+        lora.Run(run.config, run.base, others, tmp_path)
+
+
 @pytest.mark.anyio
 async def test_a_tuned_model_is_written_as_gguf_and_answers_as_it_did_in_training(tmp_path: Path) -> None:
     run = _run(tmp_path)

@@ -18,7 +18,7 @@ from tests.support.balanced import Replicas, balanced
 from tests.support.cache_server import cache_server
 from tests.support.processes import ready
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 FERRY = "When does the first ferry leave on Sundays?"
 TOKENS = "first,second"

@@ -31,7 +31,7 @@ from tests.support.scans import FONTS, as_bytes, printed  # Pillow comes with th
 if not all(path.exists() for path in FONTS.values()):
     pytest.skip("Debian's fonts-liberation and fonts-dejavu-core are not installed", allow_module_level=True)
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 HARBOUR = (
     "# The harbour of Orvane",

@@ -193,7 +193,6 @@ def with_token(token: str) -> httpx2.AsyncClient:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_another_token_cannot_open_a_session_and_another_replica_goes_on_with_it(
     site: Site, tmp_path: Path
 ) -> None:
@@ -242,7 +241,6 @@ async def test_a_session_with_local_files_stays_on_this_machine(connect: Connect
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_sessions_are_listed_shown_exported_and_removed_on_the_command_line(tmp_path: Path) -> None:
     question = "When does the first ferry leave on Sundays?"
     assert winnow(tmp_path, "research", question, "--quiet").returncode == 0

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import LIBRARY, ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk")
 
 

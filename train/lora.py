@@ -11,6 +11,7 @@ the order of data depends on the seed alone, and nothing is dropped out. Not for
 """
 
 import argparse
+import hashlib
 import json
 import random
 import sys
@@ -194,6 +195,8 @@ class Run:
         self.step = 0
         if (folder / CHECKPOINT).exists():
             state = base.take(folder)
+            if state["samples"] != self._fingerprint():
+                raise UsageError(f"The run in {folder} was begun with other samples.", hint="Begin in another folder.")
             self.optimizer.load_state_dict(state["optimizer"])
             self.schedule.load_state_dict(state["schedule"])
             self.step = state["step"]
@@ -230,10 +233,15 @@ class Run:
             "schedule": self.schedule.state_dict(),
             "step": self.step,
             "reference": self.reference,
+            "samples": self._fingerprint(),
         }
         partly = self.folder / f"{CHECKPOINT}.part"
         torch.save(state, partly)
         partly.replace(self.folder / CHECKPOINT)
+
+    def _fingerprint(self) -> str:
+        """Return the same text for the same samples in the same order."""
+        return hashlib.blake2b(repr(self.order).encode(), digest_size=16).hexdigest()
 
     def _batches(self, end: int) -> Iterator[list[Pair]]:
         size = self.config.batch

@@ -149,7 +149,8 @@ class _Rows:
             "title": own[0].title,
             "author": own[0].author,
             "published": own[0].published,
-            "handle": page_handle(document.page) if document is not None and document.page.html else "",
+            # A page that was not read in time is shown by a few of its words, which no handle names.
+            "handle": page_handle(document.page) if document is not None and document.page.fetched_at else "",
             "hidden": own[0].hidden,
             "strip": strip if any(strip) else [],
             "kept": [[one.start / length, one.end / length] for one in own if length and one.start >= 0],

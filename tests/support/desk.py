@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,24 +111,25 @@ class Host:
 
 
 @contextmanager
-def hosted(browser: Any, cache: Path, *, tool: str = "research", at: str = "") -> Iterator[Host]:
+def hosted(browser: Any, cache: Path, *, tool: str = "research", at: str = "", declared: bool = True) -> Iterator[Host]:
     """Yield a host that has the desk from a server of ours, whose tools and resources it passes on.
 
-    With `at`, the host is the page at that address, which has the app in a frame within a frame.
+    With `at`, the host is the page at that address, which has the app in a frame within a frame. If not `declared`,
+    the server is not told that the host shows apps, as the basic host of the ext-apps project does not tell it.
     """
     given = {"folders": str(LIBRARY), "cache": str(cache), "search": "folder", "seconds": "100"}
     settings = read_settings(given, {})
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(build_server(settings), extensions=[APPS])) as client,
+        portal.wrap_async_context_manager(Client(build_server(settings), extensions=[APPS] * declared)) as client,
     ):
 
-        def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-            return _plain(portal.call(client.call_tool, name, arguments))
+        def call(name: str, arguments: dict[str, Any], meta: Any = None) -> dict[str, Any]:
+            return _plain(portal.call(partial(client.call_tool, name, arguments, meta=meta)))
 
         def relay(method: str, params: dict[str, Any]) -> dict[str, Any]:
             if method == "tools/call":
-                return call(params["name"], params["arguments"])
+                return call(params["name"], params["arguments"], params.get("_meta"))
             return _plain(portal.call(client.read_resource, params["uri"]))
 
         html = _plain(portal.call(client.read_resource, DESK))["contents"][0]["text"]
