@@ -114,6 +114,8 @@ class Base:
 
     def __init__(self, config: Config) -> None:
         """Load `config.base`; a GGUF file is read without its quantization."""
+        if config.threads:
+            torch.set_num_threads(config.threads)
         where = _where(config.base)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(**where)
         model: Any = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
@@ -320,8 +322,6 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
     parser.add_argument("--quantized", choices=("f16", "q8_0", "q4_k"), default="q8_0")
     chosen = parser.parse_args(arguments)
     config = read_config(chosen.config)
-    if config.threads:
-        torch.set_num_threads(config.threads)
     base = Base(config)
     if chosen.export:
         base.take(chosen.out)
