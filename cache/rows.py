@@ -55,6 +55,18 @@ class Checked:
     """What else happened, such as a database that was set aside."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One value with its name and its time, outside any store."""
+
+    name: str
+    """The key, or `#` and its digest where it is long."""
+    form: Kind
+    expires_at: float
+    """Seconds since the epoch; infinite for none."""
+    payload: bytes
+
+
 def seal(key: str, payload: bytes, *, kind: Kind, expires_at: float = math.inf) -> bytes:
     """Return `payload` in its envelope for the row named `key`; `expires_at` in seconds since the epoch."""
     head = _HEAD.pack(0, kind, len(payload), expires_at)
@@ -66,29 +78,29 @@ def unseal(key: str, blob: bytes, *, kind: Kind, now: float) -> bytes | None:
 
     Raises `RefusedRow`: the envelope is damaged, or belongs to another key.
     """
-    found, expires_at, payload = _opened(key, blob)
+    found, expires_at, payload = opened(key, blob)
     return payload if found == kind and now < expires_at else None
 
 
 def judge(key: str, blob: bytes, *, now: float) -> Verdict:
     """Return whether an envelope of either kind is whole, whole but expired, or damaged."""
     try:
-        kind, expires_at, _ = _opened(key, blob)
+        _, expires_at, _ = opened(key, blob)
     except RefusedRow:
-        return "damaged"
-    if kind not in (b"J", b"B"):
         return "damaged"
     return "whole" if now < expires_at else "expired"
 
 
-def _opened(key: str, blob: bytes) -> tuple[bytes, float, bytes]:
-    """Return kind, moment of expiry and payload of a whole envelope."""
+def opened(key: str, blob: bytes) -> tuple[Kind, float, bytes]:
+    """Return kind, moment of expiry and payload of a whole envelope; raises `RefusedRow` for any other."""
     if len(blob) < _HEAD.size:
         raise RefusedRow("it is no envelope of this cache")
     checksum, kind, length, expires_at = _HEAD.unpack_from(blob)
     payload = blob[_HEAD.size :]
     if length != len(payload) or checksum != _checksum(key, blob[: _HEAD.size], payload):
         raise RefusedRow("checksum differs")
+    if kind not in (b"J", b"B"):
+        raise RefusedRow("its form is none of ours")
     return kind, expires_at, payload
 
 

@@ -18,7 +18,8 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -30,11 +31,13 @@ from cache.rows import (
     LOT,
     CacheTrouble,
     Checked,
+    Entry,
     Held,
     Kind,
     RefusedRow,
     Verdict,
     judge,
+    opened,
     seal,
     unseal,
 )
@@ -229,6 +232,28 @@ class Store:
         current = row.startswith((f"{self._prefix}:", f"{self._prefix}#"))
         return found if current or found == "damaged" else "expired"
 
+    def entries(self) -> Iterator[Entry]:
+        """Yield every entry that is whole and holds, rights to work aside; raises `CacheError` where that cannot be."""
+        with _raising():
+            rows = self._backend.names(self._prefix)
+            for start in range(0, len(rows), LOT):
+                for row, blob in self._backend.get(rows[start : start + LOT]).items():
+                    name = row.removeprefix(self._prefix).removeprefix(":")
+                    if self._judged(row, blob) == "whole" and not name.startswith("claim:"):
+                        form, expires_at, payload = opened(row, blob)
+                        yield Entry(name, form, expires_at, payload)
+
+    def keep(self, entry: Entry) -> bool:
+        """Put an entry in again; return False where its time is over. Raises `CacheError` where it cannot be kept."""
+        seconds = entry.expires_at - self._clock()
+        if seconds <= 0:
+            return False
+        row = f"{self._prefix}{'' if entry.name.startswith('#') else ':'}{entry.name}"
+        blob = seal(row, entry.payload, kind=entry.form, expires_at=entry.expires_at)
+        with _raising():
+            self._backend.put({row: blob}, expire=None if math.isinf(seconds) else seconds)
+        return True
+
     def stats(self) -> StoreStats:
         """Return what the store holds and how it has fared."""
         held = self._attempt("stats", self._backend.measure, Held(0, 0))
@@ -343,6 +368,15 @@ class Store:
             return f"{self._prefix}:{key}"
         digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
         return f"{self._prefix}#{digest}"
+
+
+@contextmanager
+def _raising() -> Iterator[None]:
+    """Say as an error what an answer would go on without."""
+    try:
+        yield
+    except CacheTrouble as error:
+        raise CacheError(f"The cache cannot be read or written: {error}.", hint="See `winnow cache verify`.") from error
 
 
 _SHARES: Final = {"pages": 0.45, "searches": 0.05, "embeddings": 0.25, "scores": 0.05, "trees": 0.15, "sessions": 0.05}

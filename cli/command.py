@@ -67,7 +67,7 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
         case "cache":
             from cli.kept import look_after_cache  # noqa: PLC0415  as said above
 
-            code = look_after_cache(settings, args.action, as_json=args.json)
+            code = look_after_cache(settings, args.action, args.file, as_json=args.json)
         case "sessions":
             from cli.kept import look_after_sessions  # noqa: PLC0415  as said above
 
@@ -239,8 +239,10 @@ def _parser() -> argparse.ArgumentParser:
     measured.add_argument("data", nargs="?", help="folder with questions.jsonl and library/; a checkout's examples/")
     measured.add_argument("--steps", default="", metavar="A,B", help="which steps; all by default")
     measured.add_argument("--limit", type=int, default=20, metavar="N", help="most questions or chunks a step (20)")
-    cache = command("cache", "size and use of the cache; clear it, check every entry, or tell where it lies")
-    cache.add_argument("action", nargs="?", choices=["stats", "clear", "verify", "path"], default="stats")
+    cache = command("cache", "size and use of the cache; clear or check it, back up its sessions and trees")
+    actions = ["stats", "clear", "verify", "path", "backup", "restore"]
+    cache.add_argument("action", nargs="?", choices=actions, default="stats")
+    cache.add_argument("file", nargs="?", type=Path, help="backup: a new file; restore: one that backup wrote")
     sessions = command("sessions", "sessions of research: list, show, export or remove them")
     sessions.add_argument("action", nargs="?", choices=["list", "show", "export", "remove"], default="list")
     sessions.add_argument("handle", nargs="?", default="", metavar="HANDLE", help="winnow://session/…")

@@ -1,4 +1,5 @@
-"""Looking after what is kept: `winnow cache stats|clear|verify|path`, and `winnow sessions list|show|export|remove`.
+"""Looking after what is kept: `winnow cache stats|clear|verify|path|backup|restore`, and
+`winnow sessions list|show|export|remove`.
 
 Sessions are those that were begun on this machine; a session of an HTTP client is its token's alone. Not for: going on
 with one, which `winnow research QUESTION --session HANDLE` does.
@@ -8,7 +9,9 @@ import dataclasses
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from cache.backup import read_backup, write_backup
 from cache.rows import Checked
 from cache.store import Stores, open_stores
 from cli.output import FAILED, OK, print_json, show
@@ -31,13 +34,16 @@ def _opened(settings: Settings) -> Iterator[Stores]:
         stores.close()
 
 
-def look_after_cache(settings: Settings, action: str, *, as_json: bool) -> int:
-    """Do `stats`, `clear`, `verify` or `path` and print what came of it.
+def look_after_cache(settings: Settings, action: str, file: Path | None, *, as_json: bool) -> int:
+    """Do `stats`, `clear`, `verify`, `path`, or `backup` to and `restore` from a file, and print what came of it.
 
-    Returns 1 when the cache cannot be used, or had damage, now removed.
+    Returns 1 when the cache cannot be used, or had damage, now removed. Raises `UsageError` for a file that cannot be.
     """
     with _opened(settings) as stores:
-        report, healthy = _report(stores, action, as_json)
+        if action in ("backup", "restore"):
+            report, healthy = _moved(stores, action, file), True
+        else:
+            report, healthy = _report(stores, action, as_json)
         if trouble := cache_trouble(stores.stats()):
             report["trouble"] = trouble
             healthy = False
@@ -46,6 +52,13 @@ def look_after_cache(settings: Settings, action: str, *, as_json: bool) -> int:
     else:
         show(report, as_json=as_json)
     return OK if healthy else FAILED
+
+
+def _moved(stores: Stores, action: str, file: Path | None) -> dict[str, object]:
+    if file is None:
+        raise UsageError("No file is named.", hint=f"Write `winnow cache {action} FILE`.")
+    counts = write_backup(stores, file) if action == "backup" else read_backup(stores, file)
+    return {"path": stores.place, "file": str(file), **{kind: f"{count} entries" for kind, count in counts.items()}}
 
 
 def _report(stores: Stores, action: str, as_json: bool) -> tuple[dict[str, object], bool]:

@@ -71,7 +71,7 @@ def winnow(cache: Path, *arguments: str, folder: Path | None = LIBRARY) -> subpr
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
