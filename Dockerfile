@@ -7,6 +7,10 @@ RUN useradd --uid 10001 --create-home winnow && mkdir -p /cache /documents && ch
 WORKDIR /src
 COPY . .
 RUN pip install --no-cache-dir ".[redis,metrics,otel]" && rm -rf /src
+# What is in the image, as CycloneDX; the program that lists it does not stay.
+RUN python -m venv /tmp/sbom && /tmp/sbom/bin/pip install --no-cache-dir "cyclonedx-bom>=7,<8" \
+    && /tmp/sbom/bin/cyclonedx-py environment --output-reproducible --of JSON -o /usr/share/winnow.cdx.json \
+    "$(command -v python)" && rm -rf /tmp/sbom
 WORKDIR /home/winnow
 USER 10001
 ENV PYTHONUNBUFFERED=1 WINNOW_CACHE=/cache WINNOW_FOLDERS=/documents

@@ -40,7 +40,7 @@ from pipeline.search.providers.searxng import Searxng
 from pipeline.search.providers.services import SERVICES, WebApi, Wikipedia
 from pipeline.segment.idms import IdmsOptions
 from pipeline.segment.partition import Rule
-from pipeline.services import Once, Services
+from pipeline.services import DocumentMemory, Once, Services
 from pipeline.work import STEP_SHARE, in_thread
 from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
 
@@ -81,7 +81,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
         embedder, reader, reranker, generator = models = await stack.enter_async_context(open_models(settings, http))
         embedding = CachedEmbedder(embedder.model, stores.embeddings) if embedder.model else None
-        folder = await stack.enter_async_context(_open_folder(settings, stores, files, embedder.model))
+        documents = DocumentMemory()
+        folder = await stack.enter_async_context(_open_folder(settings, stores, files, embedder.model, documents))
         chain = _chain(settings, stores, http, folder)
         yield Services(
             fetcher=fetcher,
@@ -96,6 +97,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             today=date.today,
             model_reasons={role: chosen.reason for role, chosen in models._asdict().items()},
             seconds=settings.seconds,
+            documents=documents,
             any_pruner=settings.pruner == "any",
             pruning=settings.pruning,
             asking=_asking(settings, generator.model),
@@ -193,14 +195,14 @@ def searched(settings: Settings) -> Searched:
 
 @asynccontextmanager
 async def _open_folder(
-    settings: Settings, stores: Stores, files: Files, embedder: Embedder | None
+    settings: Settings, stores: Stores, files: Files, embedder: Embedder | None, documents: DocumentMemory
 ) -> AsyncIterator[FolderProvider | None]:
     """Return what searches the user's folders, None where they are not searched."""
     if not searched(settings).folders:
         yield None
         return
     place = stores.folders if settings.index else None
-    folder = FolderProvider(settings.folders, place, files=files, embedder=embedder)
+    folder = FolderProvider(settings.folders, place, files=files, embedder=embedder, read=documents.read)
     async with folder.behind():
         yield folder
 

@@ -10,6 +10,7 @@ fetching, or ranking inside a page.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 import anyio
@@ -35,6 +36,9 @@ ITEM_VOTES: Final = 3.0
 """Votes of the order by best items against one of the engines' order: a place there weighs as much as three of the
 engines'. Chosen on half of 161 questions, nDCG@10 of BM25 and of BM25 with MiniLM (`python -m bench.search`): this .959
 and .976, without the engines .946 and .978, a vote each for title+snippet, best passage and engines .945 and .957."""
+COUNTED: Final = 64
+"""Documents whose passages and their words are held in memory, as many as `DocumentMemory` holds; one question ranks a
+page's passages twice, the next one over the same folder again."""
 PAPER_TOKENS: Final = 512
 """Tokens of a whole content that the paper's form scores: its model's default cut (notes/zeroindex §0.11)."""
 
@@ -202,9 +206,28 @@ class Passage:
 
 def best_passages(document: Document, question: str, *, limit: int, language: str = "en") -> list[Passage]:
     """Return up to `limit` passages, best first; those without any term of `question` last."""
-    passages = cut_passages(document)
-    scores = BM25([passage.headed for passage in passages], language=language).scores(question)
+    passages, words = _counted(_Same(document), language)
+    scores = words.scores(question)
     return [passages[place] for place in np.argsort(-scores, kind="stable")[:limit]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Same:
+    """A document that equals only itself: comparing two would compare all their text."""
+
+    document: Document
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.document is self.document
+
+    def __hash__(self) -> int:
+        return id(self.document)
+
+
+@lru_cache(maxsize=COUNTED)
+def _counted(same: _Same, language: str) -> tuple[list[Passage], BM25]:
+    passages = cut_passages(same.document)
+    return passages, BM25([passage.headed for passage in passages], language=language)
 
 
 def cut_passages(document: Document) -> list[Passage]:

@@ -13,7 +13,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +27,7 @@ from anyio.abc import TaskGroup
 from cache.folder import make_folder
 from errors import CacheError, ModelError, SourceError
 from models.protocols import Embedder
-from pipeline.documents import Page, SearchOutcome, SearchQuery, SearchResult
+from pipeline.documents import Document, Page, SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.files import CONVERTED, IMAGES, Files, read_raw
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import blend
@@ -78,17 +78,20 @@ class FolderProvider:
         *,
         files: Files | None = None,
         embedder: Embedder | None = None,
+        read: Callable[[Page], Awaitable[Document]] | None = None,
         limits: FolderLimits = FolderLimits(),
     ) -> None:
-        """Search below `roots`, reading documents by `files`, by default in this process.
+        """Search below `roots`, converting documents by `files`, by default in this process.
 
-        What is counted is kept in `place`, a folder of this machine; None keeps it as long as the process. `embedder`
-        finds what shares no word with the question; it is left out where it does not read the question.
+        The best are cleaned by `read`, which may remember them; by default anew each time. What is counted is kept in
+        `place`, a folder of this machine; None keeps it as long as the process. `embedder` finds what shares no word
+        with the question; it is left out where it does not read the question.
         """
         self._roots = tuple(root.expanduser().resolve() for root in roots)
         self._limits = limits
         self._files = files or Files(self._roots, max_bytes=limits.file_bytes)
         self._embedder = embedder
+        self._read = read or _read_anew
         self._index: WordIndex | None = None
         self._lock = threading.Lock()
         self._looked = 0.0
@@ -152,10 +155,10 @@ class FolderProvider:
 
         async def read_one(place: int) -> None:
             try:
-                page = await self._files.read(Path(best[place].stamp.path))
+                document = await self._read(await self._files.read(Path(best[place].stamp.path)))
             except (SourceError, OSError):
                 return
-            read[place] = await in_thread(_shown, read[place], page, query.text, language)
+            read[place] = await in_thread(_shown, read[place], document, query.text, language)
 
         with anyio.move_on_after(self._patience / 2):
             async with anyio.create_task_group() as group:
@@ -356,9 +359,12 @@ class FolderProvider:
         return bool(new)
 
 
-def _shown(unread: SearchResult, page: Page, question: str, language: str) -> SearchResult:
+async def _read_anew(page: Page) -> Document:
+    return await in_thread(read_document, page)
+
+
+def _shown(unread: SearchResult, document: Document, question: str, language: str) -> SearchResult:
     """Return a result with what its page says, and its best passage."""
-    document = read_document(page)
     best = next(iter(best_passages(document, question, limit=1, language=language)), None)
     shown = replace(unread, title=document.page.title or unread.title, published=document.page.published)
     return replace(shown, snippet=one_line(best.text)) if best is not None else shown
