@@ -17,8 +17,23 @@ FONTS: Final = {
     "sans": _FOLDER / "dejavu/DejaVuSans.ttf",
     "mono": _FOLDER / "liberation/LiberationMono-Regular.ttf",
 }
-CHINESE: Final = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
+_CHINESE: Final = ("opentype/noto/NotoSansCJK-Regular.ttc", "truetype/droid/DroidSansFallbackFull.ttf")
+CHINESE: Final = next(
+    (path for name in _CHINESE if (path := _FOLDER.parent / name).exists()), _FOLDER.parent / _CHINESE[0]
+)
 POINTS: Final = 11
+
+
+UNKNOWN: Final = {
+    "Russian": [
+        "Маяк в Орване был построен в 1812 году на северном пирсе.",
+        "Его лампа видна издалека.",
+        "Итого: 41,5 м",
+    ],
+    "Greek": ["Ο φάρος της Ορβάνης χτίστηκε το 1812 στη βόρεια προβλήτα.", "Η λάμπα του γυρίζει αργά τη νύχτα."],
+    "Arabic": ["بني المنارة في عام 1812 على الرصيف الشمالي", "تدور مصباحها مرة كل دقيقة"],
+}
+"""Lines in writings that the recogniser has not learnt; DejaVu Sans has their letters."""
 
 
 def printed(
