@@ -26,13 +26,15 @@ if find_spec("rapidocr") is None:
     pytest.skip("the extra ocr is not installed", allow_module_level=True)
 
 from bench.ocr import cost, ended, png
-from tests.support.scans import CHINESE, FONTS, UNKNOWN, as_bytes, printed  # Pillow comes with the extra
+from tests.support.scans import FONTS, UNKNOWN, as_bytes, printed  # Pillow comes with the extra
 
 if not all(path.exists() for path in FONTS.values()):
     pytest.skip("Debian's fonts-liberation and fonts-dejavu-core are not installed", allow_module_level=True)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
+DROID = Path("/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf")
+"""Has Chinese, of Debian's fonts-droid-fallback."""
 HARBOUR = (
     "# The harbour of Orvane",
     "",
@@ -150,7 +152,7 @@ def test_beside_print_that_was_read_lines_in_an_unknown_writing_are_told_as_unre
         (FONTS["sans"], "Das Schloss wurde im Jahr 1790 für die Fürstin Änne Größ errichtet."),
         (FONTS["serif"], "Ships: 1,000,000,000 and 0 0 0 0"),
         (FONTS["mono"], "Depth: 41.50 metres   9.00 metres"),
-        (CHINESE, "旧码头前的港池深三十米，大船须等待涨潮。"),
+        (DROID, "旧码头前的港池深三十米，大船须等待涨潮。"),
     ],
 )
 def test_print_in_known_writings_is_read_whole(font: Path, line: str) -> None:

@@ -17,10 +17,7 @@ FONTS: Final = {
     "sans": _FOLDER / "dejavu/DejaVuSans.ttf",
     "mono": _FOLDER / "liberation/LiberationMono-Regular.ttf",
 }
-_CHINESE: Final = ("opentype/noto/NotoSansCJK-Regular.ttc", "truetype/droid/DroidSansFallbackFull.ttf")
-CHINESE: Final = next(
-    (path for name in _CHINESE if (path := _FOLDER.parent / name).exists()), _FOLDER.parent / _CHINESE[0]
-)
+CHINESE: Final = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 POINTS: Final = 11
 
 
