@@ -182,3 +182,15 @@ async def test_a_part_that_is_cut_says_how_to_go_on_in_a_small_budget_too(connec
 
 async def test_pages_of_what_has_none_are_said_to_be_the_whole(connect: Connect, folder: Path) -> None:
     assert "only PDF files and images have pages" in await read(connect, folder, "guide.md", "pages 2-3")
+
+
+async def test_many_pages_of_which_nothing_is_shown_take_one_line(connect: Connect, folder: Path) -> None:
+    for number in range(1, 12):
+        told = f"Queue number {number} of the manual holds {number * 7} records before it is emptied by its reader."
+        (folder / f"p{number}.md").write_text(f"# Chapter {number}\n\n{told}\n")
+    sources = [str(folder / f"p{number}.md") for number in range(1, 12)]
+    async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
+        given = {"sources": sources, "question": "queue 6"}
+        text = text_of(await client.call_tool("fetch_and_prune_html", given))
+    assert "42 records" in text
+    assert "10 further pages (nothing is left of this page)" in text

@@ -240,9 +240,16 @@ def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max
         sheet.add("\n".join(filter(None, (page.said, heads[page.document].over(page.text, mark)))))
     sheet.add(told_speaking(str(page.document + 1) for page in pruned.pages if _speaks(page, loaded)))
     shown = {page.document for page in pruned.pages}
+    bare: dict[str, list[int]] = {}
     for place, document in enumerate(loaded.documents):
         if place not in shown:
-            sheet.add_cut(f"{heads[place].above} ({_why_nothing(document, pruned)})")
+            bare.setdefault(_why_nothing(document, pruned), []).append(place)
+    for why, places in bare.items():
+        # A site's pages by the dozen would fill the answer.
+        if len(places) > FIRST:
+            sheet.add_cut(f"{len(places)} further pages ({why})")
+        else:
+            sheet.add_cut("\n".join(f"{heads[place].above} ({why})" for place in places))
     return sheet
 
 
