@@ -105,8 +105,10 @@ def read_place(
     found = [makers[place](at, one) for at, one in enumerate(documents)]
     listings = [one for one in found if isinstance(one, _Listing) and one.count]
     if not listings:
-        told = "; ".join(one for one in found if isinstance(one, str) and one) or "There is nothing of it here"
-        raise UsageError(f"{told}.", hint='Write part="outline" or part="tables" to see what there is.')
+        told = "; ".join(one for one in found if isinstance(one, str) and one) or ". ".join(
+            one.said.rstrip(":") for one in found if isinstance(one, _Listing)
+        )
+        raise UsageError(f"{told}.", hint='Write part="outline" or part="whole" to see what there is.')
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
 
 
@@ -273,34 +275,54 @@ def _rows(at: int, document: Document, table: Table, said: str, form: RowForm, m
     """Return the rows of a table that its query keeps, or its computed values by group."""
     query = parse_query(said, table, document.page.language or "en")
     computed = compute(table, query)
+    further = [
+        compute(table, replace(query, measure=measure, measured=column, top=0)) for measure, column in query.further
+    ]
+    names = [_name(table, *one) for one in ((query.measure, query.measured), *query.further)]
     if query.group >= 0 and query.measure:
-        name = query.measure if query.measured < 0 else f"{query.measure} {table.columns[query.measured]}"
-        columns: tuple[str, ...] = (table.columns[query.group], name, "rows")
-        cells: list[tuple[str, ...]] = [(one.group, one.value, str(len(one.rows))) for one in computed]
+        beside = [{one.group: one.value for one in values} for values in further]
+        columns: tuple[str, ...] = (table.columns[query.group], *names, "rows")
+        cells: list[tuple[str, ...]] = [
+            (one.group, one.value, *(values[one.group] for values in beside), str(len(one.rows))) for one in computed
+        ]
         kept: list[int] = []
     else:
-        kept = list(computed[0].rows) if computed else rows_of(table, query)
+        stands_on = {row for values in (computed, *further) for one in values for row in one.rows}
+        kept = [row for row in rows_of(table, query) if row in stands_on or not computed]
         shown = query.columns or tuple(range(len(table.columns)))
         columns = tuple(table.columns[column] for column in shown)
         cells = [tuple(table.rows[row][column] for column in shown) for row in kept]
     blocks = tuple(table.blocks[row] for row in kept) if table.blocks else ()
-    head = _said(table, query, [one.value for one in computed], len(cells), mark)
-    if computed and not query.group >= 0 and computed[0].left_out:
-        head += f" Left out: {computed[0].left_out} rows without a number, or that are totals."
+    every = [one for found in (computed, *further) for one in found]
+    told = dict(zip(names, (one.value for one in every), strict=False))
+    head = _said(table, query, told, len(cells), mark)
+    left_out = max((one.left_out for one in every), default=0)
+    if query.group < 0 and left_out:
+        head += f" Left out: {left_out} rows without a number, or that are totals."
     if table.blocks and not all_rows(document):
         head += " Not all rows of the source were read as rows."
-    return _Listing(at, len(cells), lambda start, end: rows_as(form, columns, cells[start:end]), head, blocks)
+    # A count of none is an answer, of no rows.
+    count = max(len(cells), 1) if computed else len(cells)
+    return _Listing(at, count, lambda start, end: rows_as(form, columns, cells[start:end]), head, blocks)
 
 
-def _said(table: Table, query: Query, values: Sequence[str], kept: int, mark: str) -> str:
-    """Return what is said of rows in words of ours."""
+def _name(table: Table, measure: str | None, column: int) -> str:
+    return f"{measure} {table.columns[column]}" if column >= 0 else str(measure)
+
+
+def _said(table: Table, query: Query, values: dict[str, str], kept: int, mark: str) -> str:
+    """Return what is said of rows in words of ours; `values` has what was computed of them by its name."""
     name = f"Table {table.number}" if table.number else table.title.capitalize()
     if query.measure and query.group < 0:
-        plain = values[0].replace(".", "").replace("-", "").isdigit()
-        value = values[0] if plain else quoted(values[0], mark)
-        return f"{name}: {query.measure} = {value}, computed by Winnow over {kept} of {len(table.rows)} rows:"
+        told = quoted("; ".join(f"{one} = {value}" for one, value in values.items()), mark)
+        if not query.further:
+            value = next(iter(values.values()))
+            plain = value.replace(".", "").replace("-", "").isdigit()
+            told = f"{query.measure} = {value if plain else quoted(value, mark)}"
+        return f"{name}: {told}, computed by Winnow over {kept} of {len(table.rows)} rows:"
     if query.measure:
-        return f"{name}: {query.measure} by group, computed by Winnow over {len(table.rows)} rows:"
+        measures = ", ".join(dict.fromkeys((query.measure, *(one for one, _ in query.further))))
+        return f"{name}: {measures} by group, computed by Winnow over {len(table.rows)} rows:"
     return f"{name}: {kept} of {len(table.rows)} rows:" if kept < len(table.rows) else f"{name}: {kept} rows:"
 
 

@@ -147,3 +147,50 @@ async def test_a_place_that_is_not_there_is_answered_with_how_to_name_one(
 async def test_rows_as_csv_are_only_for_tables(connect: Connect, folder: Path) -> None:
     assert 'format="csv" is for tables' in await read(connect, folder, "guide.md", "outline", format="csv")
     assert "a,1" in await read(connect, folder, "prices.csv", "", format="csv")
+
+
+SALES = "item,city,qty,price\nApples,Porto,40,1.20\nPears,Porto,15,2.10\nPlums,Lisbon,8,3.05\nFigs,Braga,,8.40\n"
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        (
+            "table 1 columns item; count, sum qty, mean price",
+            ["count = 4; sum qty = 63; mean price = 3.6875", "4 of 4"],
+        ),
+        ("table 1 count, sum qty, max price by city", ["Porto | 2 | 55 | 2.10 | 2", "Braga | 1 |  | 8.40 | 1"]),
+        ("table 1 where city = Porto; count", ["count = 2, computed by Winnow over 2 of 4 rows"]),
+        ("table 1 where city = Rome count", ["count = 0, computed by Winnow over 0 of 4 rows"]),
+        ("table 1 where city = Rome", ["Table 1: 0 of 4 rows."]),
+        ("links", ["Links: 0 rows."]),
+    ],
+)
+async def test_a_table_is_measured_in_several_ways_at_once_and_none_is_said_as_none(
+    connect: Connect, folder: Path, part: str, shown: list[str]
+) -> None:
+    (folder / "sales.csv").write_text(SALES)
+    text = await read(connect, folder, "sales.csv", part)
+    assert [words for words in shown if words not in text] == []
+
+
+async def test_a_part_that_is_cut_says_how_to_go_on_in_a_small_budget_too(connect: Connect, folder: Path) -> None:
+    (folder / "guide.md").write_text("# Long\n\n" + "\n\n".join(f"Paragraph {n} says a little." for n in range(90)))
+    text = await read(connect, folder, "guide.md", "section Long", max_tokens=200)
+    assert 'Next: the same call with cursor="2.' in text
+
+
+async def test_pages_of_what_has_none_are_said_to_be_the_whole(connect: Connect, folder: Path) -> None:
+    assert "only PDF files and images have pages" in await read(connect, folder, "guide.md", "pages 2-3")
+
+
+async def test_many_pages_of_which_nothing_is_shown_take_one_line(connect: Connect, folder: Path) -> None:
+    for number in range(1, 12):
+        told = f"Queue number {number} of the manual holds {number * 7} records before it is emptied by its reader."
+        (folder / f"p{number}.md").write_text(f"# Chapter {number}\n\n{told}\n")
+    sources = [str(folder / f"p{number}.md") for number in range(1, 12)]
+    async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
+        given = {"sources": sources, "question": "queue 6"}
+        text = text_of(await client.call_tool("fetch_and_prune_html", given))
+    assert "42 records" in text
+    assert "10 further pages (nothing is left of this page)" in text

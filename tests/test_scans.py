@@ -26,13 +26,15 @@ if find_spec("rapidocr") is None:
     pytest.skip("the extra ocr is not installed", allow_module_level=True)
 
 from bench.ocr import cost, ended, png
-from tests.support.scans import FONTS, as_bytes, printed  # Pillow comes with the extra
+from tests.support.scans import FONTS, UNKNOWN, as_bytes, printed  # Pillow comes with the extra
 
 if not all(path.exists() for path in FONTS.values()):
     pytest.skip("Debian's fonts-liberation and fonts-dejavu-core are not installed", allow_module_level=True)
 
 pytestmark = pytest.mark.slow
 
+DROID = Path("/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf")
+"""Has Chinese, of Debian's fonts-droid-fallback."""
 HARBOUR = (
     "# The harbour of Orvane",
     "",
@@ -128,6 +130,37 @@ def test_what_one_reading_has_no_time_for_is_said_with_the_pages_that_go_on() ->
     further = to_page(Raw(body, "file:///book.tiff", "file:///book.tiff", span=(int(first), int(first))))
     assert f"sheet {first}" in further.html
     assert f'data-place="page={first}&amp;xywh=' in further.html
+
+
+@pytest.mark.parametrize("language", UNKNOWN)
+def test_print_in_a_writing_that_the_recogniser_does_not_know_is_said_and_never_text(language: str) -> None:
+    known = "knows CJK, Latin"
+    with pytest.raises(SourceUnreadable, match=rf"{len(UNKNOWN[language])} lines of print on page 1 .*{known}"):
+        read(scanned(UNKNOWN[language], font="sans"), "a.png")
+
+
+def test_beside_print_that_was_read_lines_in_an_unknown_writing_are_told_as_unread() -> None:
+    page = read(scanned([*HARBOUR, "", *UNKNOWN["Russian"][:2]], kind="PDF", font="sans"), "a.pdf")
+    assert "41.5 metres deep" in page.html
+    assert "2 lines of print on page 1 that OCR could not read" in page.unread
+    assert page.html.count("1812") == 1
+
+
+@pytest.mark.parametrize(
+    ("font", "line"),
+    [
+        (FONTS["sans"], "Das Schloss wurde im Jahr 1790 für die Fürstin Änne Größ errichtet."),
+        (FONTS["serif"], "Ships: 1,000,000,000 and 0 0 0 0"),
+        (FONTS["mono"], "Depth: 41.50 metres   9.00 metres"),
+        (DROID, "旧码头前的港池深三十米，大船须等待涨潮。"),
+    ],
+)
+def test_print_in_known_writings_is_read_whole(font: Path, line: str) -> None:
+    if not font.exists():
+        pytest.skip(f"the font {font.name} is not installed")
+    page = read(as_bytes([printed([line], font=font)], "PNG"), "a.png")
+    assert not page.unread
+    assert "".join(line.split()) in "".join(page.html.split())
 
 
 def test_an_image_without_print_says_so() -> None:

@@ -19,6 +19,7 @@ from pipeline.evidence.cite import cite
 from pipeline.evidence.show import (
     FRAME_SHARE,
     HEAD_TOKENS,
+    HINT_TOKENS,
     WIDE,
     Head,
     Sheet,
@@ -138,7 +139,9 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     computed = await in_thread(_computed, "" if part or number > 1 else question, loaded.documents)
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
     frame += count_tokens(told) + 1 if told else 0
-    room = max(0, max_tokens - frame - hint_room(max_tokens) - unread) if max_tokens else None
+    # A place that is cut without a word reads as if it were whole.
+    hint = HINT_TOKENS if part else hint_room(max_tokens)
+    room = max(0, max_tokens - frame - hint - unread) if max_tokens else None
     # 3. Read the place that is named, or prune all pages together to the rest
     if part or format not in FORMS:
         place = partial(read_place, before=before, form=format, max_tokens=room, number=number, mark=mark)
@@ -153,7 +156,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     following.extend(repeated(TOOL, loaded.failures))
     sheet = _sheet(loaded, pruned, heads, mark, most, told)
     tell_rest(sheet, loaded.failures)
-    if not pruned.pages or hint_room(max_tokens or WIDE):
+    if part or not pruned.pages or hint_room(max_tokens or WIDE):
         write_next(sheet, following, TOOL)
         if next_cursor:
             sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
@@ -237,9 +240,16 @@ def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max
         sheet.add("\n".join(filter(None, (page.said, heads[page.document].over(page.text, mark)))))
     sheet.add(told_speaking(str(page.document + 1) for page in pruned.pages if _speaks(page, loaded)))
     shown = {page.document for page in pruned.pages}
+    bare: dict[str, list[int]] = {}
     for place, document in enumerate(loaded.documents):
         if place not in shown:
-            sheet.add_cut(f"{heads[place].above} ({_why_nothing(document, pruned)})")
+            bare.setdefault(_why_nothing(document, pruned), []).append(place)
+    for why, places in bare.items():
+        # A site's pages by the dozen would fill the answer.
+        if len(places) > FIRST:
+            sheet.add_cut(f"{len(places)} further pages ({why})")
+        else:
+            sheet.add_cut("\n".join(f"{heads[place].above} ({why})" for place in places))
     return sheet
 
 

@@ -48,6 +48,7 @@ _OF_TEXT: Final = {
 they take 0.2 s, which a server that reads web pages does not need to start."""
 _MOST_UNPACKED: Final = 30_000_000
 """Bytes of a gzip file after unpacking, as many as a page may have; sitemaps with more may be 50 MB and seldom are."""
+PAGELESS: Final = "only PDF files and images have pages that can be asked for; this is the whole"
 _TEXT_HINT: Final = "Look for a version of it as a web page, PDF with text, Word or text file."
 
 
@@ -125,7 +126,7 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
         content_hash=content_hash(made.html),
         author=made.author,
         published=made.published,
-        notes=(*raw.notes, *made.notes),
+        notes=(*raw.notes, *([] if raw.span == WHOLE or kind in sniff.PAGED else [PAGELESS]), *made.notes),
         raw_tokens=about_tokens(made.html),
         unread=made.unread,
         trust=made.trust,

@@ -16,10 +16,9 @@ import struct
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pypdf import Configuration, PageObject, PdfReader, apply_configuration
@@ -35,15 +34,14 @@ from pipeline.read.converted import (
     Span,
     Unreadable,
     can_recognise,
-    escape,
     person,
     placed,
     whole_page,
 )
+from pipeline.read.pdf_blocks import parts_of, sizes_of
 from pipeline.read.pdf_ink import SHOWS, Ink, layers_off, letters_of, times
-from pipeline.read.pdf_tables import TYPE, Cell, Line, find_tables, table_to_html
+from pipeline.read.pdf_tables import TYPE, Cell, Line
 from pipeline.read.sniff import PDF
-from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
 if TYPE_CHECKING:
@@ -77,11 +75,8 @@ _STRAY: Final = 40
 _NEAR: Final = 6
 """Characters by which the start of a piece may be misjudged: one byte need not be one letter."""
 _FIXED_WIDTH: Final = re.compile(r"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
-_BULLETS: Final = frozenset("•–▪◦‣●■")
 _LIGATURES: Final = str.maketrans(dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)))
 """Letters that type-setters join; nobody searches for the joined form."""
-_LEADERS: Final = re.compile(r"(?:\. ?){5}")
-"""The dots of a table of contents."""
 _DIGITS: Final = re.compile(r"\d+")
 _TROUBLE: Final = {
     "slow": "take too long to read",
@@ -134,7 +129,9 @@ class _PageLines:
     took: float = 0.0
     """Processor seconds of that."""
     unsure: int = 0
-    """Lines that could not be recognised with confidence and were left out."""
+    """Lines that could not be recognised and were left out."""
+    known: str = ""
+    """The writings that the recogniser knows, where lines were left out."""
 
 
 def _line(text: str, size: float, y: float, fixed: bool, cells: Sequence[Any]) -> Line:
@@ -318,14 +315,16 @@ class PdfReading:
             shown = self._scans.page(number)
         except Unreadable:
             return given or replace(found, trouble="refused")
-        from pipeline.read.scan import read_lines  # noqa: PLC0415  an extra, and 1.4 s of imports
+        from pipeline.read.scan import known_writings, read_lines  # noqa: PLC0415  an extra, and 1.4 s of imports
 
         began = time.thread_time()
         lines, unsure, whole = read_lines(shown, began + SCAN_SECONDS)
         took, height = time.thread_time() - began, len(shown.pixels) * shown.unit
+        known = known_writings() if unsure else ""
         if sum(len(line.text) for line in lines) <= sum(len(line.text) for line in found.lines):
-            return replace(given or found, took=took)
-        return _PageLines(lines, "" if whole else "part", found.hidden, False, height, took, unsure)
+            given = replace(found, trouble="") if unsure else given
+            return replace(given or found, took=took, unsure=unsure, known=known)
+        return _PageLines(lines, "" if whole else "part", found.hidden, False, height, took, unsure, known)
 
     @cached_property
     def _scans(self) -> "PdfScans | ImageScans":
@@ -348,14 +347,13 @@ class PdfReading:
                 raise Unreadable(self._why_empty())
             title, author = self._about()
         hidden, scans = sum(page.hidden for page in self.pages), sum(page.is_scan for page in self.pages)
-        recognised, unsure = sum(page.height > 0 for page in self.pages), sum(page.unsure for page in self.pages)
+        recognised = sum(page.height > 0 for page in self.pages)
         told = {
             f"PDF: {hidden} pieces of text that no reader sees were left out": hidden,
             f"PDF: {scans} pages are images; their text is what the file says that they show": scans,
             f"OCR: text was recognised in the images of {recognised} of {len(lines)} pages; letters may be wrong": (
                 recognised
             ),
-            f"OCR: {unsure} lines that could not be recognised with confidence were left out": unsure,
         }
         notes = [note for note, count in told.items() if count]
         if self._span != WHOLE:
@@ -367,7 +365,7 @@ class PdfReading:
 
     def _unread(self) -> tuple[str, str]:
         """Return which pages were wanted and are missing, in words, and those that can be asked for next."""
-        parts = []
+        parts = list(filter(None, [self._illegible()]))
         for trouble, why in _TROUBLE.items():
             numbers = [number for number, page in enumerate(self.pages, self.first) if page.trouble == trouble]
             if numbers:
@@ -379,18 +377,28 @@ class PdfReading:
         waiting = next((number for number, page in enumerate(self.pages, self.first) if page.trouble == "waiting"), 0)
         return ", ".join(parts), f"{waiting}-{self._wanted}" if waiting else rest
 
+    def _illegible(self) -> str:
+        """Return what of the print in images could not be recognised, in words; empty where nothing was left out."""
+        pages = [(number, page) for number, page in enumerate(self.pages, self.first) if page.unsure]
+        if not pages:
+            return ""
+        (first, page), lines = pages[0], sum(page.unsure for _, page in pages)
+        where = f"page {first}" if len(pages) == 1 else f"{len(pages)} pages (the first is page {first})"
+        may = f"may be in a writing that it does not know; it knows {page.known}"
+        return f"{lines} {'lines' if lines > 1 else 'line'} of print on {where} that OCR could not read ({may})"
+
     def _about(self) -> tuple[str, str]:
         return _about(self._reader)
 
     def _render(self, pages: Sequence[list[Line]], title: str) -> str:
         """Return pages of lines as HTML; each that was recognised has sizes of its own, and places for its parts."""
         scanned = [page.height > 0 for page in self.pages]
-        read = _sizes([lines for lines, is_scan in zip(pages, scanned, strict=True) if not is_scan])
+        read = sizes_of([lines for lines, is_scan in zip(pages, scanned, strict=True) if not is_scan])
         parts = []
         for number, (lines, page) in enumerate(zip(pages, self.pages, strict=True), self.first):
-            levels, leading = _sizes([lines]) if page.height else read
+            levels, leading = sizes_of([lines]) if page.height else read
             parts.append(f'<section {PLACE}="page={number}">')
-            for block, html in _parts(lines, levels, leading):
+            for block, html in parts_of(lines, levels, leading):
                 parts.append(placed(html, self._place(number, block, page.height), tag="div") if page.height else html)
             parts.append("</section>")
         return whole_page("\n".join(parts), title=title)
@@ -415,6 +423,8 @@ class PdfReading:
         if any(page.hidden for page in self.pages):
             return f"it is {kind} that shows no text: what it holds is hidden from its readers"
         # Scanned, if at all: what keeps the first such page from being read
+        if lines := self._illegible():
+            return f"it is scanned: {kind} with {lines}"
         why = next((_TROUBLE[page.trouble] for page in self.pages if page.trouble in _SCANNED), "")
         return f"it is scanned: {kind} whose pages {why}" if why else f"it is {kind} with empty pages"
 
@@ -518,75 +528,6 @@ def _drop_furniture(pages: list[list[Line]]) -> None:
         for page in pages[1:]:  # the first page keeps its line: it is often the title
             if len(page) > 2 and seen[_DIGITS.sub("#", page[place].text.strip())] * 2 > len(pages):
                 del page[place]
-
-
-def _sizes(pages: Sequence[list[Line]]) -> tuple[dict[float, int], float]:
-    """Return the sizes of type that are headings, with their levels, and the usual leading, in heights of the type."""
-    sizes: Counter[float] = Counter()
-    gaps: Counter[float] = Counter()
-    for page in pages:
-        for line in page:
-            sizes[line.size] += len(line.text)
-        for line, after in pairwise(page):
-            if line.y > after.y:
-                gaps[round((line.y - after.y) / (line.size or 1.0), 1)] += 1
-    body = sizes.most_common(1)[0][0] if sizes else 0.0
-    larger = sorted((size for size in sizes if body and size >= body * TYPE.heading), reverse=True)
-    levels = {size: min(place + 2, 6) for place, size in enumerate(larger)}
-    return levels, gaps.most_common(1)[0][0] if gaps else 1.2
-
-
-def _parts(page: list[Line], levels: dict[float, int], leading: float) -> Iterator[tuple[list[Line], str]]:
-    """Yield the blocks and tables of a page, each as its lines and as HTML."""
-    at = 0
-    for begin, end, rows in [*find_tables(page), (len(page), len(page), [])]:
-        yield from ((block, _block(block, levels)) for block in _blocks(page[at:begin], levels, leading))
-        if rows:
-            yield page[begin:end], table_to_html(rows)
-        at = end
-
-
-def _blocks(page: list[Line], levels: dict[float, int], leading: float) -> list[list[Line]]:
-    """Return the page's lines in groups: one heading, one paragraph, one piece of code each."""
-    blocks: list[list[Line]] = []
-    for line in page:
-        before = blocks[-1][-1] if blocks else None
-        if before is not None and _joins(before, line, levels, leading):
-            blocks[-1].append(line)
-        else:
-            blocks.append([line])
-    return blocks
-
-
-def _joins(before: Line, line: Line, levels: dict[float, int], leading: float) -> bool:
-    if line.text.lstrip()[:1] in _BULLETS:
-        return False
-    if before.fixed != line.fixed or levels.get(before.size) != levels.get(line.size):
-        return False
-    step = (before.y - line.y) / (before.size or 1.0)
-    return 0 <= step <= max(leading, 1.0) * TYPE.leading * (1.6 if line.fixed else 1.0)
-
-
-def _block(lines: list[Line], levels: dict[float, int]) -> str:
-    item = lines[0].text.lstrip()[:1] in _BULLETS
-    if lines[0].fixed and not item:
-        return f"<pre>{escape(chr(10).join(line.text for line in lines))}</pre>"
-    text = lines[0].text.strip()
-    for line in lines[1:]:
-        after = line.text.strip()
-        hyphen = text.endswith("-") and text[-2:-1].isalpha() and after[:1].islower()
-        text = text[:-1] + after if hyphen else f"{text} {after}"
-    if item:
-        return f"<ul><li>{escape(text[1:].strip())}</li></ul>"
-    level = levels.get(lines[0].size)
-    if (
-        level is not None
-        and not _LEADERS.search(text)
-        and len(text) <= LONGEST
-        and any(letter.isalpha() for letter in text)
-    ):
-        return f"<h{level}>{escape(text)}</h{level}>"
-    return f"<p>{escape(text)}</p>"
 
 
 def _width(text: str, size: float, *, fixed: bool) -> float:

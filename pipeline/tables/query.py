@@ -1,8 +1,8 @@
 """A small query of one table: `where price < 50 and city = Porto sort price desc top 3 columns name, price`.
 
-Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`, `columns A, B`, one of `count`,
-`sum`, `min`, `max`, `mean` with its column, and `by COLUMN` for one value a group. Names and values with such words in
-them stand in quotes. Not for: questions in a person's words (`asked.py`), or writing the rows (`show.py`).
+Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`, `columns A, B`, and `by COLUMN`
+for one value a group; any number of `count`, `sum`, `min`, `max`, `mean` with their columns. Names and values with such
+words in them stand in quotes. Not for: questions in a person's words (`asked.py`), or writing the rows (`show.py`).
 """
 
 import math
@@ -22,7 +22,7 @@ from pipeline.text.lexicon import words
 Measure = Literal["count", "sum", "min", "max", "mean"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
 
-_TOKEN: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[<>!=]=|<>|[<>=~]|[,()]|[^\s,()<>=!~\"]+")
+_TOKEN: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[<>!=]=|<>|[<>=~]|[,;()]|[^\s,;()<>=!~\"]+")
 _WORDS: Final = {
     "order": "sort",
     "group": "by",
@@ -56,7 +56,7 @@ _COMPARED: Final[dict[str, Callable[[float, float], bool]]] = {
     ">=": lambda a, b: a >= b,
 }
 FORM: Final = "table 2 where price < 50 and city = Porto sort price desc top 3 columns name, price"
-MORE: Final = "also: count, sum price, min, max, mean; by city; quote names with such words in them"
+MORE: Final = "also: count, sum price, min, max, mean, each by city; quote names with such words in them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,8 @@ class Query:
     measure: Measure | None = None
     measured: int = -1
     """Column of the measure; -1 for `count`."""
+    further: tuple[tuple[Measure, int], ...] = ()
+    """More measures of the same rows, with their columns."""
     group: int = -1
     """Column whose values each get a measure of their own; -1 for none."""
     sort: int = -1
@@ -101,33 +103,39 @@ def parse_query(text: str, table: Table, language: str = "en") -> Query:
     """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right call."""
     tokens = _TOKEN.findall(text)
     clauses: dict[str, list[str]] = {}
-    last = ""
+    asked: list[tuple[Measure, list[str]]] = []
+    last, said = "", list[str]()
     for place, token in enumerate(tokens):
         word = _WORDS.get(token.lower(), token.lower())
-        if word == "by" and last == "sort" and not clauses["sort"]:
+        if word == ";" or (word == "by" and last == "sort" and not said):
             continue
-        opens = word in _CLAUSES and word not in clauses
-        if opens and not (last in _NAMING and not clauses[last] and place + 1 < len(tokens)):
-            last = word
-            clauses[word] = []
+        names = last in _NAMING and not said and place + 1 < len(tokens)
+        if not names and (word in _MEASURES or (word in _CLAUSES and word not in clauses)):
+            last, said = word, []
+            if word in _MEASURES:
+                asked.append((word, said))
+            else:
+                clauses[word] = said
         elif last:
-            clauses[last].append(token)
+            said.append(token)
         elif token not in {":", ","}:
             raise _wrong(f"{token!r} is no clause of a query")
-    measures = [word for word in clauses if word in _MEASURES]
-    if len(measures) > 1:
-        raise _wrong(f"{' and '.join(measures)} were asked for at once; ask for one")
     reader = _Reader(table, language)
     sort, descending = reader.sort(clauses.get("sort", []))
     top = _said(clauses.get("top", []))
     if top and not (top.isdigit() and int(top)):
         raise _wrong(f"top is {top!r}, which is no number of rows")
-    measure: Measure | None = measures[0] if measures else None  # type: ignore[assignment]  # one of _MEASURES
-    measured = reader.column(clauses[measure]) if measure and measure != "count" else -1
+    measures = [
+        (measure, column)
+        for measure, tokens in asked
+        for column in ([-1] if measure == "count" else map(reader.column, _split(tokens, ",") or [[]]))
+    ]
+    measure, measured = measures[0] if measures else (None, -1)
     return Query(
         conditions=reader.conditions(clauses.get("where", [])),
         measure=measure,
         measured=measured,
+        further=tuple(measures[1:]),
         group=reader.column(clauses["by"]) if "by" in clauses else -1,
         sort=sort,
         descending=descending,
@@ -264,7 +272,17 @@ def compute(table: Table, query: Query) -> list[Computed]:
     groups: dict[str, list[int]] = {}
     for row in rows:
         groups.setdefault(table.rows[row][query.group], []).append(row)
-    found = [(*measured(table, query.measure, query.measured, own), name) for name, own in groups.items()]
+    numbered = table.values(query.measured) if query.measured >= 0 else [None] * len(table.rows)
+    # A group without a number in the column has no measure; where none has one, it is the column that is wrong.
+    known = {name for name, own in groups.items() if any(numbered[row] for row in own)}
+    empty = (-math.inf, Computed("", ()))
+    found = [
+        (
+            *(measured(table, query.measure, query.measured, own) if name in known or not known else empty),
+            name,
+        )
+        for name, own in groups.items()
+    ]
     found.sort(key=lambda one: -one[0])
     return [replace(one, group=name) for _, one, name in found[: query.top or None]]
 

@@ -21,6 +21,18 @@ CHINESE: Final = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 POINTS: Final = 11
 
 
+UNKNOWN: Final = {
+    "Russian": [
+        "Маяк в Орване был построен в 1812 году на северном пирсе.",
+        "Его лампа видна издалека.",
+        "Итого: 41,5 м",
+    ],
+    "Greek": ["Ο φάρος της Ορβάνης χτίστηκε το 1812 στη βόρεια προβλήτα.", "Η λάμπα του γυρίζει αργά τη νύχτα."],
+    "Arabic": ["بني المنارة في عام 1812 على الرصيف الشمالي", "تدور مصباحها مرة كل دقيقة"],
+}
+"""Lines in writings that the recogniser has not learnt; DejaVu Sans has their letters."""
+
+
 def printed(
     lines: Sequence[str], *, font: Path, dpi: int = 150, size: float = POINTS, noise: float = 10.0
 ) -> Image.Image:

@@ -1,8 +1,9 @@
-"""Searching through the library `ddgs` (extra `ddgs`), which reads engines' result pages; the last resort, opt-in.
+"""Searching through the library `ddgs` (extra `ddgs`), which reads engines' result pages.
 
-It imitates browsers, raises the same error for "blocked" and for "nothing found", gives no dates, and unescapes
-addresses (run against a mock). Its calls are synchronous: each runs in a thread of its own, with a
-deadline. Not for: a default that nobody chose.
+The first of the keyless providers where it is installed, as the README's one-line install does. It imitates browsers,
+raises the same error for "blocked" and for "nothing found", gives no dates, and unescapes addresses (run against a
+mock). Its calls are synchronous: each runs in a thread of its own, with a deadline. Not for: whoever has set an
+address, a key or folders, and does not name it.
 """
 
 import importlib
