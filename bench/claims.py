@@ -8,9 +8,9 @@ as they stand with other white space, quotation marks and hyphens, with a word, 
 page. Statements are WiCE's dev claims (people's labels) and pairs made of the answers to dev questions of
 ../shared/data/train: as they stand, and with a number, name, role or negation changed. Rows are those of tables on
 such pages (`bench/asked/rows.jsonl`), with what they say, with another number, and taken out of the page. The naive way
-takes the sentence that BM25 puts first and calls a claim supported by its share of the claim's words, at the bound that is best for it on
-the same data. Origins are three units of such a page, looked for in the page with words dropped, replaced and put in,
-and in the other pages; the naive way wants the middle one as it stands.
+takes the sentence that BM25 puts first and calls a claim supported by its share of the claim's words, at the bound that
+is best for it on the same data. Origins are three units of such a page, looked for in the page with words dropped,
+replaced and put in, and in the other pages; the naive way wants the middle one as it stands.
 """
 
 import argparse
