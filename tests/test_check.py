@@ -98,6 +98,26 @@ async def test_names_exchanged_and_a_negation_more_contradict(
         assert outcomes(await client.call_tool("extract_relevant", call)) == {("statement", "contradicted"): 1}
 
 
+@pytest.mark.parametrize(
+    ("stated", "row", "outcome"),
+    [
+        ("The lake is 231 metres deep.", "Max. depth", "contradicted"),
+        ("The lake is 231 kilometres long.", "Max. depth", "not found"),
+        ("The lake has a maximum depth of 213 metres.", "Max. depth", "supported"),
+    ],
+)
+async def test_a_row_of_a_table_with_another_number_of_the_same_unit_contradicts(
+    connect: Connect, tmp_path: Path, stated: str, row: str, outcome: str
+) -> None:
+    page = tmp_path / "page.html"
+    rows = {"Lake type": "Glacial", row: "213 m", "Primary inflows": "Orva, Pell"}
+    table = "".join(f"<tr><th>{label}</th><td>{value}</td></tr>" for label, value in rows.items())
+    page.write_text(f"<h1>Lake Orvane</h1><table>{table}</table><p>Many people swim in it every summer.</p>")
+    async with connect(folders=str(tmp_path)) as client:
+        call = {"question": "", "sources": [str(page)], "draft": f"{stated}\n"}
+        assert outcomes(await client.call_tool("extract_relevant", call)) == {("statement", outcome): 1}
+
+
 async def test_references_are_read_and_their_titles_compared(connect: Connect, site: Site) -> None:
     there = site.put("/there", "<title>The light on Orvane Head</title><p>The light was lit in 1871 by a keeper.</p>")
     gone = site.put("/there", site.pages["/there"][2]).replace("/there", "/gone")

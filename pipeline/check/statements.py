@@ -36,6 +36,16 @@ _WEIGHTS: Final = {False: (-4.27, 3.69, 1.26, 1.09, 0.0), True: (-5.69, 3.48, 1.
 WiCE, supported against the rest; balanced accuracy .718 both, by eight-fold cross-validation .697 and .703."""
 SUPPORTED: Final = 0.5
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+_MEASURE: Final = re.compile(r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE)
+"""A number with its unit, and what makes the unit one of area."""
+_UNITS: Final = dict(entry.split(": ") for entry in words("units"))
+LABEL: Final = 6
+"""Words of a table row's label, at most, in the line that a row is told by: `Max. depth: 213 m`."""
+CELLS: Final = 16
+"""Words of such a line, at most; a longer one measures several things."""
+CLEAR: Final = 0.8
+"""Most of the first unit's score that the second may have where a row shares no word with a statement (`deep`, `Max.
+depth`): rows that measure something else come first narrowly (`python -m bench.claims`, rows)."""
 _NEGATION: Final = whole_words(words("negation"))
 _PASSIVE: Final = whole_words(words("negation.turned"))
 """What turns a sentence round, so that names in each other's place say the same."""
@@ -65,7 +75,13 @@ def judge_statement(statement: str, texts: Sequence[str], relevance: Relevance) 
     differs = _difference(statement, texts[rows[0]], language)
     if any(differs):
         return Supported("contradicted", 0.0, tuple(rows[:1]), differs)
-    # 2. How much of it the sentences hold together
+    # 2. A table's row that measures it otherwise
+    first, *others = np.argsort(-relevance.values, kind="stable")[:2].tolist()
+    if held[first].any() or all(relevance.values[other] <= CLEAR * relevance.values[first] for other in others):
+        differs = _measured_else(statement, texts[first])
+    if any(differs):
+        return Supported("contradicted", 0.0, (first,), differs)
+    # 3. How much of it the sentences hold together
     together = " ".join(texts[row] for row in rows)
     known = set(index_terms(together, language=language, keep_stop_words=True))
     numbers, names = _numbers(statement), _names(statement, language)
@@ -127,6 +143,28 @@ def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]
     if bool(denied) != bool(denies):
         return (denied[0] if denied else "", denies[0] if denies else "")
     return _exchanged(statement, sentence, language) if stated <= said else ("", "")
+
+
+def _measured_else(statement: str, row: str) -> tuple[str, str]:
+    """Return a measure that is stated and the one of the same unit in a table's row; nothing where it says it too."""
+    label, _, value = row.partition(": ")
+    if len(raw_words(label)) > LABEL or len(raw_words(row)) > CELLS or _NUMBER.search(label):
+        return ("", "")
+    theirs = _measures(value)
+    for unit, (number, told) in _measures(statement).items():
+        if unit in theirs and number not in _numbers(value):
+            return told, theirs[unit][1]
+    return ("", "")
+
+
+def _measures(text: str) -> dict[str, tuple[str, str]]:
+    """Return by unit the first number of a text that has it, and both as they stand there."""
+    found: dict[str, tuple[str, str]] = {}
+    for measure in _MEASURE.finditer(text):
+        if unit := _UNITS.get(measure[3].lower(), ""):
+            unit += "²" if measure[2] or measure[4] else ""
+            found.setdefault(unit, (measure[1].replace(",", ""), measure[0]))
+    return found
 
 
 def _exchanged(statement: str, sentence: str, language: str) -> tuple[str, str]:
