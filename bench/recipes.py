@@ -72,7 +72,7 @@ class Recorded:
     @property
     def losses(self) -> list[float]:
         """Loss of each step, in order."""
-        return [row["loss"] for row in self.log if "loss" in row and "cpu" in row]
+        return list({row["step"]: row["loss"] for row in self.log if "cpu" in row}.values())
 
     @property
     def dev(self) -> list[float]:
@@ -130,7 +130,11 @@ def repeat(run: Recorded) -> str:
     """Take the first steps of a run anew; return in what they differ, nothing where they do not."""
     lora = importlib.import_module("train.lora")
     make = importlib.import_module("train.datasheet").MAKERS[run.name]
-    config = lora.Config(**run.config)
+    if run.config["start"] and not (RUNS.parents[1] / run.config["start"] / lora.CHECKPOINT).exists():
+        print(f"{run.name}: not repeated, for it goes on from {run.config['start']}, whose weights are not carried")
+        return ""
+    # Within the warm-up the rate does not depend on how many steps there are.
+    config = lora.Config(**run.config | {"steps": REPEATED, "dev": 1})
     made = {part: make(part, config.seed) for part in ("train", "dev")}
     with tempfile.TemporaryDirectory() as folder:
         anew = lora.Run(config, lora.Base(config), made, Path(folder))
