@@ -113,11 +113,12 @@ def reply(body: dict[str, object]) -> Response:
         text = json.dumps(parsed)
     elif "boat Curlew" in prompt.partition("Question: ")[2].splitlines()[0]:
         label = re.search(r"\[(\d+[a-z]+)\][^\n]*at dawn", prompt)
-        text = f"The boat Curlew sails at dawn [{label.group(1) if label else '9z'}]."
+        cited = {"passages": [label.group(1) if label else "9z"], "sentence": "The boat Curlew sails at dawn."}
+        text = json.dumps({"sentences": [cited]})
     elif "tax" in prompt.partition("Question: ")[2].splitlines()[0]:
-        text = "The tax is 87 crowns [1a]."
+        text = json.dumps({"sentences": [{"passages": ["1a"], "sentence": "The tax is 87 crowns."}]})
     else:
-        text = "The evidence does not answer this."
+        text = json.dumps({"sentences": []})
     return JSONResponse({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 
 

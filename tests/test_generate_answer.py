@@ -1,5 +1,6 @@
 """A written answer: each sentence checked against the passages that it cites, failures told, the budget kept."""
 
+import json
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ContextExceeded
+from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from models.remote.openai import OpenAIGenerator
 from models.remote.server import Endpoint
@@ -27,26 +29,33 @@ PASSAGES = {
 }
 
 
+def reply(*sentences: tuple[str, str]) -> str:
+    """Return what a model answers: each sentence behind the labels that it cites."""
+    rows = [{"passages": labels.split(), "sentence": text} for labels, text in sentences]
+    return json.dumps({"sentences": rows})
+
+
 @pytest.mark.parametrize(
-    ("reply", "supported"),
+    ("labels", "sentence", "supported"),
     [
-        ("The lighthouse of Quoxholm was built in 1868 [1a].", [True]),
-        ("The lighthouse of Quoxholm was built in 1868. [1a]", [True]),
-        ("The lighthouse was built in 1968 [1a].", [False]),
-        ("The lighthouse of Quoxholm was built in 1868.", [False]),
-        ("The lighthouse of Quoxholm was built in 1868 [9z].", [False]),
-        ("It is 43 metres tall [1a]. Anna Lind kept the lighthouse until 1931 [2a].", [True, True]),
-        ("Until 1931 the lighthouse was kept by Bertil Holm [2a].", [False]),
-        ("Bananas contain a lot of potassium and fibre [1a].", [False]),
-        ("Built in 1868, the lighthouse of Quoxholm was kept by Anna Lind until 1931 [1a, 2a].", [True]),
+        ("1a", "The lighthouse of Quoxholm was built in 1868.", True),
+        ("1a", "The lighthouse was built in 1968.", False),
+        ("", "The lighthouse of Quoxholm was built in 1868.", False),
+        ("9z", "The lighthouse of Quoxholm was built in 1868.", False),
+        ("2a", "Anna Lind kept the lighthouse until 1931.", True),
+        ("2a", "Until 1931 the lighthouse was kept by Bertil Holm.", False),
+        ("1a", "Bananas contain a lot of potassium and fibre.", False),
+        ("1a 2a", "Built in 1868, the lighthouse of Quoxholm was kept by Anna Lind until 1931.", True),
     ],
 )
-def test_a_sentence_has_support_only_where_its_passages_hold_it(reply: str, supported: list[bool]) -> None:
-    found = checked(reply, PASSAGES)
-    assert [one.supported for one in found] == supported
-    for one in found:
-        assert bool(one.reason) != one.supported
-        assert "[" not in one.text
+def test_a_sentence_has_support_only_where_its_passages_hold_it(labels: str, sentence: str, supported: bool) -> None:
+    (found,) = checked(reply((labels, sentence)), PASSAGES)
+    assert found.supported == supported
+    assert bool(found.reason) != supported
+
+
+def test_a_sentence_said_twice_is_told_once() -> None:
+    assert len(checked(reply(*[("1a", "It is 43 metres tall.")] * 3), PASSAGES)) == 1
 
 
 class Writer:
@@ -79,7 +88,7 @@ def writing(model: Writer) -> Writing:
 
 
 async def test_what_was_made_up_is_marked_in_the_text() -> None:
-    model = Writer("The lighthouse of Quoxholm was built in 1868 [1a]. It fell down in 1999 [1a].")
+    model = Writer(reply(("1a", "The lighthouse was built in 1868."), ("1a", "It fell down in 1999.")))
     found = await write_answer("When?", [evidence(PASSAGES["1a"])], ["1a"], writing(model))
     assert found.text.count(MARKED) == 1
     assert found.text.endswith(f"[1a] {MARKED}")
@@ -88,7 +97,7 @@ async def test_what_was_made_up_is_marked_in_the_text() -> None:
 
 async def test_evidence_is_fitted_to_the_context_and_the_number_shown_is_told() -> None:
     many = [evidence(f"Passage number {n}.") for n in range(20)]
-    model = Writer("Passage number 1 [1b].", most=5)
+    model = Writer(reply(("1b", "Passage number 1.")), most=5)
     found = await write_answer("Which?", many, [f"1{chr(97 + n)}" for n in range(20)], writing(model))
     assert 0 < found.shown <= 5
     assert found.statements[0].supported
@@ -104,7 +113,7 @@ async def test_a_server_that_cannot_take_all_evidence_is_shown_less_of_it(server
             fault = {"error": {"message": "request (900 tokens) exceeds the available context size (512 tokens)"}}
             return JSONResponse(fault, status_code=400)
         # Ollama cuts the prompt to its window and says nothing.
-        message = {"role": "assistant", "content": "Ships." if over else "Passage number 1 [1b]."}
+        message = {"role": "assistant", "content": reply(("1b", "Ships." if over else "Passage number 1."))}
         usage = {"prompt_tokens": 512 if over else 300}
         return JSONResponse({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
 
@@ -122,7 +131,7 @@ async def test_a_server_that_cannot_take_all_evidence_is_shown_less_of_it(server
 
 
 async def test_a_model_that_finds_no_answer_or_fails_says_so() -> None:
-    nothing = await write_answer("When?", [evidence("Rain.")], ["1a"], writing(Writer(NOTHING)))
+    nothing = await write_answer("When?", [evidence("Rain.")], ["1a"], writing(Writer(reply())))
     refused = await write_answer("When?", [evidence("Rain.")], ["1a"], writing(Writer("", most=0)))
     assert nothing.text == NOTHING
     assert "No answer was written" in refused.text
@@ -136,6 +145,24 @@ async def test_without_a_generator_research_says_why_there_is_no_answer(connect:
     assert text_of(result).startswith("No answer was written: no generator is set")
     assert count_tokens(text_of(result)) == result.structured_content["tokens"] <= 600
     assert result.structured_content["passages"]
+
+
+@needs_llama
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "question", ["When was the lighthouse built?", "Who kept the lighthouse until 1931?", "How tall is the lighthouse?"]
+)
+async def test_a_small_model_puts_a_label_that_was_shown_behind_each_sentence(question: str) -> None:
+    model = LlamaGenerator(smol_weights())
+    try:
+        shown = [evidence(text) for text in PASSAGES.values()]
+        given = Writing(model, None, 300.0, date(2026, 11, 21))
+        found = await write_answer(question, shown, list(PASSAGES), given)
+    finally:
+        await model.aclose()
+    assert found.failure == ""
+    assert found.statements
+    assert all(one.labels and set(one.labels) <= PASSAGES.keys() for one in found.statements)
 
 
 @needs_llama
