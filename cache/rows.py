@@ -3,7 +3,9 @@
 Not for: where rows lie (`cache/folder.py`, `cache/redis.py`), or values and expiry (`cache/store.py`).
 """
 
+import hashlib
 import math
+import os
 import struct
 import zlib
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ LOT: Final = 500
 _HEAD: Final = struct.Struct("<IcQd")
 """CRC-32 of the key and of all that follows, kind, bytes of payload, moment of expiry (infinite for none)."""
 _CRC: Final = struct.Struct("<I")
+_NONCE: Final = 12
+"""Random bytes of each locked value."""
 
 
 class RefusedRow(Exception):
@@ -80,6 +84,33 @@ def unseal(key: str, blob: bytes, *, kind: Kind, now: float) -> bytes | None:
     """
     found, expires_at, payload = opened(key, blob)
     return payload if found == kind and now < expires_at else None
+
+
+class Cipher:
+    """Values that only who has the secret can read: AES-256-GCM, each bound to its row's name."""
+
+    def __init__(self, secret: str) -> None:
+        """Make the key of `secret` with scrypt, in about 50 ms."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415  for who sets a secret
+
+        key = hashlib.scrypt(secret.encode(), salt=b"winnow cache", n=2**14, r=8, p=1, dklen=32)
+        self.name: Final = hashlib.blake2b(key, digest_size=4).hexdigest()
+        """Tells keys apart and gives none away."""
+        self._aead = AESGCM(key)
+
+    def lock(self, row: str, payload: bytes) -> bytes:
+        """Return what is kept in place of `payload`."""
+        nonce = os.urandom(_NONCE)
+        return nonce + self._aead.encrypt(nonce, payload, row.encode("utf-8", "surrogatepass"))
+
+    def open(self, row: str, kept: bytes) -> bytes:
+        """Return the payload; raises `RefusedRow` for one that this key has not locked under this name."""
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415  as said above
+
+        try:
+            return self._aead.decrypt(kept[:_NONCE], kept[_NONCE:], row.encode("utf-8", "surrogatepass"))
+        except (InvalidTag, ValueError) as error:
+            raise RefusedRow("it was not locked with this key") from error
 
 
 def judge(key: str, blob: bytes, *, now: float) -> Verdict:

@@ -31,6 +31,7 @@ from cache.rows import (
     LOT,
     CacheTrouble,
     Checked,
+    Cipher,
     Entry,
     Held,
     Kind,
@@ -98,16 +99,24 @@ class Store:
     """Keys to values. Safe for threads and processes; made by `open_stores`."""
 
     def __init__(
-        self, place: Path | Backend, *, clock: Callable[[], float], size_limit: int = 0, kind: str = ""
+        self,
+        place: Path | Backend,
+        *,
+        clock: Callable[[], float],
+        size_limit: int = 0,
+        kind: str = "",
+        cipher: Cipher | None = None,
     ) -> None:
         """Open or make the store at `place`, its own folder or a backend; while that fails the store keeps nothing.
 
         Over `size_limit` bytes on disk the entries stored longest ago leave. `clock` gives seconds since the epoch and
-        decides expiry; `kind` is part of every row's name, so that no entry is taken for one of another store.
+        decides expiry; `kind` is part of every row's name, so that no entry is taken for one of another store. With a
+        `cipher` values are locked, names are not.
         """
         self._backend: Backend = FolderBackend(place, size_limit=size_limit) if isinstance(place, Path) else place
         self._clock = clock
         self._prefix = f"{kind}:{SCHEMA}"
+        self._cipher = cipher
         self._lock = threading.Lock()
         self._seen: Counter[str] = Counter()
         self._last_problem = ""
@@ -241,7 +250,7 @@ class Store:
                     name = row.removeprefix(self._prefix).removeprefix(":")
                     if self._judged(row, blob) == "whole" and not name.startswith("claim:"):
                         form, expires_at, payload = opened(row, blob)
-                        yield Entry(name, form, expires_at, payload)
+                        yield Entry(name, form, expires_at, self._unlocked(row, payload))
 
     def keep(self, entry: Entry) -> bool:
         """Put an entry in again; return False where its time is over. Raises `CacheError` where it cannot be kept."""
@@ -249,7 +258,7 @@ class Store:
         if seconds <= 0:
             return False
         row = f"{self._prefix}{'' if entry.name.startswith('#') else ':'}{entry.name}"
-        blob = seal(row, entry.payload, kind=entry.form, expires_at=entry.expires_at)
+        blob = seal(row, self._locked(row, entry.payload), kind=entry.form, expires_at=entry.expires_at)
         with _raising():
             self._backend.put({row: blob}, expire=None if math.isinf(seconds) else seconds)
         return True
@@ -292,6 +301,7 @@ class Store:
         for row, blob in self._attempt("lookup", lambda: self._backend.get(list(rows)), nothing).items():
             try:
                 value = unseal(row, blob, kind=kind, now=now)
+                value = self._unlocked(row, value) if value is not None else None
             except RefusedRow as e:
                 self._note("lookup", e)
                 self._attempt("delete", partial(self._backend.swap, row, blob, None, expire=0.0), False)
@@ -304,7 +314,7 @@ class Store:
     def _set(self, pairs: list[tuple[str, bytes]], kind: Kind, expire: float | None) -> bool:
         expires_at = math.inf if expire is None else self._clock() + expire
         rows = [(self._row(key), payload) for key, payload in pairs]
-        blobs = {row: seal(row, payload, kind=kind, expires_at=expires_at) for row, payload in rows}
+        blobs = {row: seal(row, self._locked(row, payload), kind=kind, expires_at=expires_at) for row, payload in rows}
 
         def write() -> bool:
             self._backend.put(blobs, expire=expire)
@@ -313,6 +323,12 @@ class Store:
         written = self._attempt("write", write, False)
         self._count(bytes_written=sum(map(len, blobs.values())) if written else 0)
         return written
+
+    def _locked(self, row: str, payload: bytes) -> bytes:
+        return self._cipher.lock(row, payload) if self._cipher else payload
+
+    def _unlocked(self, row: str, kept: bytes) -> bytes:
+        return self._cipher.open(row, kept) if self._cipher else kept
 
     def _swap(self, row: str, old: bytes | None, new: bytes | None, seconds: float) -> tuple[bool, bytes | None]:
         """Return whether a claim's row was replaced, and what is there if not; True where the cache is away."""
@@ -375,7 +391,7 @@ def _raising() -> Iterator[None]:
     """Say as an error what an answer would go on without."""
     try:
         yield
-    except CacheTrouble as error:
+    except (CacheTrouble, RefusedRow) as error:
         raise CacheError(f"The cache cannot be read or written: {error}.", hint="See `winnow cache verify`.") from error
 
 
@@ -429,26 +445,35 @@ class Stores:
 
 
 def open_stores(
-    folder: Path, *, size_limit: int, clock: Callable[[], float] = time.time, url: str = "", private: bool = False
+    folder: Path,
+    *,
+    size_limit: int,
+    clock: Callable[[], float] = time.time,
+    url: str = "",
+    private: bool = False,
+    secret: str = "",
 ) -> Stores:
     """Open or make the cache; where it cannot be used the stores keep nothing, say so in `stats()`, and try again.
 
     `folder` is made if absent, with access for its owner only; `size_limit` is bytes on disk for all stores together. A
     Valkey or Redis server at `url` keeps the entries instead; `private` says that replicas of this server alone read
     it, so that it keeps what is made of a person's files as well. `clock` gives seconds since the epoch and decides
-    expiry.
+    expiry. With a `secret` values are locked; entries of another secret, or of none, are not seen.
     Raises `MissingExtra` without the package `redis`, `CacheError` for a `url` that cannot be understood.
     """
+    cipher = Cipher(secret) if secret else None
+    names = {kind: f"{kind}-{cipher.name}" if cipher else kind for kind in (*_SHARES, "own")}
+    new = partial(Store, clock=clock, cipher=cipher)
     if not url:
         sizes = {kind: max(1, int(size_limit * share)) for kind, share in _SHARES.items()}
-        made = {kind: Store(folder / kind, size_limit=size, clock=clock, kind=kind) for kind, size in sizes.items()}
+        made = {kind: new(folder / names[kind], size_limit=size, kind=names[kind]) for kind, size in sizes.items()}
         return Stores(**made, own=made["pages"], place=str(folder), folders=folder / "folders")
     try:
         from cache.redis import RedisBackend, connect, shown  # noqa: PLC0415  an extra that few install
     except ModuleNotFoundError as e:
         raise MissingExtra("redis", extra="redis", needed_for="A cache server (cache_url)") from e
     client, place = connect(url), shown(url)
-    backends = {kind: RedisBackend(client, kind, place=place, shared=not private) for kind in _SHARES}
-    made = {kind: Store(backend, clock=clock, kind=kind) for kind, backend in backends.items()}
-    own = made["pages"] if private else Store(folder / "own", size_limit=size_limit, clock=clock, kind="own")
+    backends = {kind: RedisBackend(client, names[kind], place=place, shared=not private) for kind in _SHARES}
+    made = {kind: new(backend, kind=names[kind]) for kind, backend in backends.items()}
+    own = made["pages"] if private else new(folder / names["own"], size_limit=size_limit, kind=names["own"])
     return Stores(**made, own=own, place=place, folders=folder / "folders")

@@ -13,7 +13,6 @@ import json
 import re
 import secrets
 import socket
-import time
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -32,7 +31,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cache.store import Stores, open_stores
+from cache.store import Stores
 from cli.doctor import client_state, examine
 from cli.install import CLIENTS, file_of, make_change, plan_change
 from cli.kept import row_of
@@ -44,6 +43,7 @@ from pipeline.session import Session, find_session, list_sessions, remove_sessio
 from pipeline.work import in_thread
 from server.app import build_server
 from server.settings import MEGABYTE, TABLE, Settings
+from server.wiring import open_cache
 
 Tell = Callable[[str, object], Awaitable[None]]
 
@@ -165,15 +165,7 @@ class _Desk:
         settings = self._settings
         shown = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
         async with Client(build_server(settings), extensions=[shown]) as self._client:
-            size = settings.cache_mb * MEGABYTE
-            self._stores = await in_thread(
-                open_stores,
-                settings.cache,
-                size_limit=size,
-                clock=time.time,
-                url=settings.cache_url,
-                private=settings.cache_private,
-            )
+            self._stores = await in_thread(open_cache, settings)
             try:
                 yield
             finally:

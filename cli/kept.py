@@ -6,28 +6,25 @@ with one, which `winnow research QUESTION --session HANDLE` does.
 """
 
 import dataclasses
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from cache.backup import read_backup, write_backup
 from cache.rows import Checked
-from cache.store import Stores, open_stores
+from cache.store import Stores
 from cli.output import FAILED, OK, print_json, show
 from errors import UsageError
 from pipeline.evidence.export import export
 from pipeline.session import SCHEME, Session, find_session, list_sessions, remove_session
 from server.reading import cache_trouble, store_text
-from server.settings import MEGABYTE, Settings
+from server.settings import Settings
+from server.wiring import open_cache
 
 
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Stores]:
-    size = settings.cache_mb * MEGABYTE
-    stores = open_stores(
-        settings.cache, size_limit=size, clock=time.time, url=settings.cache_url, private=settings.cache_private
-    )
+    stores = open_cache(settings)
     try:
         yield stores
     finally:

@@ -207,6 +207,9 @@ class Settings:
         "Only replicas of this server read that cache server, and all have the same folders: what is read from them "
         "then lies there too, sessions included; false: it stays on this machine.",
     )
+    cache_secret: str = _setting(
+        "", "Values in the cache are encrypted with a key of this text; those of another one are not seen.", secret=True
+    )
     embedder: str = _setting(
         "auto", "auto, none, onnx:embedded, onnx:FOLDER, llama:FILE.gguf, flag:NAME, openai:URL#MODEL."
     )

@@ -50,6 +50,18 @@ KEYLESS_NOTICE: Final = (
 )
 
 
+def open_cache(settings: Settings) -> Stores:
+    """Open the stores of the cache; see `cache.store.open_stores` for what is raised."""
+    return open_stores(
+        settings.cache,
+        size_limit=settings.cache_mb * MEGABYTE,
+        clock=time.time,
+        url=settings.cache_url,
+        private=settings.cache_private,
+        secret=settings.cache_secret,
+    )
+
+
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Open cache, network and models; close them in the opposite order.
@@ -57,10 +69,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     Raises `CacheError`, `UsageError` or `MissingExtra` for settings that cannot be understood or need a package.
     """
     async with AsyncExitStack() as stack:
-        size = settings.cache_mb * MEGABYTE
         # In a thread: another process may hold a database, a server may be slow to refuse.
-        at, private = settings.cache_url, settings.cache_private
-        stores = await in_thread(open_stores, settings.cache, size_limit=size, clock=time.time, url=at, private=private)
+        stores = await in_thread(open_cache, settings)
         stack.callback(stores.close)
         if settings.folders and stores.trees.shared:
             # What models make of texts is kept by content, whosever it is: where files are read, on this machine.

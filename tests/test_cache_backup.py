@@ -1,12 +1,14 @@
 """Sessions and trees brought into a file, and from it into another cache, by the command line."""
 
 import json
+import shutil
 import stat
 from pathlib import Path
 
 import pytest
 
 from cache.backup import read_backup
+from cache.rows import Cipher, RefusedRow
 from cache.store import open_stores
 from pipeline.session import find_session
 from tests.support import LIBRARY
@@ -76,3 +78,33 @@ def test_a_file_that_is_there_or_is_no_backup_or_a_cache_that_is_away_is_said_an
     away = winnow(blocked, "cache", "backup", str(tmp_path / "new.zip"))
     assert (away.returncode != 0, "cannot be used" in away.stderr) == (True, True)
     assert not (tmp_path / "new.zip").exists()
+
+
+@pytest.mark.slow
+def test_values_under_a_secret_are_seen_with_it_alone_and_a_backup_brings_them_under_another(
+    kept: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    file, handle, _ = kept
+    ours, other = "cache_secret=correct horse battery staple", "cache_secret=another"
+    for folder, given in ((tmp_path / "open", ()), (tmp_path, ("--set", ours))):
+        assert winnow(folder, "cache", "restore", str(file), *given).returncode == 0
+        held = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+        assert (b"Orvane" in held) == (not given)
+        shutil.rmtree(tmp_path / "open", ignore_errors=True)
+    assert handle in winnow(tmp_path, "sessions", "--set", ours).stdout
+    assert winnow(tmp_path, "sessions").stdout == ""
+    assert winnow(tmp_path, "sessions", "--set", other).stdout == ""
+    again = tmp_path / "again.zip"
+    assert winnow(tmp_path, "cache", "backup", str(again), "--set", ours).returncode == 0
+    assert winnow(tmp_path, "cache", "restore", str(again), "--set", other).returncode == 0
+    assert handle in winnow(tmp_path, "sessions", "--set", other).stdout
+
+
+def test_a_locked_value_under_another_name_is_refused() -> None:
+    cipher = Cipher("a secret")
+    locked = cipher.lock("pages:a", b"value")
+    assert cipher.open("pages:a", locked) == b"value"
+    changed = locked[:-1] + bytes([locked[-1] ^ 1])
+    for name, blob in (("pages:b", locked), ("pages:a", changed), ("pages:a", b"short")):
+        with pytest.raises(RefusedRow):
+            cipher.open(name, blob)
