@@ -28,17 +28,17 @@ async def alone(
     takes; the claim of a process that was killed passes on `patience` seconds after.
     """
 
-    def look_or_claim(again: bool) -> tuple[T, Claim | None]:
+    def look_or_claim() -> tuple[T, Claim | None]:
         found = look()
         claim = None if enough(found) else store.claim(key, seconds=patience)
-        # The process that was waited for may have left its result between the look and the claim.
-        return (look() if claim is not None and again else found), claim
+        # Another process may have left its result between the look and the claim.
+        return (look() if claim is not None else found), claim
 
     started = anyio.current_time()
     pause = waited = 0.0
     while True:
         with anyio.CancelScope(shield=True):  # nobody would give back the claim of a caller that has gone
-            found, claim = await in_thread(look_or_claim, bool(waited))
+            found, claim = await in_thread(look_or_claim)
         if claim is not None or enough(found):
             break
         pause = min(pause + 0.01, 0.1)
