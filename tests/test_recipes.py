@@ -116,9 +116,8 @@ def test_a_rejected_summary_says_what_no_paragraph_says_and_the_right_one_does_n
 
 
 def test_runs_that_are_short_or_learn_nothing_are_named() -> None:
-    rows = [{"step": 0, "dev_loss": 2.0}] + [
-        {"step": step + 1, "loss": 2.0 - step / 400, "cpu": 1.0} for step in range(400)
-    ]
+    steps = [{"step": step + 1, "loss": 2.0 - step / 400, "cpu": 1.0} for step in range(400)]
+    rows = [{"step": 0, "dev_loss": 2.0}, *steps]
     good = Recorded("parser", {"batch": 2}, [*rows, {"step": 400, "dev_loss": 1.0}], {"f1": 0.1}, {"f1": 0.2})
     flat = Recorded("pruner", {"batch": 2}, [*rows, {"step": 400, "dev_loss": 2.0}], {"f1": 0.1}, {"f1": 0.1})
     found = list(missed([good, flat]))
