@@ -72,12 +72,17 @@ class Recorded:
     @property
     def losses(self) -> list[float]:
         """Loss of each step, in order."""
-        return list({row["step"]: row["loss"] for row in self.log if "cpu" in row}.values())
+        return losses(self.log)
 
     @property
     def dev(self) -> list[float]:
         """Loss on the dev samples, from before the first step to after the last."""
         return [row["dev_loss"] for row in self.log if "dev_loss" in row]
+
+
+def losses(log: Sequence[dict[str, float]]) -> list[float]:
+    """Return the loss of each step in a log, in order; a run's last step stands there twice."""
+    return list({row["step"]: row["loss"] for row in log if "cpu" in row}.values())
 
 
 def read_runs(folder: Path) -> list[Recorded]:
@@ -135,13 +140,11 @@ def repeat(run: Recorded) -> str:
         return ""
     # Within the warm-up the rate does not depend on how many steps there are.
     config = lora.Config(**run.config | {"steps": REPEATED, "dev": 1})
-    made = {part: make(part, config.seed) for part in ("train", "dev")}
     with tempfile.TemporaryDirectory() as folder:
-        anew = lora.Run(config, lora.Base(config), made, Path(folder))
+        anew = lora.Run(config, lora.Base(config), lora.made(make, config), Path(folder))
         anew.go(REPEATED)
-        rows = map(json.loads, (Path(folder) / lora.LOG).read_text("utf-8").splitlines())
-        found = [row["loss"] for row in rows if "cpu" in row]
-    worst = max(abs(one - other) for one, other in zip(found, run.losses, strict=False))
+        found = losses(list(map(json.loads, (Path(folder) / lora.LOG).read_text("utf-8").splitlines())))
+    worst = max(abs(one - other) for one, other in zip(found, run.losses[:REPEATED], strict=True))
     print(f"{run.name}: losses of {len(found)} steps {found}, {worst:.4f} from the run's at most")
     return f"{run.name}: a repeated loss differs by {worst:.4f}, at most {NEAR}" if worst > NEAR else ""
 

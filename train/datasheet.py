@@ -10,13 +10,13 @@ import argparse
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from pipeline.text.tokens import count_tokens
 from train.extractor import extractor_samples, preference_pairs
-from train.lora import Part, Sample
+from train.lora import Maker
 from train.parser import parser_samples
 from train.pruner import path_answers
 from train.reader.data import Corpus, Text, judged_rows, load_own, load_public, own_rows
@@ -24,7 +24,7 @@ from train.reader.overlap import RUN, findings
 from train.summariser import articles_of, summary_answers
 
 SHEET: Final = Path(__file__).with_name("DATASHEET.md")
-MAKERS: Final[dict[str, Callable[[Part, int], Sequence[Sample]]]] = {
+MAKERS: Final[dict[str, Maker]] = {
     "parser": parser_samples,
     "extractor": extractor_samples,
     "extractor_dpo": preference_pairs,
@@ -82,7 +82,7 @@ def sheet() -> str:
         "",
     ]
     for name, make in MAKERS.items():
-        parts = {part: make(part, 0) for part in ("train", "dev")}
+        parts = {part: list(make(part, 0)) for part in ("train", "dev")}
         length = statistics.median(count_tokens(one.prompt) for one in parts["train"])
         counted = {part: Counter(one.source.partition("-")[0] for one in made) for part, made in parts.items()}
         none = sum(one.answer == "None" for one in parts["train"]) / len(parts["train"])

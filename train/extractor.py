@@ -47,11 +47,11 @@ class Shown:
     source: str
 
 
-def extractor_samples(part: Part, seed: int, *, pairs: bool = False) -> list[Sample]:
-    """Return samples of questions on public texts and on pages; with `pairs`, each has a rejected answer."""
+def extractor_samples(part: Part, seed: int, *, pairs: bool = False) -> Iterator[Sample]:
+    """Yield samples of questions on public texts and on pages; with `pairs`, each has a rejected answer."""
     rng = random.Random(f"{seed}:{part}:{pairs}")
-    shown = _shown([load_public(part), load_own(part)], rng)
-    return [_sample(one, rng, pairs=pairs) for one in shown]
+    for one in _shown([load_public(part), load_own(part)], rng):
+        yield _sample(one, rng, pairs=pairs)
 
 
 def shown_candidates(split: Split, seed: int) -> list[Shown]:
@@ -78,7 +78,7 @@ def _shown(corpora: Sequence[Corpus], rng: random.Random) -> Iterator[Shown]:
 def _sample(one: Shown, rng: random.Random, *, pairs: bool) -> Sample:
     shown, gold = one.candidates, set(one.gold)
     way: Way = rng.choices(list(SHARES), weights=list(SHARES.values()))[0]
-    mark = new_mark()
+    mark = new_mark(rng)
     prompt = load(f"extract_{way}").fill(
         request=one_line(one.question),
         candidates=framed(show_candidates(shown, tags=way == "tags"), mark),
@@ -150,8 +150,8 @@ def _ranges(numbers: set[int], way: Way) -> str:
     return ",".join("-".join(form.format(end) for end in pair) for pair in ends) or "None"
 
 
-def preference_pairs(part: Part, seed: int) -> list[Sample]:
-    """Return samples with a rejected answer each, for DPO."""
+def preference_pairs(part: Part, seed: int) -> Iterator[Sample]:
+    """Yield samples with a rejected answer each, for DPO."""
     return extractor_samples(part, seed, pairs=True)
 
 

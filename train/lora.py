@@ -17,11 +17,12 @@ import random
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
@@ -72,6 +73,8 @@ class Config:
     beta: float = 0.1
     """Of DPO."""
     seed: int = 0
+    samples: int = 0
+    """Most that are made of those that a recipe could make; 0 for all."""
     dev: int = 24
     """Dev samples whose loss is logged, at the beginning, each `every` steps and at the end."""
     every: int = 50
@@ -175,18 +178,17 @@ SAVE_SECONDS: Final = 300
 class Run:
     """One training run in its folder."""
 
-    def __init__(self, config: Config, base: Base, samples: Mapping[Part, Sequence[Sample]], folder: Path) -> None:
+    def __init__(self, config: Config, base: Base, samples: Mapping[Part, Iterable[Sample]], folder: Path) -> None:
         """Encode the samples, and go on where a checkpoint in `folder` stands."""
         self.config, self.base, self.folder = config, base, folder
         folder.mkdir(parents=True, exist_ok=True)
-        encoded = {part: [base.encode(one, config.most_tokens) for one in found] for part, found in samples.items()}
-        self.train = [one for one in encoded["train"] if one]
-        self.dev = [one for one in encoded["dev"] if one][: config.dev]
+        short = {
+            part: filter(None, (base.encode(one, config.most_tokens) for one in samples[part])) for part in samples
+        }
+        self.train = list(short["train"])
+        self.dev = list(islice(short["dev"], config.dev))
         if not self.train or not self.dev:
-            raise UsageError(
-                f"Of {len(encoded['train'])} samples {len(self.train)} are within {config.most_tokens} tokens.",
-                hint="Raise most_tokens.",
-            )
+            raise UsageError(f"No sample is within {config.most_tokens} tokens.", hint="Raise most_tokens.")
         self.order = self._ordered()
         self.weights = [one for one in base.model.parameters() if one.requires_grad]
         # Betas are the paper's (§4.3).
@@ -304,7 +306,12 @@ class Run:
             file.write(json.dumps(dict(figures)) + "\n")
 
 
-Maker = Callable[[Part, int], Sequence[Sample]]
+Maker = Callable[[Part, int], Iterable[Sample]]
+
+
+def made(make: Maker, config: Config) -> dict[Part, Iterable[Sample]]:
+    """Return the samples of a run, by part."""
+    return {part: islice(make(part, config.seed), config.samples or None) for part in get_args(Part)}
 
 
 def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = None) -> int:
@@ -327,9 +334,7 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
         base.take(chosen.out)
         print(export(base, config, chosen.export, chosen.quantized))
         return 0
-    make = makers[config.stage]
-    samples: dict[Part, Sequence[Sample]] = {"train": make("train", config.seed), "dev": make("dev", config.seed)}
-    run = Run(config, base, samples, chosen.out)
+    run = Run(config, base, made(makers[config.stage], config), chosen.out)
     (chosen.out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
     print(f"{len(run.train)} samples, {len(run.dev)} of dev, from step {run.step}", file=sys.stderr)
     print(json.dumps(run.go(chosen.steps or 10**9)))

@@ -5,6 +5,7 @@ own frame or open another's. `speaks_to_models` tells where words give
 orders to a model, by `[orders.*]` of `pipeline/text/words`. Not for: removing hidden text (`pipeline/html`).
 """
 
+import random
 import re
 import secrets
 import string
@@ -49,9 +50,9 @@ _MARK_DIGITS: Final = 12
 """One chance in 10^12 for a page that guesses. Three digits are one token, so that every mark costs alike."""
 
 
-def new_mark() -> str:
-    """Draw a mark for one answer."""
-    return "".join(secrets.choice(string.digits) for _ in range(_MARK_DIGITS))
+def new_mark(rng: random.Random = secrets.SystemRandom()) -> str:  # noqa: B008 (holds no state)
+    """Draw a mark for one answer; a training run, which repeats itself, brings its own `rng`."""
+    return "".join(rng.choices(string.digits, k=_MARK_DIGITS))
 
 
 def visible(text: str) -> str:
