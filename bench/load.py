@@ -5,6 +5,10 @@ search engine on loopback, and lets 1, 2, 4, 16 and 64 callers ask `research` wi
 the models, every page known after the warm-up. A caller that is told to come again in N s waits so long. `--check` is
 the quick form, over HTTP and with a shorter deadline: a minute; it exits 1 when a bar falls short. What other processes
 took of the machine is measured beside it (`ours`, the rest), and bars of time are held against seconds times that.
+With `--replicas N` so many servers stand behind HAProxy with one cache server, and one of them is killed every so many
+seconds and started again: a call may be asked twice, and its answer must be the one that the question had before; then
+the cache server is gone for `--away S` seconds. `--fair N` lets one caller ask N times alone, then beside another
+one who has 64 calls.
 Not for: how good answers are (`bench/research.py`).
 """
 
@@ -14,22 +18,29 @@ import json
 import math
 import os
 import queue
+import re
 import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import unified_diff
+from functools import partial
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from bench.loopback import listening
 from bench.mcp_served import ABOUT, LIBRARY, ROOT, Served, hello, say, served, tree
+from tests.support.balanced import balanced
+from tests.support.cache_server import cache_server
 
 CALLERS: Final = (1, 2, 4, 16, 64)
 ON_STDIO: Final = (1, 4, 16)
@@ -43,6 +54,11 @@ LIGHT_BAR: Final = 1.0
 """p95 of a page from the cache, in seconds, beside 16 callers of research."""
 THROUGHPUT_BAR: Final = 0.9
 """Answers a second with 16 callers against those with 2."""
+FAIR_BAR: Final = 2.0
+"""p95 of a caller's calls beside another one's 64, against p95 of its calls alone."""
+GREEDY: Final = 64
+FAIR_SECONDS: Final = 100.0
+"""Deadline of these calls, so that none is cut short on a machine that others use."""
 MEMORY_BAR: Final = 1.5
 """Megabytes after 64 callers against those at rest, when one caller has been answered."""
 TOKENS: Final = 1000
@@ -53,6 +69,11 @@ PAUSE: Final = 0.3
 GIVE_UP: Final = SECONDS + 20
 CORES: Final = os.cpu_count() or 1
 ENGINE_HITS: Final = 10
+KILLED_CALLERS: Final = 4
+KILLED_QUESTIONS: Final = 8
+"""Of replicas that are killed: callers at once, and different questions, each asked again and again of three tools."""
+SHOWN: Final = 3
+"""Answers that differ, of which it is printed how."""
 
 Answer = dict[str, Any]
 Ask = Callable[[int, str, dict[str, Any]], Answer | None]
@@ -106,9 +127,19 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0, help="how long callers begin calls (60, quick form 20)")
     parser.add_argument("--transport", choices=("HTTP", "stdio"), help="only this one")
     parser.add_argument("--callers", type=int, nargs="+", help="only so many callers")
+    parser.add_argument("--fair", type=int, default=0, help="so many calls of one caller alone and beside another's 64")
+    parser.add_argument("--replicas", type=int, default=0, help="so many servers behind HAProxy, killed in turn")
+    parser.add_argument("--calls", type=int, default=20_000, help="calls to replicas")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="end the calls to replicas earlier")
+    parser.add_argument("--every", type=float, default=20.0, help="seconds between two kills of a replica")
+    parser.add_argument("--away", type=float, default=30.0, help="seconds that the cache server is gone")
     args = parser.parse_args()
+    if args.replicas:
+        sys.exit(_killed_in_turn(args.replicas, args.calls, 60 * args.minutes, args.every, args.away))
     seconds = args.seconds or (6.0 if args.check else 60.0)
     deadline = QUICK_SECONDS if args.check else SECONDS
+    if args.fair:
+        sys.exit(1 if _fairness(args.fair) and args.check else 0)
     print(f"research for {seconds:.0f} s by so many callers; deadline {deadline:.0f} s; seconds of answers")
     heads = ("answered", "partial", "refused", "nothing")
     print(f"{'':6}{'callers':>8}" + "".join(f"{head:>10}" for head in heads), end="")
@@ -123,24 +154,217 @@ def main() -> None:
     sys.exit(1 if failed and args.check else 0)
 
 
-def _measure(transport: str, numbers: Sequence[int], seconds: float, deadline: float) -> list[str]:
+class Killed:
+    """Calls to replicas that were killed in turn, by how they ended."""
+
+    def __init__(self, ask: Ask) -> None:
+        """Learn the answers by asking each question once, for as long as it takes."""
+        self._ask = ask
+        pages = [str(path) for path in sorted(LIBRARY.glob("*.html"))]
+        texts = Questions().texts[:KILLED_QUESTIONS]
+        self._calls = [("search_web", {"question": text}) for text in texts]
+        self._calls += [
+            (tool, {"sources": [page], "question": text, "max_tokens": TOKENS})
+            for tool in ("fetch_and_prune_html", "extract_relevant")
+            for page, text in zip(pages, texts, strict=False)
+        ]
+        self._right = [_until(partial(self._answer, 0, number)) for number in range(len(self._calls))]
+        self.asked = self.again = self.kills = 0
+        self.lost: list[str] = []
+        """Neither the call nor its one repetition was answered."""
+        self.other: list[str] = []
+        """Answered otherwise than before."""
+
+    def run(self, calls: int, ends: float) -> None:
+        """Ask so many times, until `ends` at the latest."""
+
+        def call(number: int) -> None:
+            if time.perf_counter() > ends:
+                return
+            self.asked += 1
+            for found in (self._answer(number % KILLED_CALLERS, number) for _ in range(2)):
+                if found is not None:
+                    right = self._right[number % len(self._calls)]
+                    if found != right:
+                        self.other.append(
+                            "\n".join(unified_diff(right.splitlines(), found.splitlines(), n=0, lineterm=""))
+                        )
+                    return
+                self.again += 1
+            self.lost.append(self._calls[number % len(self._calls)][0])
+
+        with ThreadPoolExecutor(KILLED_CALLERS) as pool:
+            list(pool.map(call, range(calls)))
+
+    def told(self) -> str:
+        """Return what came out."""
+        counts = f"{len(self.lost)} lost, {len(self.other)} answered otherwise, {self.again} failures that cost a retry"
+        return f"{self.asked} calls, {counts}"
+
+    def _answer(self, caller: int, number: int) -> str | None:
+        """Return the text of an answer but for the marks of its frames, which are drawn by lot; None for a failure."""
+        result = (self._ask(caller, *self._calls[number % len(self._calls)]) or {}).get("result", {})
+        if result.get("isError") or not result:
+            return None
+        return re.sub(r"«/?[0-9]+»", "«»", "\n".join(part.get("text", "") for part in result["content"]))
+
+
+def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, away: float) -> int:
+    """Call replicas while they are killed in turn, then while the cache server is gone; print and count what failed."""
+    tokens = ",".join(_token(caller) for caller in range(KILLED_CALLERS))
+    with tempfile.TemporaryDirectory() as name, cache_server(Path(name) / "shared") as shared:
+        given = {"cache_url": shared.url, "cache_private": "true", "http_tokens": tokens, "seconds": str(SECONDS)}
+        with balanced(Path(name), count=replicas, **given) as made:
+            ask = _over_http(Served(made.processes[0], 0, made.balancer, Path(name), 0.0))
+            killed, over = Killed(ask), threading.Event()
+
+            def kill() -> None:
+                for number in cycle(range(replicas)):
+                    # The last one is back before the next one is killed: no balancer answers without replicas.
+                    while not _is_ready(made.of(number - 1)) and not over.is_set():
+                        over.wait(PAUSE)
+                    if over.wait(every):
+                        return
+                    made.kill(number)
+                    made.start(number)
+                    killed.kills += 1
+
+            killer = threading.Thread(target=kill)
+            killer.start()
+            killed.run(calls, time.perf_counter() + seconds)
+            over.set()
+            killer.join()
+            gone = Killed(ask)
+            shared.stop()
+            gone.run(calls, time.perf_counter() + away)
+            shared.start()
+            gone.run(KILLED_QUESTIONS, math.inf)
+    print(f"{replicas} replicas, {killed.kills} killed: {killed.told()}")
+    print(f"{replicas} replicas, the cache server away for {away:.0f} s and back: {gone.told()}")
+    for differs in (killed.other + gone.other)[:SHOWN]:
+        print(differs)
+    return len(killed.lost) + len(killed.other) + len(gone.lost) + len(gone.other) + gone.again
+
+
+def _is_ready(url: str) -> bool:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _until(ask: Callable[[], str | None]) -> str:
+    until = time.perf_counter() + 4 * SECONDS
+    while (found := ask()) is None:
+        if time.perf_counter() > until:
+            raise SystemExit("the replicas never answered")
+        time.sleep(PAUSE)
+    return found
+
+
+def _fairness(calls: int) -> list[str]:
+    """Return the tools of which a caller's p95 rises beyond the bar while another one has `GREEDY` calls."""
+    with _serving("HTTP", FAIR_SECONDS) as (server, ask, found):
+        questions = _questions()
+        for _ in range(WARM):
+            ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
+        page = [f"{found}/lake-orvane.html"]
+        asked: dict[str, Callable[[], dict[str, Any]]] = {
+            "extract_relevant": lambda: {"sources": page, "question": next(questions), "max_tokens": TOKENS},
+            "research": lambda: {"question": next(questions), "max_tokens": TOKENS},
+        }
+        return [tool for tool, made in asked.items() if not _is_fair(server, ask, tool, made, calls)]
+
+
+def _is_fair(server: Served, ask: Ask, tool: str, made: Callable[[], dict[str, Any]], calls: int) -> bool:
+    """Measure one tool, print what came out and return whether it keeps the bar."""
+    theirs: list[str] = []
+    over = threading.Event()
+
+    def greedy() -> None:
+        while not over.is_set():
+            end, wait = _how(ask(0, tool, made()))
+            theirs.append(end)
+            over.wait(wait)
+
+    def mine() -> list[float]:
+        load, took = Load(server), []
+        for _ in range(calls):
+            began = time.perf_counter()
+            end, _ = _how(ask(1, tool, made()))
+            took.append(time.perf_counter() - began if end in ("answered", "partial") else math.inf)
+        ours = load.ours()
+        return [seconds * ours for seconds in took]
+
+    alone = mine()
+    threads = [threading.Thread(target=greedy) for _ in range(GREEDY)]
+    for thread in threads:
+        thread.start()
+    among = mine()
+    over.set()
+    for thread in threads:
+        thread.join()
+    times = _p95(among) / _p95(alone)
+    told = ", ".join(f"{theirs.count(end)} {end}" for end in sorted(set(theirs)))
+    print(
+        f"{tool}, {calls} calls alone and beside {GREEDY}: p50 {statistics.median(alone):.2f} -> "
+        f"{statistics.median(among):.2f}, p95 {_p95(alone):.2f} -> {_p95(among):.2f} s ({times:.1f} x); "
+        f"the other's calls: {told}",
+        flush=True,
+    )
+    return times <= FAIR_BAR
+
+
+class Load:
+    """What the server uses of the machine from here on."""
+
+    def __init__(self, server: Served) -> None:
+        self._pid = server.pid
+        self._began, self._server = time.perf_counter(), processor(self._pid)
+        self._client, self._whole = time.process_time(), _machine()
+
+    def seconds(self) -> float:
+        """Return the seconds by the clock."""
+        return time.perf_counter() - self._began
+
+    def cpu(self) -> float:
+        """Return the processor seconds of the server."""
+        return processor(self._pid) - self._server
+
+    def ours(self) -> float:
+        """Return the part of the machine that no other process took."""
+        others = _machine() - self._whole - self.cpu() - (time.process_time() - self._client)
+        return min(1.0, max(1 / CORES / 100, 1 - others / (CORES * self.seconds())))
+
+
+@contextmanager
+def _serving(transport: str, deadline: float) -> Iterator[tuple[Served, Ask, str]]:
+    """Run a server behind a search engine of loopback; yields it, how it is asked, and the engine's address."""
     names = ",".join(_token(caller) for caller in range(max(CALLERS) + 1))
     given = {"http_tokens": names} if transport == "HTTP" else {}
     with tempfile.TemporaryDirectory() as cache, _site() as site:
         found = f"http://127.0.0.1:{site}"
         with served(transport, Path(cache), searxng=found, robots="0", seconds=str(deadline), **given) as server:
-            ask = _over_http(server) if transport == "HTTP" else _over_stdio(server)
-            questions = _questions()
-            for _ in range(WARM):
-                ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
-            time.sleep(QUIET)
-            rest = _megabytes(server.pid)
-            phases = {}
-            for callers in numbers:
-                phases[callers] = phase = _phase(server, ask, callers, seconds, questions, f"{found}/lake-orvane.html")
-                print(phase.line(transport), flush=True)
-            time.sleep(QUIET)
-            after = _megabytes(server.pid)
+            yield server, _over_http(server) if transport == "HTTP" else _over_stdio(server), found
+
+
+def _measure(transport: str, numbers: Sequence[int], seconds: float, deadline: float) -> list[str]:
+    with _serving(transport, deadline) as (server, ask, found):
+        questions = _questions()
+        for _ in range(WARM):
+            ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
+        time.sleep(QUIET)
+        rest = _megabytes(server.pid)
+        phases = {}
+        for callers in numbers:
+            phases[callers] = phase = _phase(server, ask, callers, seconds, questions, f"{found}/lake-orvane.html")
+            print(phase.line(transport), flush=True)
+        time.sleep(QUIET)
+        after = _megabytes(server.pid)
     print(f"{transport}: {rest:.0f} MB at rest, {after:.0f} MB after {max(phases)} callers")
     return _short(transport, phases, rest, after, deadline)
 
@@ -171,7 +395,7 @@ def _phase(server: Served, ask: Ask, callers: int, seconds: float, questions: "Q
     phase = Phase(callers)
     lock = threading.Lock()
     began = time.perf_counter()
-    cpu, client, whole = processor(server.pid), time.process_time(), _machine()
+    load = Load(server)
 
     def research(caller: int) -> None:
         while time.perf_counter() - began < seconds:
@@ -198,10 +422,7 @@ def _phase(server: Served, ask: Ask, callers: int, seconds: float, questions: "Q
         thread.start()
     for thread in threads:
         thread.join()
-    phase.seconds = time.perf_counter() - began
-    phase.cpu = processor(server.pid) - cpu
-    others = _machine() - whole - phase.cpu - (time.process_time() - client)
-    phase.ours = min(1.0, max(1 / CORES / 100, 1 - others / (CORES * phase.seconds)))
+    phase.seconds, phase.cpu, phase.ours = load.seconds(), load.cpu(), load.ours()
     return phase
 
 
@@ -223,13 +444,13 @@ class Questions:
     def __init__(self) -> None:
         lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
         rows = [json.loads(line) for line in lines]
-        self._texts = [row["question"] for row in rows if row["split"] == "dev"]
+        self.texts = [row["question"] for row in rows if row["split"] == "dev"]
         self._number = count()
 
     def __next__(self) -> str:
         """Return the next; repeats differ in their last sign, so that no model has read them."""
-        times, place = divmod(next(self._number), len(self._texts))
-        return f"{self._texts[place]}{'?' * times}"
+        times, place = divmod(next(self._number), len(self.texts))
+        return f"{self.texts[place]}{'?' * times}"
 
 
 def _questions() -> Questions:
@@ -246,7 +467,7 @@ def _over_http(server: Served) -> Ask:
         try:
             _post(server, 0, "server/discover", {})
             break
-        except OSError:
+        except (OSError, ValueError):  # the second: a balancer that has no replica yet
             if time.perf_counter() > until:
                 raise
             time.sleep(0.05)

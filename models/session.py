@@ -23,6 +23,7 @@ from tokenizers import Tokenizer
 from errors import ModelError
 from models.pipe import MOST_CORES, usable_cores
 from models.protocols import Backend
+from models.shares import piece
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""
@@ -102,7 +103,8 @@ async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) 
             if failures:
                 return
             try:
-                await anyio.to_thread.run_sync(run, batch, limiter=_limiter())
+                async with piece():
+                    await anyio.to_thread.run_sync(run, batch, limiter=_limiter())
             except ModelError as error:
                 failures.append(error)
                 return

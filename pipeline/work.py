@@ -19,6 +19,8 @@ import anyio.lowlevel
 import anyio.to_thread
 from opentelemetry import trace
 
+from models.shares import piece
+
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
@@ -131,9 +133,10 @@ async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwar
                 call.spend(time.thread_time() - began)
 
     try:
-        return await anyio.to_thread.run_sync(
-            counted, abandon_on_cancel=True, limiter=_limiter(anyio.lowlevel.current_token(), light=light)
-        )
+        async with piece():
+            return await anyio.to_thread.run_sync(
+                counted, abandon_on_cancel=True, limiter=_limiter(anyio.lowlevel.current_token(), light=light)
+            )
     finally:
         stop.set()
         _stop.reset(before)

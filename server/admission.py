@@ -19,6 +19,7 @@ import anyio.lowlevel
 
 from errors import Busy
 from models.pipe import MOST_CORES, usable_cores
+from models.shares import sharing
 from pipeline.work import Call
 
 PLACES_A_CORE: Final = 2
@@ -26,6 +27,8 @@ PLACES_A_CORE: Final = 2
 LIGHT_PLACES: Final = 4
 """Light calls for each other one: they wait for the network or end soon. Six pages of two seconds asked for at once
 take 2.1 s with 16 places on two cores, 4.2 s with 4."""
+SPARE: Final = 1
+"""Places of a lane beside the others, for a caller of whom no call runs: another one's calls are not waited for."""
 LIGHT: Final = 0.25
 """Processor seconds of its threads, without those of models, up to which a call is light. A page from the cache takes
 .03, a search whose pages are at hand .2, research over such pages .4 to .5."""
@@ -40,6 +43,8 @@ processor: p95 of a page from the cache beside 16 callers of research .5 s, with
 processes)."""
 WAY_SHARE: Final = 0.2
 """Most of its time that a call gives way to light ones."""
+TELL: Final = 1.0
+"""Seconds between two messages to a call that waits: each of 64 would hear of the end of every other one."""
 MOST_AGAIN: Final = 60.0
 """Longest time to come again that is told: callers who come earlier would push the others' further and further."""
 LEARNT: Final = 0.2
@@ -118,12 +123,15 @@ class Lane:
         expected = self._expected(turn)
         if not turn.begun and expected > patience:
             raise self._busy(turn, expected - patience)
+        told = -math.inf
         with anyio.move_on_after(patience):
             while not turn.begun:
                 changed = self._changed
                 before = self._queue.index(turn)
                 about = math.ceil(self._expected(turn))
-                await tell((anyio.current_time() - came) / patience, f"waiting: {before} calls before, about {about} s")
+                if (now := anyio.current_time()) - told > TELL:
+                    told = now
+                    await tell((now - came) / patience, f"waiting: {before} calls before, about {about} s")
                 if changed is self._changed:
                     await changed.wait()
         if not turn.begun:
@@ -144,14 +152,23 @@ class Lane:
         return Busy(f"{len(self._running)} calls run and {len(self._queue) - 1} wait.", seconds=seconds)
 
     def _fill(self) -> None:
-        while self._queue and len(self._running) < self._places:
-            turn = self._queue.pop(0)
+        while (turn := self._next()) is not None:
+            self._queue.remove(turn)
             turn.begun, turn.since = True, anyio.current_time()
             self._running.add(turn)
-            self._start = turn.start
+            self._start = max(self._start, turn.start)
             waiting = {one.caller for one in self._queue}
             self._ends = {who: end for who, end in self._ends.items() if end > self._start or who in waiting}
             self._notify()
+
+    def _next(self) -> _Turn | None:
+        """Return the call that may begin: the first, or where all places are taken that of a caller who has none."""
+        if len(self._running) < self._places:
+            return next(iter(self._queue), None)
+        if len(self._running) >= self._places + SPARE:
+            return None
+        served = {one.caller for one in self._running}
+        return next((one for one in self._queue if one.caller not in served), None)
 
     def _notify(self) -> None:
         self._changed.set()
@@ -213,7 +230,7 @@ class Admission:
                             await anyio.lowlevel.checkpoint()
                         call.light = False
 
-            with anyio.CancelScope() as work, Call(ends, light=light, go_on=go_on).running():
+            with anyio.CancelScope() as work, sharing(caller), Call(ends, light=light, go_on=go_on).running():
                 yield
             if refused:
                 raise refused[0]

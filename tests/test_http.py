@@ -1,18 +1,31 @@
 """The server as a process on Streamable HTTP: both eras, the Host check, a quick end."""
 
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import httpx2
 import pytest
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
-from tests.support import Site, text_of
+from tests.support import LIBRARY, Site, text_of
 from tests.support.processes import EXIT_SECONDS, HELLO, call, health, healthy, served
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@asynccontextmanager
+async def as_caller(url: str, token: str) -> AsyncIterator[Client]:
+    """Connect with a token."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+    ):
+        yield client
 
 
 async def test_both_eras_get_an_answer_over_http_and_sigterm_ends_it(cache_folder: Path) -> None:
@@ -86,6 +99,39 @@ async def test_sigterm_lets_the_running_call_end_and_no_other_begin(cache_folder
     assert late.is_error
     assert "stopped" in text_of(late)
     assert "noon" in text_of(results[0])
+
+
+@pytest.mark.parametrize("tool", ["raptor_query", "extract_relevant"])
+async def test_a_caller_waits_for_no_place_though_another_holds_them_all(
+    cache_folder: Path, site: Site, tool: str
+) -> None:
+    slow = site.put("/slow", "<p>The ferry to the island leaves at noon.</p>")
+    told: list[str] = []
+    queued = anyio.Event()
+
+    async def wait(progress: float, total: float | None, message: str | None) -> None:
+        if (message or "").startswith("waiting"):
+            queued.set()
+
+    async def listen(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async def ask(client: Client) -> None:
+        asked = {"question": "When does the ferry leave?", "sources": [slow]}
+        await client.call_tool(tool, asked, progress_callback=wait)
+
+    given = {"allow_loopback": "1", "robots": "0", "seconds": "200", "http_tokens": "many,one"}
+    with served(cache_folder, **given) as (_, url):
+        await healthy(url)
+        async with as_caller(url, "many") as many, as_caller(url, "one") as one, anyio.create_task_group() as group:
+            for _ in range(64):
+                group.start_soon(ask, many)
+            await queued.wait()
+            page = {"question": "How deep is Lake Orvane?", "sources": [str(LIBRARY / "lake-orvane.html")]}
+            result = await one.call_tool(tool, page, progress_callback=listen)
+            site.hold.set()
+    assert "213 metres" in text_of(result)
+    assert [message for message in told if message.startswith("waiting")] == []
 
 
 async def test_a_session_answers_only_the_token_that_opened_it(cache_folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Many calls at once, slow sources and slow models: who runs, who waits, who is told to come again, what each gets."""
 
 import json
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -41,6 +42,13 @@ def slow_web(site: Site) -> dict[str, str]:
     found = {"query": "", "results": [row], "unresponsive_engines": []}
     site.put("/search", json.dumps(found), kind="application/json")
     return {"searxng": site.url(""), "allow_loopback": "true", "robots": "false"}
+
+
+def burn(seconds: float) -> None:
+    """Use processor time."""
+    began = time.thread_time()
+    while time.thread_time() - began < seconds:
+        pass
 
 
 async def quiet(waited: float, what: str) -> None:
@@ -116,6 +124,62 @@ async def test_the_queue_is_fair_by_caller(anyio_backend: str) -> None:
     assert order == ["busy 0", "seldom", "busy 1", "busy 2", "busy 3"]
 
 
+async def test_a_caller_of_whom_no_call_runs_begins_at_once_though_another_has_every_place(anyio_backend: str) -> None:
+    admission = Admission(places=2)
+    running: list[str] = []
+    let_go = anyio.Event()
+
+    async def call(caller: str) -> None:
+        async with admission.call("research", caller, light=False, seconds=1000, tell=quiet):
+            running.append(caller)
+            await let_go.wait()
+
+    async with anyio.create_task_group() as group:
+        for caller in ["many"] * 5 + ["one", "one"]:
+            group.start_soon(call, caller)
+        await anyio.wait_all_tasks_blocked()
+        assert sorted(running) == ["many", "many", "one"]
+        let_go.set()
+
+
+async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_work_at_a_time(
+    anyio_backend: str,
+) -> None:
+    admission = Admission(places=4)
+    at_work, most = 0, 0
+    begun, all_in = anyio.Event(), anyio.Event()
+    both = threading.Barrier(2, timeout=60)
+    counting = threading.Lock()
+
+    def theirs() -> None:
+        nonlocal at_work, most
+        with counting:
+            at_work += 1
+            most = max(most, at_work)
+        burn(0.001)
+        with counting:
+            at_work -= 1
+
+    async def greedy() -> None:
+        async with admission.call("research", "many", light=False, seconds=1000, tell=quiet):
+            await begun.wait()
+            while not all_in.is_set():
+                await in_thread(theirs)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(4):
+            group.start_soon(greedy)
+        await anyio.wait_all_tasks_blocked()
+        async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
+            begun.set()
+            for _ in range(5):
+                async with anyio.create_task_group() as own:
+                    own.start_soon(in_thread, both.wait)
+                    own.start_soon(in_thread, both.wait)
+            all_in.set()
+    assert most == 1
+
+
 async def test_a_light_call_that_turns_out_not_to_be_one_waits_for_a_place_and_gives_its_own_back(
     anyio_backend: str,
 ) -> None:
@@ -123,23 +187,18 @@ async def test_a_light_call_that_turns_out_not_to_be_one_waits_for_a_place_and_g
     steps: list[str] = []
     let_go = anyio.Event()
 
-    def burn() -> None:
-        began = time.thread_time()
-        while time.thread_time() - began < 2 * LIGHT:
-            pass
-
     async def whole() -> None:
         async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
             await let_go.wait()
             steps.append("the whole call ended")
 
     async def light(name: str, work: Callable[[], Awaitable[None]]) -> None:
-        async with admission.call("fetch_and_prune_html", name, light=True, seconds=1000, tell=quiet):
+        async with admission.call("fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet):
             await work()
             steps.append(name)
 
     async def heavy_after_all() -> None:
-        await in_thread(burn)
+        await in_thread(burn, 2 * LIGHT)
         await in_thread(steps.append, "more work")
 
     async def little() -> None:

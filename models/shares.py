@@ -1,0 +1,71 @@
+"""What the callers of one process compute at the same time: each a share, so that one with many calls slows nobody.
+
+Threads and batches are handed out in the order in which they are asked for, so a caller with many calls would get
+nearly all of them. While callers with different numbers of calls run, those who have more calls than the least have
+one piece of work at a time, over all kinds of work, and rest after it as long as it took. Not for: which calls may
+begin (`server/admission.py`), or how many pieces of one kind run at once (`pipeline/work.py`, `session.py`).
+"""
+
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+import anyio
+from anyio.lowlevel import RunVar
+
+CROWDED: Final = 1
+"""Pieces of work at a time of a caller who has more calls than another."""
+
+
+class _Shares:
+    """The callers of one event loop, and what each may have at work."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.limits: dict[str, anyio.CapacityLimiter] = {}
+
+    def count(self, caller: str, more: int) -> None:
+        """Note that a call of `caller` begins (1) or ends (-1), and divide anew."""
+        self.calls[caller] += more
+        if not self.calls[caller]:
+            del self.calls[caller], self.limits[caller]
+        least = min(self.calls.values(), default=0)
+        for one, calls in self.calls.items():
+            limit = self.limits.setdefault(one, anyio.CapacityLimiter(math.inf))
+            limit.total_tokens = CROWDED if calls > least else math.inf
+
+
+_shares: Final[RunVar[_Shares]] = RunVar("winnow_shares")
+_piece: ContextVar[anyio.CapacityLimiter | None] = ContextVar("winnow_piece", default=None)
+
+
+@contextmanager
+def sharing(caller: str) -> Iterator[None]:
+    """Have the steps of this task work on the share of `caller`, as one call of theirs."""
+    shares = _shares.get(None)
+    if shares is None:
+        _shares.set(shares := _Shares())
+    shares.count(caller, 1)
+    before = _piece.set(shares.limits[caller])
+    try:
+        yield
+    finally:
+        _piece.reset(before)
+        shares.count(caller, -1)
+
+
+@asynccontextmanager
+async def piece() -> AsyncIterator[None]:
+    """Work on the share of the running call's caller, which may have to be waited for; none outside of a call."""
+    limit = _piece.get()
+    if limit is None:
+        yield
+        return
+    async with limit:
+        began = anyio.current_time()
+        yield
+        if limit.total_tokens == CROWDED:
+            await anyio.sleep(anyio.current_time() - began)
