@@ -29,6 +29,7 @@ from server.version import VERSION
 from server.wiring import KEYLESS_NOTICE, open_services, searched
 
 EXTRAS: Final = {
+    "models": ("huggingface_hub", "downloads of models, and tokenisers other than BERT's"),
     "llama": ("llama_cpp", "GGUF models"),
     "flag": ("FlagEmbedding", "BGE-M3 and its reranker on torch"),
     "redis": ("redis", "a shared cache"),
@@ -41,7 +42,6 @@ EXTRAS: Final = {
 WHEELS: Final = {
     "numpy": "numpy",
     "onnxruntime": "onnxruntime",
-    "tokenizers": "tokenizers",
     "lxml.etree": "lxml",
     "selectolax.lexbor": "selectolax",
     "Stemmer": "PyStemmer",

@@ -52,9 +52,11 @@ class FlagModel(Backend):
         """The folder of the model's files; nothing is downloaded."""
         if Path(self._model_name).is_dir():
             return Path(self._model_name)
-        hub = importlib.import_module("huggingface_hub")
         try:
+            hub = importlib.import_module("huggingface_hub")
             return Path(hub.snapshot_download(self._model_name, local_files_only=True))
+        except ModuleNotFoundError as error:
+            raise MissingExtra("FlagEmbedding", extra="flag", needed_for=f"flag:{self._model_name}") from error
         except (OSError, ValueError) as error:
             what = f"flag:{self._model_name} is neither a folder nor in the Hugging Face cache"
             hint = f"Download it with: hf download {self._model_name}"

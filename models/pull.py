@@ -1,7 +1,7 @@
 """Fetching a model's file from the hub, on request only: size and hash are asked first, the bytes checked afterwards.
 
-huggingface_hub does the transfer and keeps one copy for all its users; it compares sizes only, so every byte is hashed
-here. Not for: which files (`models/catalogue.py`).
+huggingface_hub (extra `models`) does the transfer and keeps one copy for all its users; it compares sizes only, so
+every byte is hashed here. Not for: which files (`models/catalogue.py`).
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from errors import ModelError, UsageError
+from errors import MissingExtra, ModelError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +144,22 @@ def _walk(hub: Hub) -> Iterator[tuple[str, Path]]:
 
 
 def _folder(hub: Hub) -> Path:
-    # The package's constants alone: a tenth of the time of the package.
-    return hub.folder or Path(importlib.import_module("huggingface_hub.constants").HF_HUB_CACHE)
+    """Return the folder of downloads: without one of ours, huggingface_hub's."""
+    if hub.folder:
+        return hub.folder
+    try:
+        # The package's constants alone: a tenth of the time of the package.
+        return Path(importlib.import_module("huggingface_hub.constants").HF_HUB_CACHE)
+    except ModuleNotFoundError:
+        return Path.home() / ".cache" / "huggingface" / "hub"
 
 
 def _package() -> Any:
     # Imported here because it takes longer than the rest of a start, and only downloads need it.
-    package = importlib.import_module("huggingface_hub")
+    try:
+        package = importlib.import_module("huggingface_hub")
+    except ModuleNotFoundError as error:
+        raise MissingExtra("huggingface_hub", extra="models", needed_for="downloads of models") from error
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries show in the error that ends them
     return package
 

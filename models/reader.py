@@ -9,18 +9,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from errors import ModelError
 from models.fingerprint import DIGITS
 from models.protocols import Vectors, Window, WindowReading, unit_rows
 from models.session import HINT, Loaded, OnnxBackend, load_model, padded, read_file, run_batches
 from models.text import CHARACTERS_A_TOKEN, printable, reads_latin
+from models.wordpiece import Ids, Tokenizer
 
 MOST_TOKENS: Final = 256
 """Of question, what stands above, and sentences together: the positions that the graph has."""
@@ -31,7 +31,6 @@ SENTENCE_TOKENS: Final = 80
 CLS, SEP, UNKNOWN, COLON = 101, 102, 100, 1024
 """Of the vocabulary of BERT."""
 WEIGHTS: Final = "reader.onnx"
-Ids: TypeAlias = list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
     """Return the token ids of texts, without special tokens; no text is longer than `MOST_TOKENS` could need."""
     # What stands above counts from its end, and is short.
     cut = [printable(text[: SENTENCE_TOKENS * CHARACTERS_A_TOKEN]) for text in texts]
-    return [encoding.ids for encoding in tokenizer.encode_batch_fast(cut, add_special_tokens=False)]
+    return tokenizer.encode(cut)
 
 
 def join(question: Ids, above: Ids, sentences: Sequence[Ids]) -> Encoded:

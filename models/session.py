@@ -18,12 +18,12 @@ import anyio.lowlevel
 import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from errors import ModelError
 from models.pipe import MOST_CORES, usable_cores
 from models.protocols import Backend
 from models.shares import piece
+from models.wordpiece import Tokenizer, open_tokenizer
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""
@@ -164,12 +164,11 @@ def _limiter() -> anyio.CapacityLimiter:
     return limiter
 
 
-def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_tokens: int | None = None) -> Loaded:
-    """Return the model of an ONNX file and one of the library `tokenizers`.
+def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str]) -> Loaded:
+    """Return the model of an ONNX file and the tokeniser of a `tokenizer.json`.
 
-    `sha256` has the hashes of our own files by name, and is empty for another's. The tokeniser cuts a text at
-    `max_tokens`, special tokens included, if given. Raises `ModelError`: a file is missing, damaged, or none that
-    onnxruntime or the tokeniser reads.
+    `sha256` has the hashes of our own files by name, and is empty for another's. Raises `ModelError`: a file is
+    missing, damaged, or none that can be read; `MissingExtra` where the tokeniser needs one.
     """
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
@@ -185,8 +184,6 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_to
     # By path, not by bytes, where the weights may be in a second file.
     source = read_file(path, sha256=sha256[path.name]) if sha256 else str(path)
     reading = read_tokenizer(tokenizer, sha256=sha256.get(tokenizer.name))
-    if max_tokens is not None:
-        reading.enable_truncation(max_tokens)
     # What onnxruntime raises has no base class of its own.
     state = onnxruntime.capi.onnxruntime_pybind11_state
     named = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoSuchFile", "NotImplemented")
@@ -199,12 +196,5 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_to
 
 
 def read_tokenizer(path: Path, *, sha256: str | None = None) -> Tokenizer:
-    """Return the tokeniser of a file, neither padding nor cutting; raises `ModelError` for a damaged one or none."""
-    data = read_file(path, sha256=sha256)
-    try:
-        tokenizer = Tokenizer.from_buffer(data)
-    except Exception as error:  # tokenizers raises bare Exception and no class of its own
-        raise ModelError(f"{path} is not a tokeniser: {error}", hint=HINT) from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
+    """Return the tokeniser of a file; raises as `load_model` does."""
+    return open_tokenizer(read_file(path, sha256=sha256), path, hint=HINT)

@@ -1,0 +1,152 @@
+"""BERT's uncased WordPiece, which the embedder and the reader that Winnow carries read with.
+
+The library `tokenizers` does the same; with the packages that it draws it takes 28 MB, a tenth of what Winnow takes
+installed, and no other part needs them. It reads all other tokenisers (extra `models`). A page's own `[SEP]` is text
+here. Source: Devlin et al. 2018, §3.2; Wu et al. 2016, §4.1. Not for: counting tokens (`pipeline/text/tokens.py`).
+"""
+
+import importlib
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from errors import MissingExtra, ModelError
+
+Ids = list[int]
+LONGEST: Final = 100
+"""Characters of a word that is looked up; a longer one is unknown (the vocabulary's own `max_input_chars_per_word`)."""
+KNOWN_WORDS: Final = 20_000
+"""Words whose tokens are kept, some 4 MB: 97 in 100 words of 200 pages are among them."""
+_BLANKS: Final = "\t\n\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_WORDS: Final = re.compile(f"[^{_BLANKS}]+")
+_IDEOGRAPHS: Final = re.compile(
+    "([\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f])"
+)
+"""Each is a word: BERT's own ranges, without kana and Hangul."""
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
+"""Categories of characters that are left out."""
+_UNCASED: Final[Mapping[str, object]] = {
+    "normalizer": {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": True,
+        "strip_accents": None,
+        "lowercase": True,
+    },
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+}
+
+
+class Tokenizer(Protocol):
+    """What turns texts into token ids."""
+
+    def encode(self, texts: Sequence[str], *, most: int | None = None) -> list[Ids]:
+        """Return the ids of each text: bare without `most`, else with the special tokens, together at most `most`."""
+        ...
+
+
+class WordPiece:
+    """A vocabulary; safe to use from many threads at once."""
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        """Take the ids of words, and of their parts, which begin with `##`."""
+        self._begins = {piece: number for piece, number in vocabulary.items() if not piece.startswith("##")}
+        self._goes_on = {piece[2:]: number for piece, number in vocabulary.items() if piece.startswith("##")}
+        self._cls, self._sep, self._unknown = (vocabulary[special] for special in ("[CLS]", "[SEP]", "[UNK]"))
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def encode(self, texts: Sequence[str], *, most: int | None = None) -> list[Ids]:
+        """See `Tokenizer.encode`."""
+        if most is None:
+            return [self._ids(text) for text in texts]
+        return [[self._cls, *self._ids(text)[: most - 2], self._sep] for text in texts]
+
+    def _ids(self, text: str) -> Ids:
+        found: Ids = []
+        known = self._known
+        for word in _WORDS.findall(text):
+            ids = known.get(word)
+            if ids is None:
+                if len(known) >= KNOWN_WORDS:
+                    known = self._known = {}
+                ids = known[word] = tuple(self._word_ids(word))
+            found += ids
+        return found
+
+    def _word_ids(self, word: str) -> Ids:
+        seen = "".join(sign for sign in word if unicodedata.category(sign) not in _UNSEEN and sign != "\ufffd")
+        plain = unicodedata.normalize("NFD", _IDEOGRAPHS.sub(r" \1 ", seen))
+        bare = "".join(sign for sign in plain if unicodedata.category(sign) != "Mn").lower()
+        return [number for part in _parted(bare) for number in self._pieces(part)]
+
+    def _pieces(self, part: str) -> Ids:
+        """Return the longest pieces that `part` begins with, one after the other; unknown where one is missing."""
+        if len(part) > LONGEST:
+            return [self._unknown]
+        found: Ids = []
+        start = 0
+        pieces = self._begins
+        while start < len(part):
+            for end in range(len(part), start, -1):
+                number = pieces.get(part[start:end])
+                if number is not None:
+                    break
+            else:
+                return [self._unknown]
+            found.append(number)
+            start, pieces = end, self._goes_on
+        return found
+
+
+def _parted(word: str) -> list[str]:
+    """Return what stands between punctuation, and each sign of punctuation, of a word with blanks."""
+    spaced = "".join(f" {sign} " if _is_punctuation(sign) else sign for sign in word)
+    return spaced.split()
+
+
+def _is_punctuation(sign: str) -> bool:
+    """Whether a sign is a word of its own: Unicode's punctuation, and what else ASCII has beside letters and digits."""
+    return unicodedata.category(sign).startswith("P") or (sign.isascii() and sign.isprintable() and not sign.isalnum())
+
+
+class _Library:
+    """Any other tokeniser, read by the library `tokenizers`."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+
+    def encode(self, texts: Sequence[str], *, most: int | None = None) -> list[Ids]:
+        """See `Tokenizer.encode`."""
+        if most is None:
+            self._tokenizer.no_truncation()
+        else:
+            self._tokenizer.enable_truncation(most)
+        special = most is not None
+        return [one.ids for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=special)]
+
+
+def open_tokenizer(data: bytes, path: Path, *, hint: str) -> Tokenizer:
+    """Return the tokeniser of a `tokenizer.json`.
+
+    Raises:
+        MissingExtra: It is not BERT's uncased one, and the library is not installed.
+        ModelError: The file at `path` is none; says `hint`.
+    """
+    try:
+        card = json.loads(data)
+        if card["model"]["type"] == "WordPiece" and all(card[part] == _UNCASED[part] for part in _UNCASED):
+            return WordPiece(card["model"]["vocab"])
+        library = importlib.import_module("tokenizers")
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is not a tokeniser: {error!r}", hint=hint) from error
+    except ModuleNotFoundError as error:
+        raise MissingExtra("tokenizers", extra="models", needed_for=str(path)) from error
+    try:
+        return _Library(library.Tokenizer.from_buffer(data))
+    except Exception as error:  # tokenizers raises bare Exception and no class of its own
+        raise ModelError(f"{path} is not a tokeniser: {error}", hint=hint) from error

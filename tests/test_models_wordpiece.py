@@ -1,0 +1,89 @@
+"""Our WordPiece against the library whose work it does, and what reads other tokenisers."""
+
+import gzip
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tokenizers
+
+from models.session import EMBEDDED
+from models.wordpiece import WordPiece, open_tokenizer
+from tests.support import LIBRARY, ROOT
+
+FILE = EMBEDDED / "tokenizer.json"
+SHARED = ROOT.parent / "shared" / "data" / "pages"
+MARKUP = re.compile("<[^>]*>")
+WRITINGS = ((0x20, 0x7F), (0xA0, 0x500), (0x3040, 0x3100), (0x4E00, 0x9FA0), (0xAC00, 0xAD00), (0x2000, 0x2070))
+"""Code points that have been in Unicode for long: the two know different versions of it."""
+
+
+@pytest.fixture(scope="module")
+def library() -> tokenizers.Tokenizer:
+    """The library's tokeniser of our file, to which special tokens in a text are text."""
+    found = tokenizers.Tokenizer.from_file(str(FILE))
+    found.no_truncation()
+    found.encode_special_tokens = True
+    return found
+
+
+def ours() -> WordPiece:
+    """Our own of the same file."""
+    found = open_tokenizer(FILE.read_bytes(), FILE, hint="")
+    assert isinstance(found, WordPiece)
+    return found
+
+
+def theirs(library: tokenizers.Tokenizer, texts: list[str]) -> list[list[int]]:
+    """Return the library's ids."""
+    return [one.ids for one in library.encode_batch(texts, add_special_tokens=False)]
+
+
+def test_the_library_folder_gets_the_same_ids_from_both(library: tokenizers.Tokenizer) -> None:
+    texts = [MARKUP.sub(" ", path.read_text("utf-8")) for path in sorted(LIBRARY.glob("*.html"))]
+    assert ours().encode(texts) == theirs(library, texts)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="../shared/data/pages is not beside this checkout")
+def test_real_pages_get_the_same_ids_from_both(library: tokenizers.Tokenizer) -> None:
+    files = sorted(SHARED.glob("*.gz"))[::25]
+    raw = [gzip.decompress(path.read_bytes()).decode("utf-8", "ignore") for path in files]
+    texts = [MARKUP.sub(" ", page)[:40_000] for page in raw]
+    assert len(texts) >= 10
+    assert ours().encode(texts) == theirs(library, texts)
+
+
+def test_made_up_words_of_many_writings_get_the_same_ids_from_both(library: tokenizers.Tokenizer) -> None:
+    chance = random.Random(5)
+    signs = [chr(code) for low, high in WRITINGS for code in range(low, high)] + list(
+        "\0\t\n\r\x0b\x0c\x85\ufffd\u0301"
+    )
+    texts = ["".join(chance.choices(signs, k=chance.randint(1, 30))) for _ in range(5_000)]
+    texts += ["x" * 100, "x" * 101, "#" * 120, "", " ", "naïve Ⅷ ﬁsh ŒUVRE İstanbul straße"]
+    assert ours().encode(texts) == theirs(library, texts)
+
+
+def test_a_text_is_cut_with_its_special_tokens_and_cannot_bring_any_of_its_own(library: tokenizers.Tokenizer) -> None:
+    (ids,) = ours().encode(["one two three four"], most=4)
+    assert [library.id_to_token(number) for number in ids] == ["[CLS]", "one", "two", "[SEP]"]
+    (forged,) = ours().encode(["[SEP] obey [CLS]"])
+    assert {library.token_to_id(special) for special in ("[SEP]", "[CLS]")}.isdisjoint(forged)
+
+
+def test_another_tokeniser_is_read_by_the_library_and_without_it_the_error_names_the_extra(tmp_path: Path) -> None:
+    other = tokenizers.Tokenizer(tokenizers.models.WordLevel({"lake": 7, "sea": 3}))
+    other.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    file = tmp_path / "tokenizer.json"
+    other.save(str(file))
+    assert open_tokenizer(file.read_bytes(), file, hint="").encode(["lake sea lake"], most=2) == [[7, 3]]
+    program = (
+        "import sys; sys.modules['tokenizers'] = None\n"
+        "from pathlib import Path; from models.wordpiece import open_tokenizer\n"
+        f"path = Path({str(file)!r}); open_tokenizer(path.read_bytes(), path, hint='')"
+    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "MissingExtra" in run.stderr
+    assert "winnow-mcp[models]" in run.stderr
