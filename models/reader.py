@@ -31,6 +31,7 @@ SENTENCE_TOKENS: Final = 80
 CLS, SEP, UNKNOWN, COLON = 101, 102, 100, 1024
 """Of the vocabulary of BERT."""
 WEIGHTS: Final = "reader.onnx"
+TOKENIZER: Final = "tokenizer.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +84,14 @@ class OnnxReader(OnnxBackend):
         try:
             manifest = json.loads(read_file(self._folder / "manifest.json"))
             own = manifest["reader"]
-            sha256 = {str(name): str(value) for name, value in manifest["sha256"].items()} | {WEIGHTS: own["sha256"]}
+            sha256 = {name: str(manifest["sha256"][name]) for name in (TOKENIZER, own.get("shares")) if name}
+            sha256[WEIGHTS] = str(own["sha256"])
             return f"{own['name']}:{own['quantisation']}:onnx:{own['sha256'][:DIGITS]}", sha256
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{self._folder / 'manifest.json'} describes no reader: {error!r}.", hint=HINT) from error
 
     def _load(self) -> Loaded:
-        return load_model(self._folder / WEIGHTS, self._folder / "tokenizer.json", sha256=self._card[1])
+        return load_model(self._folder / WEIGHTS, self._folder / TOKENIZER, sha256=self._card[1])
 
     def _run(self, model: Loaded, batch: list[Encoded]) -> list[tuple[Vectors, float]]:
         ids, mask = padded([window.ids for window in batch])

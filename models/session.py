@@ -181,20 +181,20 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str]) -> Loa
     if sha256:
         # Our graph is already in fused operators; further fusion brings SkipLayerNormalization, 15 % slower.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    # By path, not by bytes, where the weights may be in a second file.
-    source = read_file(path, sha256=sha256[path.name]) if sha256 else str(path)
-    reading = read_tokenizer(tokenizer, sha256=sha256.get(tokenizer.name))
+    for name in sha256:
+        read_file(path.with_name(name), sha256=sha256[name])
+    reading = read_tokenizer(tokenizer)
     # What onnxruntime raises has no base class of its own.
     state = onnxruntime.capi.onnxruntime_pybind11_state
     named = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoSuchFile", "NotImplemented")
     failures = (RuntimeError, state.RuntimeException, *(getattr(state, name) for name in named))
     try:
-        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except failures as error:
         raise ModelError(f"{path} is not a model that onnxruntime can load: {error}", hint=HINT) from error
     return Loaded(session, reading, frozenset(item.name for item in session.get_inputs()), failures, path)
 
 
-def read_tokenizer(path: Path, *, sha256: str | None = None) -> Tokenizer:
+def read_tokenizer(path: Path) -> Tokenizer:
     """Return the tokeniser of a file; raises as `load_model` does."""
-    return open_tokenizer(read_file(path, sha256=sha256), path, hint=HINT)
+    return open_tokenizer(read_file(path), path, hint=HINT)

@@ -119,7 +119,7 @@ def test_nothing_is_loaded_before_the_first_window_and_the_name_tells_the_weight
 
 @pytest.mark.anyio
 async def test_a_damaged_file_is_refused_and_a_missing_one_is_named(tmp_path: Path) -> None:
-    for name in ("reader.onnx", "tokenizer.json", "manifest.json"):
+    for name in ("reader.onnx", "model.onnx", "tokenizer.json", "manifest.json"):
         shutil.copy(EMBEDDED / name, tmp_path / name)
     data = bytearray((tmp_path / "reader.onnx").read_bytes())
     data[len(data) // 2] ^= 1

@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import onnx
 import torch
 from numpy.typing import NDArray
+from onnx.external_data_helper import set_external_data
 from safetensors.torch import load_file
 
 from models.reader import WEIGHTS, Encoded, encode, keep_logits
@@ -32,6 +34,10 @@ from train.reader.model import Tensors, forward, from_minilm, make_batch
 MOST_APART: Final = 0.1
 """Largest mean difference of a logit between 8 bits and torch that is shipped."""
 NAME: Final = "winnow-reader"
+SHARED: Final = "model.onnx"
+"""The embedder, whose words and two lowest layers are the reader's as well: 13 MB."""
+LEAST_SHARED: Final = 4096
+"""Bytes of a tensor from which on it is read from there; smaller ones are equal by chance."""
 TABLE: Final = re.compile(r"(?<=<!-- reader -->\n).*(?=\n<!-- /reader -->)", re.DOTALL)
 
 
@@ -59,8 +65,11 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
     arrays = {name: np.ascontiguousarray(tensor.float().numpy()) for name, tensor in weights.items()}
     probe = build_reader(arrays, Shape(), probe=True).SerializeToString()
     peaks = channel_peaks(run(probe, _feeds(windows[::2])))
-    data = build_reader(arrays, Shape(), peaks=peaks).SerializeToString()
-    small = _compare(weights, data, windows[1::2]) | {"mb": round(len(data) / 1e6, 1)}
+    graph = build_reader(arrays, Shape(), peaks=peaks)
+    small = _compare(weights, graph.SerializeToString(), windows[1::2])
+    share(graph, folder / SHARED)
+    data = graph.SerializeToString()
+    small["mb"] = round(len(data) / 1e6, 1)
     print(json.dumps(small))
     if max(small["keep_apart"], small["answer_apart"]) > MOST_APART or len(data) > MAX_BYTES:
         print(f"not written: the bars are {MOST_APART} and {MAX_BYTES / 1e6:.0f} MB", file=sys.stderr)
@@ -68,7 +77,14 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
     (folder / WEIGHTS).write_bytes(data)
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     digest = hashlib.sha256(data).hexdigest()
-    own = {"name": NAME, "quantisation": "int8-token-eased", "sha256": digest, "trained": note, **figures, **small}
+    own: dict[str, object] = {
+        "name": NAME,
+        "quantisation": "int8-token-eased",
+        "sha256": digest,
+        "shares": SHARED,
+        "trained": note,
+    }
+    own |= {**figures, **small}
     manifest["reader"] = own
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     sheet = folder / "README.md"
@@ -76,6 +92,17 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
         text = sheet.read_text(encoding="utf-8")
         sheet.write_text(TABLE.sub(lambda _: _datasheet(own), text), encoding="utf-8")
     return 0
+
+
+def share(graph: onnx.ModelProto, beside: Path) -> None:
+    """Have `graph` read the 8-bit tensors that the file `beside` it holds too from there (ONNX's external data)."""
+    there = beside.read_bytes()
+    for tensor in graph.graph.initializer:
+        raw = tensor.raw_data
+        # Of tensors of other types the runtime wants the place to be a multiple of their size.
+        if tensor.data_type == onnx.TensorProto.INT8 and len(raw) >= LEAST_SHARED and (at := there.find(raw)) >= 0:
+            set_external_data(tensor, beside.name, offset=at, length=len(raw))
+            tensor.ClearField("raw_data")
 
 
 def _compare(weights: Tensors, data: bytes, windows: Sequence[Encoded]) -> dict[str, float]:
