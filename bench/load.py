@@ -73,7 +73,8 @@ KILLED_CALLERS: Final = 4
 KILLED_QUESTIONS: Final = 8
 """Of replicas that are killed: callers at once, and different questions, each asked again and again of three tools."""
 SHOWN: Final = 3
-"""Answers that differ, of which it is printed how."""
+"""Calls lost, and answers that differ, of which it is printed how."""
+SHOWN_LETTERS: Final = 300
 
 Answer = dict[str, Any]
 Ask = Callable[[int, str, dict[str, Any]], Answer | None]
@@ -168,8 +169,9 @@ class Killed:
             for tool in ("fetch_and_prune_html", "extract_relevant")
             for page, text in zip(pages, texts, strict=False)
         ]
-        self._right = [_until(partial(self._answer, 0, number)) for number in range(len(self._calls))]
+        self._right = [_settled(partial(self._answer, 0, number)) for number in range(len(self._calls))]
         self.asked = self.again = self.kills = 0
+        self.failure = ""  # what the last call that failed was told
         self.lost: list[str] = []
         """Neither the call nor its one repetition was answered."""
         self.other: list[str] = []
@@ -191,7 +193,7 @@ class Killed:
                         )
                     return
                 self.again += 1
-            self.lost.append(self._calls[number % len(self._calls)][0])
+            self.lost.append(f"{self._calls[number % len(self._calls)][0]}: {self.failure}")
 
         with ThreadPoolExecutor(KILLED_CALLERS) as pool:
             list(pool.map(call, range(calls)))
@@ -203,8 +205,10 @@ class Killed:
 
     def _answer(self, caller: int, number: int) -> str | None:
         """Return the text of an answer but for the marks of its frames, which are drawn by lot; None for a failure."""
-        result = (self._ask(caller, *self._calls[number % len(self._calls)]) or {}).get("result", {})
+        answer = self._ask(caller, *self._calls[number % len(self._calls)])
+        result = (answer or {}).get("result", {})
         if result.get("isError") or not result:
+            self.failure = json.dumps(answer)[:SHOWN_LETTERS]
             return None
         return re.sub(r"«/?[0-9]+»", "«»", "\n".join(part.get("text", "") for part in result["content"]))
 
@@ -241,8 +245,8 @@ def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, awa
             gone.run(KILLED_QUESTIONS, math.inf)
     print(f"{replicas} replicas, {killed.kills} killed: {killed.told()}")
     print(f"{replicas} replicas, the cache server away for {away:.0f} s and back: {gone.told()}")
-    for differs in (killed.other + gone.other)[:SHOWN]:
-        print(differs)
+    for told in (*killed.lost[:SHOWN], *gone.lost[:SHOWN], *(killed.other + gone.other)[:SHOWN]):
+        print(told)
     return len(killed.lost) + len(killed.other) + len(gone.lost) + len(gone.other) + gone.again
 
 
@@ -257,11 +261,14 @@ def _is_ready(url: str) -> bool:
         connection.close()
 
 
-def _until(ask: Callable[[], str | None]) -> str:
+def _settled(ask: Callable[[], str | None]) -> str:
+    """Return an answer that came twice in turn: the first ones are what could be read in time."""
     until = time.perf_counter() + 4 * SECONDS
-    while (found := ask()) is None:
+    last = None
+    while (found := ask()) is None or found != last:
+        last = found
         if time.perf_counter() > until:
-            raise SystemExit("the replicas never answered")
+            raise SystemExit("the replicas never answered alike")
         time.sleep(PAUSE)
     return found
 
@@ -475,8 +482,8 @@ def _over_http(server: Served) -> Ask:
     def ask(caller: int, tool: str, arguments: dict[str, Any]) -> Answer | None:
         try:
             return _post(server, caller, "tools/call", {"name": tool, "arguments": arguments})
-        except (OSError, http.client.HTTPException, ValueError):
-            return None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return {"failed": repr(error)}
 
     return ask
 

@@ -70,9 +70,11 @@ class WordPiece:
         for word in _WORDS.findall(text):
             ids = known.get(word)
             if ids is None:
+                ids = tuple(self._word_ids(word))
                 if len(known) >= KNOWN_WORDS:
                     known = self._known = {}
-                ids = known[word] = tuple(self._word_ids(word))
+                if len(word) <= LONGEST:
+                    known[word] = ids
             found += ids
         return found
 
