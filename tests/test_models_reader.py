@@ -118,6 +118,15 @@ def test_nothing_is_loaded_before_the_first_window_and_the_name_tells_the_weight
 
 
 @pytest.mark.anyio
+async def test_files_that_are_links_are_read_as_some_installers_leave_them(tmp_path: Path) -> None:
+    for name in ("reader.onnx", "model.onnx", "tokenizer.json", "manifest.json"):
+        (tmp_path / name).symlink_to(EMBEDDED / name)
+    (linked,) = await OnnxReader(tmp_path).read(BICYCLE, [FERRY])
+    (own,) = await OnnxReader().read(BICYCLE, [FERRY])
+    assert linked.answers == own.answers
+
+
+@pytest.mark.anyio
 async def test_a_damaged_file_is_refused_and_a_missing_one_is_named(tmp_path: Path) -> None:
     for name in ("reader.onnx", "model.onnx", "tokenizer.json", "manifest.json"):
         shutil.copy(EMBEDDED / name, tmp_path / name)
