@@ -78,7 +78,7 @@ SHOWN_LETTERS: Final = 300
 
 Answer = dict[str, Any]
 Ask = Callable[[int, str, dict[str, Any]], Answer | None]
-"""By caller, tool and arguments; None when nothing came before `GIVE_UP`."""
+"""By caller, tool and arguments; None, or no `result`, when nothing came before `GIVE_UP`."""
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ class Killed:
     """Calls to replicas that were killed in turn, by how they ended."""
 
     def __init__(self, ask: Ask) -> None:
-        """Learn the answers by asking each question once, for as long as it takes."""
+        """Learn the answers by asking each question until two in turn are alike."""
         self._ask = ask
         pages = [str(path) for path in sorted(LIBRARY.glob("*.html"))]
         texts = Questions().texts[:KILLED_QUESTIONS]
@@ -171,7 +171,7 @@ class Killed:
         ]
         self._right = [_settled(partial(self._answer, 0, number)) for number in range(len(self._calls))]
         self.asked = self.again = self.kills = 0
-        self.failure = ""  # what the last call that failed was told
+        self._told = threading.local()
         self.lost: list[str] = []
         """Neither the call nor its one repetition was answered."""
         self.other: list[str] = []
@@ -193,7 +193,7 @@ class Killed:
                         )
                     return
                 self.again += 1
-            self.lost.append(f"{self._calls[number % len(self._calls)][0]}: {self.failure}")
+            self.lost.append(f"{self._calls[number % len(self._calls)][0]}: {self._told.failure}")
 
         with ThreadPoolExecutor(KILLED_CALLERS) as pool:
             list(pool.map(call, range(calls)))
@@ -208,13 +208,13 @@ class Killed:
         answer = self._ask(caller, *self._calls[number % len(self._calls)])
         result = (answer or {}).get("result", {})
         if result.get("isError") or not result:
-            self.failure = json.dumps(answer)[:SHOWN_LETTERS]
+            self._told.failure = json.dumps(answer)[:SHOWN_LETTERS]
             return None
         return re.sub(r"«/?[0-9]+»", "«»", "\n".join(part.get("text", "") for part in result["content"]))
 
 
-def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, away: float) -> int:
-    """Call replicas while they are killed in turn, then while the cache server is gone; print and count what failed."""
+def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, away: float) -> bool:
+    """Call replicas while they are killed in turn, then while the cache server is gone; return whether some failed."""
     tokens = ",".join(_token(caller) for caller in range(KILLED_CALLERS))
     with tempfile.TemporaryDirectory() as name, cache_server(Path(name) / "shared") as shared:
         given = {"cache_url": shared.url, "cache_private": "true", "http_tokens": tokens, "seconds": str(SECONDS)}
@@ -247,7 +247,7 @@ def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, awa
     print(f"{replicas} replicas, the cache server away for {away:.0f} s and back: {gone.told()}")
     for told in (*killed.lost[:SHOWN], *gone.lost[:SHOWN], *(killed.other + gone.other)[:SHOWN]):
         print(told)
-    return len(killed.lost) + len(killed.other) + len(gone.lost) + len(gone.other) + gone.again
+    return bool(killed.lost or killed.other or gone.lost or gone.other or gone.again)
 
 
 def _is_ready(url: str) -> bool:

@@ -90,14 +90,14 @@ class OnnxEmbedder(OnnxBackend):
     def _load(self) -> Loaded:
         card = self._card
         tokenizer = self._folder / "tokenizer.json"
-        return load_model(_weights_file(self._folder), tokenizer, sha256=card.sha256)
+        return load_model(_weights_file(self._folder), tokenizer, sha256=card.sha256, max_tokens=card.max_tokens)
 
     def _tokenize(self, model: Loaded, texts: Sequence[str], kind: TextKind) -> list[list[int]]:
         card = self._card
         prompt = card.prompts.get(kind, "")
         limit = card.max_tokens * CHARACTERS_A_TOKEN
         cut = [prompt + printable(text[:limit]) for text in texts]
-        return model.tokenizer.encode(cut, most=card.max_tokens)
+        return model.tokenizer.encode(cut)
 
     def _run(self, model: Loaded, batch: list[list[int]]) -> Vectors:
         ids, mask = padded(batch)

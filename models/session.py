@@ -164,11 +164,12 @@ def _limiter() -> anyio.CapacityLimiter:
     return limiter
 
 
-def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str]) -> Loaded:
+def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_tokens: int | None = None) -> Loaded:
     """Return the model of an ONNX file and the tokeniser of a `tokenizer.json`.
 
-    `sha256` has the hashes of our own files by name, and is empty for another's. Raises `ModelError`: a file is
-    missing, damaged, or none that can be read; `MissingExtra` where the tokeniser needs one.
+    `sha256` has the hashes of our own files by name, and is empty for another's. `max_tokens` is `open_tokenizer`'s
+    `most`. Raises `ModelError`: a file is missing, damaged, or none that can be read; `MissingExtra` where the
+    tokeniser needs one.
     """
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
@@ -183,7 +184,7 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str]) -> Loa
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     for name in sha256:
         read_file(path.with_name(name), sha256=sha256[name])
-    reading = read_tokenizer(tokenizer)
+    reading = read_tokenizer(tokenizer, most=max_tokens)
     # What onnxruntime raises has no base class of its own.
     state = onnxruntime.capi.onnxruntime_pybind11_state
     named = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoSuchFile", "NotImplemented")
@@ -195,6 +196,6 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str]) -> Loa
     return Loaded(session, reading, frozenset(item.name for item in session.get_inputs()), failures, path)
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokeniser of a file; raises as `load_model` does."""
-    return open_tokenizer(read_file(path), path, hint=HINT)
+def read_tokenizer(path: Path, *, most: int | None = None) -> Tokenizer:
+    """Return the tokeniser of a file; `most` and errors as in `open_tokenizer`."""
+    return open_tokenizer(read_file(path), path, most=most, hint=HINT)

@@ -19,7 +19,7 @@ Ids = list[int]
 LONGEST: Final = 100
 """Characters of a word that is looked up; a longer one is unknown (the vocabulary's own `max_input_chars_per_word`)."""
 KNOWN_WORDS: Final = 20_000
-"""Words whose tokens are kept, some 4 MB: 97 in 100 words of 200 pages are among them."""
+"""Words whose tokens are kept, 4 MB: three in four words of 200 pages' markup are among them when they come."""
 _BLANKS: Final = "\t\n\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _WORDS: Final = re.compile(f"[^{_BLANKS}]+")
 _IDEOGRAPHS: Final = re.compile(
@@ -28,7 +28,7 @@ _IDEOGRAPHS: Final = re.compile(
 """Each is a word: BERT's own ranges, without kana and Hangul."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
 """Categories of characters that are left out."""
-_UNCASED: Final[Mapping[str, object]] = {
+_UNCASED: Final = {
     "normalizer": {
         "type": "BertNormalizer",
         "clean_text": True,
@@ -38,31 +38,43 @@ _UNCASED: Final[Mapping[str, object]] = {
     },
     "pre_tokenizer": {"type": "BertPreTokenizer"},
 }
+_MODEL: Final = {
+    "type": "WordPiece",
+    "unk_token": "[UNK]",
+    "continuing_subword_prefix": "##",
+    "max_input_chars_per_word": LONGEST,
+}
+_AROUND: Final = [
+    {"SpecialToken": {"id": "[CLS]", "type_id": 0}},
+    {"Sequence": {"id": "A", "type_id": 0}},
+    {"SpecialToken": {"id": "[SEP]", "type_id": 0}},
+]
 
 
 class Tokenizer(Protocol):
     """What turns texts into token ids."""
 
-    def encode(self, texts: Sequence[str], *, most: int | None = None) -> list[Ids]:
-        """Return the ids of each text: bare without `most`, else with the special tokens, together at most `most`."""
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """Return the ids of each text, as `open_tokenizer` says; safe to call from many threads at once."""
         ...
 
 
 class WordPiece:
-    """A vocabulary; safe to use from many threads at once."""
+    """A `Tokenizer` of BERT's uncased form."""
 
-    def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        """Take the ids of words, and of their parts, which begin with `##`."""
+    def __init__(self, vocabulary: Mapping[str, int], most: int | None = None) -> None:
+        """Take the ids of words, and of their parts, which begin with `##`; `most` as in `open_tokenizer`."""
+        self._most = most
         self._begins = {piece: number for piece, number in vocabulary.items() if not piece.startswith("##")}
         self._goes_on = {piece[2:]: number for piece, number in vocabulary.items() if piece.startswith("##")}
         self._cls, self._sep, self._unknown = (vocabulary[special] for special in ("[CLS]", "[SEP]", "[UNK]"))
         self._known: dict[str, tuple[int, ...]] = {}
 
-    def encode(self, texts: Sequence[str], *, most: int | None = None) -> list[Ids]:
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
         """See `Tokenizer.encode`."""
-        if most is None:
+        if self._most is None:
             return [self._ids(text) for text in texts]
-        return [[self._cls, *self._ids(text)[: most - 2], self._sep] for text in texts]
+        return [[self._cls, *self._ids(text)[: self._most - 2], self._sep] for text in texts]
 
     def _ids(self, text: str) -> Ids:
         found: Ids = []
@@ -117,23 +129,26 @@ def _is_punctuation(sign: str) -> bool:
 class _Library:
     """Any other tokeniser, read by the library `tokenizers`."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, most: int | None) -> None:
         tokenizer.no_padding()
         tokenizer.encode_special_tokens = True
+        # Set once: the library refuses a change while another thread encodes.
+        if most is None:
+            tokenizer.no_truncation()
+        else:
+            tokenizer.enable_truncation(most)
+        self._special = most is not None
         self._tokenizer = tokenizer
 
-    def encode(self, texts: Sequence[str], *, most: int | None = None) -> list[Ids]:
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
         """See `Tokenizer.encode`."""
-        if most is None:
-            self._tokenizer.no_truncation()
-        else:
-            self._tokenizer.enable_truncation(most)
-        special = most is not None
-        return [one.ids for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=special)]
+        return [one.ids for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=self._special)]
 
 
-def open_tokenizer(data: bytes, path: Path, *, hint: str) -> Tokenizer:
+def open_tokenizer(data: bytes, path: Path, *, most: int | None = None, hint: str) -> Tokenizer:
     """Return the tokeniser of a `tokenizer.json`.
+
+    It gives bare ids without `most`, else those that a model reads: with special tokens, together at most `most`.
 
     Raises:
         MissingExtra: It is not BERT's uncased one, and the library is not installed.
@@ -141,14 +156,21 @@ def open_tokenizer(data: bytes, path: Path, *, hint: str) -> Tokenizer:
     """
     try:
         card = json.loads(data)
-        if card["model"]["type"] == "WordPiece" and all(card[part] == _UNCASED[part] for part in _UNCASED):
-            return WordPiece(card["model"]["vocab"])
+        if _is_uncased(card):
+            return WordPiece(card["model"]["vocab"], most)
         library = importlib.import_module("tokenizers")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{path} is not a tokeniser: {error!r}", hint=hint) from error
     except ModuleNotFoundError as error:
         raise MissingExtra("tokenizers", extra="models", needed_for=str(path)) from error
     try:
-        return _Library(library.Tokenizer.from_buffer(data))
+        return _Library(library.Tokenizer.from_buffer(data), most)
     except Exception as error:  # tokenizers raises bare Exception and no class of its own
         raise ModelError(f"{path} is not a tokeniser: {error}", hint=hint) from error
+
+
+def _is_uncased(card: Mapping[str, Any]) -> bool:
+    """Whether a `tokenizer.json` says what `WordPiece` does."""
+    model = {name: value for name, value in card["model"].items() if name != "vocab"}
+    around = (card["post_processor"] or {}).get("single")
+    return model == _MODEL and around == _AROUND and all(card[part] == _UNCASED[part] for part in _UNCASED)

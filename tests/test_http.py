@@ -1,31 +1,18 @@
 """The server as a process on Streamable HTTP: both eras, the Host check, a quick end."""
 
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import httpx2
 import pytest
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
 from tests.support import LIBRARY, Site, text_of
-from tests.support.processes import EXIT_SECONDS, HELLO, call, health, healthy, served
+from tests.support.processes import EXIT_SECONDS, HELLO, as_caller, call, health, healthy, served
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@asynccontextmanager
-async def as_caller(url: str, token: str) -> AsyncIterator[Client]:
-    """Connect with a token."""
-    async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
-    ):
-        yield client
 
 
 async def test_both_eras_get_an_answer_over_http_and_sigterm_ends_it(cache_folder: Path) -> None:

@@ -5,8 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,9 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from tests.support import ROOT, Site, text_of
-from tests.support.processes import healthy, served
+from tests.support.processes import as_caller, healthy, served
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -34,15 +30,6 @@ async def status(url: str, **headers: str) -> int:
         return (await http.post(f"{url}/mcp", headers={**ACCEPT, **headers}, json=LIST)).status_code
 
 
-@asynccontextmanager
-async def caller(url: str, bearer: str) -> AsyncIterator[Client]:
-    async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {bearer}"}, timeout=60) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
-    ):
-        yield client
-
-
 async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -> None:
     with served(cache_folder, http_tokens="first-secret, second-secret") as (_, url):
         assert (await healthy(url))["status"] == "ok"
@@ -51,7 +38,7 @@ async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -
         async with httpx2.AsyncClient(timeout=60) as http:
             refused = await http.post(f"{url}/mcp", headers=ACCEPT, json=LIST)
         assert refused.headers["WWW-Authenticate"].startswith("Bearer")
-        async with caller(url, "second-secret") as client:
+        async with as_caller(url, "second-secret") as client:
             answer = await client.call_tool("search_web", {"question": "ferry timetable"})
         assert "erry" in text_of(answer)
 
@@ -140,7 +127,7 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
         for what, each in bad.items():
             assert await status(url, Authorization=f"Bearer {each}") == 401, what
         assert await status(url, Authorization=f"Bearer {token(issuer, scope='other')}") == 403
-        async with caller(url, good) as client:
+        async with as_caller(url, good) as client:
             assert len((await client.list_tools()).tools) == 5
         async with httpx2.AsyncClient(timeout=60) as http:
             metadata = (await http.get(f"{url}/.well-known/oauth-protected-resource/mcp")).json()

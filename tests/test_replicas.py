@@ -1,22 +1,19 @@
 """Two replicas behind HAProxy with one cache server: what one returned the other goes on with, and one may die."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
 from tests.support import LIBRARY, Site, text_of
 from tests.support.balanced import Replicas, balanced
 from tests.support.cache_server import cache_server
-from tests.support.processes import ready
+from tests.support.processes import as_caller, ready
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -34,19 +31,9 @@ def replicas(tmp_path: Path) -> Iterator[Replicas]:
         yield made
 
 
-@asynccontextmanager
-async def client(url: str, *, caller: str = "first", mode: str = "auto") -> AsyncIterator[Client]:
-    """Connect as a client that has just come."""
-    async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {caller}"}, timeout=120) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as connected,
-    ):
-        yield connected
-
-
 async def at(url: str, tool: str, *, mode: str = "auto", **arguments: Any) -> CallToolResult:
     """Call a tool as a client that has just come."""
-    async with client(url, mode=mode) as connected:
+    async with as_caller(url, "first", mode=mode) as connected:
         return await connected.call_tool(tool, arguments)
 
 
@@ -80,7 +67,7 @@ async def test_every_handle_that_a_dead_replica_returned_the_other_goes_on_with(
     data_of(await at(other, "extract_relevant", question=FERRY, sources=[page]))
     again = data_of(await at(other, "raptor_query", question=FERRY, sources=[data_of(tree)["tree"]]))
     assert again["tree"] == data_of(tree)["tree"]
-    async with client(other, caller="second") as theirs:
+    async with as_caller(other, "second") as theirs:
         refused = await theirs.call_tool("research", {"question": FERRY, "session": session})
     assert "unknown" in text_of(refused)
 
@@ -108,7 +95,7 @@ async def test_a_replica_killed_in_the_middle_of_calls_costs_each_at_most_one_re
     async with anyio.create_task_group() as group:
         for page in pages:
             group.start_soon(ask, page)
-        async with client(replicas.of(1)) as watching:
+        async with as_caller(replicas.of(1), "first") as watching:
             while len({path for path in site.asked if path.startswith("/slow")}) < len(pages):
                 await watching.list_tools()
         replicas.kill(0)

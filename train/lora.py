@@ -182,11 +182,8 @@ class Run:
         """Encode the samples, and go on where a checkpoint in `folder` stands."""
         self.config, self.base, self.folder = config, base, folder
         folder.mkdir(parents=True, exist_ok=True)
-        short = {
-            part: filter(None, (base.encode(one, config.most_tokens) for one in samples[part])) for part in samples
-        }
-        self.train = list(short["train"])
-        self.dev = list(islice(short["dev"], config.dev))
+        self.train = list(self._encoded(samples["train"]))
+        self.dev = list(islice(self._encoded(samples["dev"]), config.dev))
         if not self.train or not self.dev:
             raise UsageError(f"No sample is within {config.most_tokens} tokens.", hint="Raise most_tokens.")
         self.order = self._ordered()
@@ -207,6 +204,10 @@ class Run:
             self.reference = state["reference"]
         elif self.train[0][1:]:
             self._read_reference()
+
+    def _encoded(self, samples: Iterable[Sample]) -> Iterator[Pair]:
+        """Yield the samples that are short enough."""
+        return filter(None, (self.base.encode(one, self.config.most_tokens) for one in samples))
 
     def go(self, most: int = 10**9) -> dict[str, float]:
         """Train up to `most` further steps; return the last figures."""

@@ -46,11 +46,12 @@ _LOADING: Final = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a tag that fetches something, or leads somewhere, where a host draws an answer as Markdown."""
+_LOT: Final = secrets.SystemRandom()
 _MARK_DIGITS: Final = 12
 """One chance in 10^12 for a page that guesses. Three digits are one token, so that every mark costs alike."""
 
 
-def new_mark(rng: random.Random = secrets.SystemRandom()) -> str:  # noqa: B008 (holds no state)
+def new_mark(rng: random.Random = _LOT) -> str:
     """Draw a mark for one answer; a training run, which repeats itself, brings its own `rng`."""
     return "".join(rng.choices(string.digits, k=_MARK_DIGITS))
 

@@ -6,12 +6,14 @@ import select
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import anyio
 import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.support import LIBRARY, ROOT
 
@@ -24,6 +26,16 @@ HELLO = {
 READY: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 EXIT_SECONDS = 3.0
 """The issue's bar is one second; CI's two cores are shared with other work."""
+
+
+@asynccontextmanager
+async def as_caller(url: str, token: str, *, mode: str = "auto") -> AsyncIterator[Client]:
+    """Connect over HTTP with a token, as a client that has just come."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=120) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+    ):
+        yield client
 
 
 def call(number: int, tool: str, **arguments: object) -> dict[str, object]:

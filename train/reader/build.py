@@ -83,8 +83,9 @@ def export(weights: Tensors, folder: Path, *, note: str, figures: dict[str, floa
         "sha256": digest,
         "shares": SHARED,
         "trained": note,
+        **figures,
+        **small,
     }
-    own |= {**figures, **small}
     manifest["reader"] = own
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     sheet = folder / "README.md"
