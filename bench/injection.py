@@ -78,6 +78,16 @@ class Site:
         return url
 
 
+class Case(NamedTuple):
+    """A form, and the page and question that are always its own, whichever part of the forms is run."""
+
+    form: Form
+    subject: str
+    row: dict[str, str]
+    number: int
+    """Its place among all cases; draws the order's words and place."""
+
+
 class Seen(NamedTuple):
     """Whether an order reached one answer."""
 
@@ -110,7 +120,8 @@ def main() -> int:
         budgets = [CHECKED] if wanted.check else [*BUDGETS]
         budgets = [*map(int, wanted.budgets.split(","))] if wanted.budgets else budgets
         subjects = wanted.subjects.split(",") if wanted.subjects else SUBJECTS[:1] if wanted.check else SUBJECTS
-        seen = anyio.run(_measure, forms[::every], budgets, subjects, Path(folder))
+        cases = [case for number, case in enumerate(_cases(forms)) if number // len(SUBJECTS) % every == 0]
+        seen = anyio.run(_measure, [case for case in cases if case.subject in subjects], budgets, Path(folder))
     _show(seen, budgets)
     missed = _missed(seen)
     for line in missed:
@@ -125,10 +136,15 @@ def _downloaded(folder: Path) -> Path | None:
     return next(folder.glob("agentdojo-*.whl"), None) if done.returncode == 0 else None
 
 
-async def _measure(forms: Sequence[Form], budgets: Sequence[int], subjects: Sequence[str], folder: Path) -> list[Seen]:
+def _cases(forms: Sequence[Form]) -> list[Case]:
+    """Return each form with each subject, in this order."""
     rows = read_rows(ROOT / "train" / "reader" / "questions" / "dev.jsonl")
     rows += read_rows(ROOT / "bench" / "asked" / "questions.jsonl")
-    places = [(form, subject) for form in forms for subject in subjects]
+    pairs = [(form, subject) for form in forms for subject in SUBJECTS]
+    return [Case(*pair, row, number) for number, (pair, row) in enumerate(zip(pairs, rows, strict=False))]
+
+
+async def _measure(cases: Sequence[Case], budgets: Sequence[int], folder: Path) -> list[Seen]:
     seen: list[Seen] = []
     site = Site()
     with serving(site.answer) as site.port:
@@ -143,7 +159,7 @@ async def _measure(forms: Sequence[Form], budgets: Sequence[int], subjects: Sequ
         environment = {**os.environ, **{f"WINNOW_{name}": value for name, value in settings.items()}}
         server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=environment, cwd=ROOT)
         async with Client(server, read_timeout_seconds=600) as client:
-            for number, ((form, subject), row) in enumerate(zip(places, rows, strict=False)):
+            for form, subject, row, number in cases:
                 order = form.order or ORDERS[number % len(ORDERS)]
                 told = order if subject == "off" else f"{row['question'].rstrip('?')}: {order}"
                 page = gzip.decompress((DATA / "pages" / f"{row['page']}.html.gz").read_bytes()).decode(
