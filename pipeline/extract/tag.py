@@ -23,15 +23,20 @@ _TAG_OPENING: Final = re.compile(r"[<＜﹤‹〈](?=\s*[/／]?\s*T\s*A\s*G\b)",
 _DEFUSED: Final = "("
 
 
-def tag_sentences(document: Document) -> tuple[Sentence, ...]:
+def tag_sentences(document: Document, blocks: Iterable[int] | None = None) -> tuple[Sentence, ...]:
     """Return the sentences and units of `document` in reading order, numbered from 1.
 
     Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint and ascending. `Sentence.text`
     is the span on one line; for rows it is the block's `header: value` text.
+
+    Args:
+        document: Any document.
+        blocks: Those to cut, ascending indices into `Document.blocks`; all without it.
     """
     sentences: list[Sentence] = []
-    for index, block in enumerate(document.blocks):
+    for index in range(len(document.blocks)) if blocks is None else blocks:
         check_cancelled()
+        block = document.blocks[index]
         if block.start < 0 or block.end <= block.start:
             continue
         spans = _unit_spans(block, document.text)

@@ -7,7 +7,7 @@ building (`build.py`), showing (`evidence.py`), or writing an answer.
 """
 
 import re
-from bisect import bisect
+from bisect import bisect, bisect_left
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -147,8 +147,15 @@ def _units(
     tagged: list[tuple[Sentence, ...]] = []
     for document, own in zip(documents, leaves, strict=True):
         starts = [tree.leaves[leaf].start for leaf in own]
-        places = [(own[bisect(starts, unit.start) - 1], unit) for unit in tag_sentences(document)]
-        kept = [(leaf, unit) for leaf, unit in places if tree.leaves[leaf].start <= unit.start < tree.leaves[leaf].end]
+        ends = [tree.leaves[leaf].end for leaf in own]
+        # Of a long document few blocks hold a candidate, and cutting all of them takes longer than the rest of a query.
+        blocks = [
+            place
+            for place, block in enumerate(document.blocks)
+            if bisect(ends, block.start) < bisect_left(starts, block.end)
+        ]
+        places = [(bisect(starts, unit.start) - 1, unit) for unit in tag_sentences(document, blocks)]
+        kept = [(own[leaf], unit) for leaf, unit in places if starts[leaf] <= unit.start < ends[leaf]]
         tagged.append(tuple(unit for _, unit in kept))
         vectors = tree.vectors[[leaf for leaf, _ in kept]].astype(np.float32) if with_vectors else None
         pages.append(replace(page_units(document, tagged[-1]), vectors=vectors))
