@@ -483,7 +483,7 @@ def _over_http(server: Served) -> Ask:
         try:
             return _post(server, caller, "tools/call", {"name": tool, "arguments": arguments})
         except (OSError, http.client.HTTPException, ValueError) as error:
-            return {"failed": repr(error)}
+            return {"failed": f"{error!r} {getattr(error, 'doc', '')}"}
 
     return ask
 
