@@ -38,6 +38,9 @@ SHORT: Final = 60
 """Tokens of pages that are shown whole then; and of a budget for each page, from which every page is shown."""
 WORTH: Final = 0.5
 """Least share of the best score that a unit needs in such an answer, and the best unit of a further page in any."""
+ASKED_ABOUT: Final = 0.7
+"""Share of the best score from which a unit that speaks to a model is what the question is about: of the forms of
+bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over `WORTH`), 76 of 119 on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ def quotable(order: Sequence[int], values: Floats, speaks: Callable[[int], bool]
 
     An order that somebody planted would fill what room is left; where the question is about it, it is quoted.
     """
-    return [row for row in order if values[row] >= WORTH * values[order[0]] or not speaks(row)]
+    return [row for row in order if values[row] >= ASKED_ABOUT * values[order[0]] or not speaks(row)]
 
 
 @traced("assemble")

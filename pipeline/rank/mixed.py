@@ -233,13 +233,15 @@ def _counted(same: _Same, language: str) -> tuple[list[Passage], BM25]:
 def cut_passages(document: Document) -> list[Passage]:
     """Return the core's largest windows in reading order, none over a heading.
 
-    Furniture (`Block.main` false) is left out unless the page has nothing else, and so is what is no running text.
+    Furniture (`Block.main` false) is left out unless the page has nothing else, and so is what is no running text. What
+    speaks to a model is a passage by itself: it is shown where it is nearest to the question, not along with others.
     """
     tagged = tag_sentences(document)
     spoken = [unit for unit in tagged if document.blocks[unit.block].kind not in {"heading", "about"}]
     units = [unit for unit in spoken if document.blocks[unit.block].main] or spoken or list(tagged)
     # Between two that do not follow each other stood a heading, or furniture.
-    starts = [place for place, unit in enumerate(units) if not place or unit.number != units[place - 1].number + 1]
+    kinds = [(unit.number - place, document.blocks[unit.block].speaks) for place, unit in enumerate(units)]
+    starts = [place for place, kind in enumerate(kinds) if not place or kind != kinds[place - 1]]
     tokens = np.array(count_each([unit.text for unit in units]), dtype=np.float32)
     return [
         Passage(document.text[units[first].start : units[stop - 1].end], units[first].heading_path)
