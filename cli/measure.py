@@ -265,7 +265,7 @@ class Table:
 
 def read_library(folder: Path) -> Library:
     """Return the questions and documents of `folder`."""
-    questions, documents = folder / QUESTIONS, folder / LIBRARY
+    questions, documents = folder / QUESTIONS, (folder / LIBRARY).resolve()
     if not questions.is_file() or not documents.is_dir():
         raise UsageError(
             f"{folder} holds no {QUESTIONS} with a folder {LIBRARY} beside it.",
@@ -281,7 +281,7 @@ def read_library(folder: Path) -> Library:
     read = []
     for path in paths:
         check_cancelled()
-        read.append(read_document(read_file(path, roots=[documents.resolve()])))
+        read.append(read_document(read_file(path, roots=[documents])))
     if not read or not asked:
         raise UsageError(
             f"{folder} holds {len(asked)} questions and {len(read)} documents.", hint="Add what is missing."
