@@ -48,8 +48,9 @@ embeds on."""
 SLICE: Final = 0.1
 """Processor seconds of counting after which the database is free for a question, and for other processes."""
 WAIT_SHARE: Final = 0.15
-"""Part of a call's time left that a question waits for new files, where that is less than `FolderLimits.seconds`; with
-embedding and reading, half as long each, it stays below what the chain gives a search."""
+"""Part of a call's time left that a question waits for new files, where that is less than `FolderLimits.seconds`. For
+embedding it waits half as long, and reading has what is left of twice as long, which is below what the chain gives a
+search: a replica that has just started and reads its first files on a busy machine needs more than embedding leaves."""
 _log = logging.getLogger(__name__)
 
 
@@ -60,8 +61,8 @@ class FolderLimits:
     files: int = MOST_FILES
     file_bytes: int = MOST_BYTES
     seconds: float = 4.0
-    """How long a question waits for files not seen before; its answer says what is left. Half as much for reading the
-    best ones."""
+    """How long a question waits for files not seen before; its answer says what is left. After twice as long it ends,
+    with what was read of the best ones."""
     behind: float = 600.0
     """How long counting and embedding go on behind the last question, half of the time at most."""
 
@@ -134,6 +135,7 @@ class FolderProvider:
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return at most `limit` files with a term of `query`, or near it, best first, each with its best passage."""
         language = query.language or guess_language(query.text) or "en"
+        ends = anyio.current_time() + 2 * self._patience
         try:
             # 1. What is there, and what of it is new; count that as far as there is time
             await in_thread(self._look_around, time.monotonic())
@@ -160,7 +162,7 @@ class FolderProvider:
                 return
             read[place] = await in_thread(_shown, read[place], document, query.text, language)
 
-        with anyio.move_on_after(self._patience / 2):
+        with anyio.CancelScope(deadline=ends):
             async with anyio.create_task_group() as group:
                 for place in range(len(best)):
                     group.start_soon(read_one, place)
