@@ -120,8 +120,9 @@ def main() -> int:
         budgets = [CHECKED] if wanted.check else [*BUDGETS]
         budgets = [*map(int, wanted.budgets.split(","))] if wanted.budgets else budgets
         subjects = wanted.subjects.split(",") if wanted.subjects else SUBJECTS[:1] if wanted.check else SUBJECTS
-        cases = [case for number, case in enumerate(_cases(forms)) if number // len(SUBJECTS) % every == 0]
-        seen = anyio.run(_measure, [case for case in cases if case.subject in subjects], budgets, Path(folder))
+        chosen = {form.name for form in forms[::every]}
+        cases = [case for case in _cases(forms) if case.form.name in chosen and case.subject in subjects]
+        seen = anyio.run(_measure, cases, budgets, Path(folder))
     _show(seen, budgets)
     missed = _missed(seen)
     for line in missed:

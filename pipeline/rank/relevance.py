@@ -40,8 +40,8 @@ LETTERS: Final = 0.5
 SMOOTHING: Final = 0.1
 """Part of each neighbour's score in a unit's own, so that stretches are chosen rather than crumbs."""
 EMBED_TOKENS: Final = 32_000
-"""Most tokens that one call embeds, units in the best windows by BM25 first: 9.8 processor seconds of MiniLM (16,000 of
-prose 4.9), nearly all that a first question over unknown pages costs."""
+"""Most tokens that one call embeds, units in the best windows by BM25 first: 9.8 processor seconds of MiniLM,
+by 16,000 tokens of prose in 4.9."""
 EMBEDDED_AT_ONCE: Final = 64
 """Texts between two looks at the time, .5 processor seconds. What is done is kept: the same call goes on from it."""
 EMBED_LONGEST: Final = 96

@@ -61,8 +61,8 @@ class FolderLimits:
     files: int = MOST_FILES
     file_bytes: int = MOST_BYTES
     seconds: float = 4.0
-    """How long a question waits for files not seen before; its answer says what is left. After twice as long it ends,
-    with what was read of the best ones."""
+    """How long a question waits for files not seen before; its answer says what is left. Half as much at least for
+    reading the best ones, and what is left of twice as much in all."""
     behind: float = 600.0
     """How long counting and embedding go on behind the last question, half of the time at most."""
 
@@ -162,7 +162,8 @@ class FolderProvider:
                 return
             read[place] = await in_thread(_shown, read[place], document, query.text, language)
 
-        with anyio.CancelScope(deadline=ends):
+        # Whatever looking around took, the best files get the time that embedding had.
+        with anyio.CancelScope(deadline=max(ends, anyio.current_time() + self._patience / 2)):
             async with anyio.create_task_group() as group:
                 for place in range(len(best)):
                     group.start_soon(read_one, place)
