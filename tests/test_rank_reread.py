@@ -10,7 +10,7 @@ from cache.store import open_stores
 from models.protocols import Window, WindowReading
 from models.reader import OnnxReader
 from pipeline.cached_models import CachedCrossEncoder
-from pipeline.rank.relevance import WINDOWS_OF_PAGES, Blend, Reread
+from pipeline.rank.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Reread
 from pipeline.rank.terms import PageUnits
 
 FILLER = [
@@ -60,11 +60,21 @@ async def test_the_best_units_are_read_in_whole_sentences_of_one_page() -> None:
     first = await Blend(None).read("Which walks does paragraph 41 tell of?", pages)
     encoder = Pointing("41")
     await Reread(Blend(None), encoder).read("Which walks does paragraph 41 tell of?", pages)
-    assert len(encoder.shown) == WINDOWS_OF_PAGES
+    # One paragraph has the number that is asked for: what is below half of its score is not read beyond the first ones.
+    assert len(encoder.shown) == WINDOWS
     best = [pages[row // 60].texts[row % 60] for row in np.argsort(-first.values)[:5].tolist()]
     assert all(any(text in window.sentences for window in encoder.shown) for text in best)
     assert all(len({text[-2] for text in window.sentences}) == 1 for window in encoder.shown)
     assert {window.above for window in encoder.shown} <= {"Title 0", "Title 1", "Title 2"}
+
+
+@pytest.mark.anyio
+async def test_of_pages_that_are_alike_as_many_windows_are_read_as_a_call_may() -> None:
+    texts = ["Gulls nest on the roofs of the harbour in spring."] * 90 + ["The museum is closed."] * 90
+    pages = [PageUnits(texts, [f"Title {n}"] * len(texts), "en") for n in range(12)]
+    encoder = Pointing("roofs")
+    await Reread(Blend(None), encoder).read("Where do gulls nest?", pages)
+    assert len(encoder.shown) == WINDOWS_OF_PAGES
 
 
 @pytest.mark.anyio

@@ -52,8 +52,12 @@ WINDOWS: Final = 16
 """Windows of one page that are read, some .3 processor seconds: 12 show .727 / .871 / .898 of 256 asked questions at
 256, 512, 1,000 tokens and .876 / .914 / .947 of 209 others, 16 .727 / .871 / .910 and .885 / .919 / .952."""
 WINDOWS_OF_PAGES: Final = 40
-"""Windows of several pages: the sample library's dev questions at 1,000 tokens .93 (12: .92). As many units see a
-reranker: these hold .97 to 1.0 of the evidence on pages of paragraphs."""
+"""Most windows of several pages; as many units see a reranker: these hold .97 to 1.0 of the evidence on pages of
+paragraphs."""
+WORTH_READING: Final = 0.5
+"""Share of the best score that the best unit of a window needs to be read beyond the first `WINDOWS`. Units best first
+at 256, 512, 1,000 tokens: 98 questions to the sample library .847 / .939 / .990 with 24 windows read in the mean, the
+same with all 40; 112 to a folder of 28 pages .688 / .786 / .821 with 25, .679 / .768 / .830 with 40."""
 READ_AT_ONCE: Final = 4
 """Windows between two looks at the time; the model reads one a batch."""
 
@@ -207,10 +211,11 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
     index = counted.index
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
+    running = None if vectors is None or asked is None else _running(vectors, np.sqrt(counted.tokens))
     for number, (windows, words) in enumerate(zip(counted.windows, counted.words, strict=True) if index.size else ()):
         fused = words
-        if vectors is not None and asked is not None:
-            found = _cosines(vectors, asked, np.sqrt(counted.tokens), windows)
+        if running is not None and asked is not None:
+            found = _cosines(running, asked, windows)
             cosines = _spread(found, windows, index.size) if number == len(counted.windows) // 2 else cosines
             fused = words + np.float32(MEANING) * _standing(found)
         values += _spread(fused, windows, index.size)
@@ -219,9 +224,15 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
     return Relevance(values, made_by, index, counted.windows[-1], cosines, counted.foreign)
 
 
-def _cosines(vectors: Floats, asked: Floats, weights: Floats, windows: Windows) -> Floats:
-    """Return the cosine of the question with the weighted mean vector of each window [n], NaN where none is known."""
-    running = np.pad(np.cumsum(vectors * weights[:, None], axis=0, dtype=np.float64), ((1, 0), (0, 0)))
+def _running(vectors: Floats, weights: Floats) -> NDArray[np.float64]:
+    """Return the sums of the weighted vectors of all units before each, and of all [units + 1, d]."""
+    running = np.zeros((len(vectors) + 1, vectors.shape[1]))
+    np.cumsum(vectors * weights[:, None], axis=0, out=running[1:])
+    return running
+
+
+def _cosines(running: NDArray[np.float64], asked: Floats, windows: Windows) -> Floats:
+    """Return the cosine of the question with the sum of each window's vectors [n], NaN where none is known."""
     sums = running[windows[:, 1]] - running[windows[:, 0]]
     lengths = np.linalg.norm(sums, axis=1)
     found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
@@ -294,19 +305,19 @@ def _best_windows(
     """Return the windows that hold the best units, each by the window in which it stands most central."""
     owners = [(page, place) for page in pages for place in range(len(page.texts))]
     windows = relevance.windows
-    most = math.ceil(share * (WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES))
+    least, most = (math.ceil(share * count) for count in (WINDOWS, WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES))
     middles = windows.sum(axis=1) / 2
     covered = np.zeros(relevance.index.size, dtype=bool)
     chosen: list[tuple[int, int]] = []
     for row in np.argsort(-relevance.values, kind="stable").tolist():
+        if len(chosen) == most or (len(chosen) >= least and relevance.values[row] < WORTH_READING):
+            break
         if covered[row]:
             continue
         holding = np.flatnonzero((windows[:, 0] <= row) & (row < windows[:, 1]))
         start, stop = windows[holding[np.abs(middles[holding] - row).argmin()]].tolist()
         covered[start:stop] = True
         chosen.append((start, stop))
-        if len(chosen) == most:
-            break
     texts = []
     for start, stop in chosen:
         page, place = owners[start]
