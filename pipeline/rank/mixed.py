@@ -22,6 +22,7 @@ from pipeline.extract.tag import tag_sentences
 from pipeline.rank.bm25 import BM25, RRF_K, Floats
 from pipeline.rank.relevance import SIZES, score_texts
 from pipeline.rank.terms import cut_windows
+from pipeline.text.glosses import heard
 from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.text.words import guess_language
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
@@ -158,7 +159,7 @@ async def _scored(
     with anyio.move_on_after(STEP_SHARE * time_left()):
         if reranker is not None:
             return await reranker.score(question, texts), "rerank"
-        if embedder is not None and embedder.reads(question):
+        if embedder is not None and embedder.reads(heard(question, "en")):
             return await score_texts(texts, question, embedder=embedder), "blend"
     return await score_texts(texts, question, embedder=None), "bm25"
 
@@ -206,8 +207,10 @@ class Passage:
 
 def best_passages(document: Document, question: str, *, limit: int, language: str = "en") -> list[Passage]:
     """Return up to `limit` passages, best first; those without any term of `question` last."""
-    passages, words = _counted(_Same(document), language)
-    scores = words.scores(question)
+    page = document.page.language or guess_language(document.text)
+    asked = heard(question, page)
+    passages, words = _counted(_Same(document), language if asked == question else page)
+    scores = words.scores(asked)
     return [passages[place] for place in np.argsort(-scores, kind="stable")[:limit]]
 
 

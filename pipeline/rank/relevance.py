@@ -16,7 +16,7 @@ scores: alone it orders worse. Not for: saying whether anything answers (`verdic
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final, Protocol
 
 import anyio
@@ -27,6 +27,7 @@ from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowRea
 from pipeline.documents import ScoreMaker
 from pipeline.rank.bm25 import BM25, Floats, blend, standardise, unit_range
 from pipeline.rank.terms import JOINT, PageUnits, TermIndex, Windows, cut_windows, letter_counts
+from pipeline.text.glosses import heard
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language
 from pipeline.work import STEP_SHARE, in_thread, time_left
@@ -134,8 +135,11 @@ class Blend:
     async def _vectors(
         self, question: str, pages: Sequence[PageUnits], counted: "_Counted"
     ) -> tuple[Floats | None, Floats | None]:
-        """Return the vectors of all units [units, d], zeros where not embedded, and the question's [d]."""
-        if self.embedder is None or not counted.index.size or not self.embedder.reads(question):
+        """Return the vectors of all units [units, d], zeros where not embedded, and each page's question [pages, d]."""
+        if self.embedder is None or not counted.index.size:
+            return None, None
+        questions = _heard_by(self.embedder, question, counted.index)
+        if not questions:
             return None, None
         kept = [page.vectors for page in pages if page.vectors is not None]
         rows, texts = ([], []) if kept else await in_thread(_to_embed, pages, counted, self.embedder)
@@ -144,7 +148,9 @@ class Blend:
         asked: Floats | None = None
         vectors: Floats | None = np.concatenate(kept) if kept else None
         with anyio.move_on_after(STEP_SHARE * time_left()):
-            asked = (await self.embedder.embed([question], kind="query"))[0]
+            each = list(dict.fromkeys(questions))
+            found = await self.embedder.embed(each, kind="query")
+            asked = found[[each.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
                 found = await self.embedder.embed(texts[start : start + EMBEDDED_AT_ONCE], kind="passage")
                 if vectors is None:
@@ -153,12 +159,23 @@ class Blend:
         return (None, None) if asked is None or vectors is None else (vectors, asked)
 
 
+def _heard_by(model: Embedder | CrossEncoder, question: str, index: TermIndex) -> list[str]:
+    """Return what a model is asked of each page; nothing where it would read the question for some of them only.
+
+    A model that reads Chinese is taken for one of many languages: it reads the question as it is.
+    """
+    many = model.reads("中文")
+    texts = [question if many else heard(question, language) for language in index.languages]
+    texts = [text if model.reads(text) else question for text in texts]
+    return texts if all(map(model.reads, texts)) else []
+
+
 class _Counted:
     """The question's words in the units, and the windows that the units make."""
 
     def __init__(self, question: str, pages: Sequence[PageUnits]) -> None:
         self.index = TermIndex(pages)
-        self.own, self.above = self.index.counts(self.index.terms(question))
+        self.own, self.above = self.index.question_counts(question)
         texts = [text for page in pages for text in page.texts]
         self.tokens = np.array(count_each([text.strip() for text in texts]), dtype=np.float32)
         self.windows = [cut_windows(self.tokens, self.index.page_starts, size) for size in SIZES]
@@ -215,7 +232,7 @@ def _blend(counted: _Counted, vectors: Floats | None, asked: Floats | None) -> R
     for number, (windows, words) in enumerate(zip(counted.windows, counted.words, strict=True) if index.size else ()):
         fused = words
         if running is not None and asked is not None:
-            found = _cosines(running, asked, windows)
+            found = _cosines(running, asked[index.owners(windows[:, 0])], windows)
             cosines = _spread(found, windows, index.size) if number == len(counted.windows) // 2 else cosines
             fused = words + np.float32(MEANING) * _standing(found)
         values += _spread(fused, windows, index.size)
@@ -232,12 +249,12 @@ def _running(vectors: Floats, weights: Floats) -> NDArray[np.float64]:
 
 
 def _cosines(running: NDArray[np.float64], asked: Floats, windows: Windows) -> Floats:
-    """Return the cosine of the question with the sum of each window's vectors [n], NaN where none is known."""
+    """Return the cosine of the questions [n, d] with the sum of each window's vectors [n], NaN where none is known."""
     sums = running[windows[:, 1]] - running[windows[:, 0]]
     lengths = np.linalg.norm(sums, axis=1)
     found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
     known = lengths > 1e-6
-    found[known] = (sums[known] * asked).sum(axis=1) / lengths[known]
+    found[known] = (sums[known] * asked[known]).sum(axis=1) / lengths[known]
     return found
 
 
@@ -280,13 +297,16 @@ class Reread:
             ModelError: A model failed.
         """
         relevance = await self.first.read(question, pages, share=share)
-        if not relevance.index.size or not self.encoder.reads(question):
+        questions = _heard_by(self.encoder, question, relevance.index)
+        if not relevance.index.size or not questions:
             return relevance
         chosen, windows = await in_thread(_best_windows, pages, relevance, share)
+        asked = [questions[page] for page in relevance.index.owners([start for start, _ in chosen]).tolist()]
         readings: list[WindowReading] = []
         with anyio.move_on_after(STEP_SHARE * time_left()):
-            for first in range(0, len(windows), READ_AT_ONCE):
-                readings += await self.encoder.read(question, windows[first : first + READ_AT_ONCE])
+            for at in range(0, len(windows), READ_AT_ONCE):
+                for text, run in groupby(range(at, min(at + READ_AT_ONCE, len(windows))), key=asked.__getitem__):
+                    readings += await self.encoder.read(text, [windows[place] for place in run])
         if not readings:
             return relevance
         found: Floats = np.zeros_like(relevance.values)
@@ -328,20 +348,27 @@ def _best_windows(
 async def score_texts(texts: Sequence[str], question: str, *, embedder: Embedder | None) -> Floats:
     """Return one score a text [n] by BM25 and, where it reads the question, the embedder: for texts without structure.
 
+    A question in another language is asked in English too, since nobody knows what the texts are in.
+
     Raises:
         ModelError: The embedder failed.
     """
 
+    asked = {question: guess_language(question) or "en"}
+    asked.setdefault(heard(question, "en"), "en")
+
     def by_words() -> Floats:
-        return standardise(BM25(texts, language=guess_language(question) or "en").scores(question))
+        found = [BM25(texts, language=code).scores(one) for one, code in asked.items()]
+        return standardise(np.asarray(np.sum(found, axis=0), dtype=np.float32))
 
     total = await in_thread(by_words)
-    if embedder is None or not texts or not embedder.reads(question):
+    understood = [one for one in asked if embedder is not None and embedder.reads(one)]
+    if embedder is None or not texts or not understood:
         return total
     best = np.argsort(-total, kind="stable")[:MOST_TEXTS].tolist()
-    asked = (await embedder.embed([question], kind="query"))[0]
+    questions = await embedder.embed(understood, kind="query")
     found = await embedder.embed([texts[row] for row in best], kind="passage")
-    likeness = found @ asked
+    likeness = (found @ questions.T).max(axis=1)
     meaning: Floats = np.full(len(texts), float(likeness.min()), dtype=np.float32)
     meaning[best] = likeness
     return blend([total, meaning])

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pipeline.documents import Block, Document, Sentence
 from pipeline.rank.bm25 import Floats, okapi
 from pipeline.text.frame import one_line
+from pipeline.text.glosses import heard
 from pipeline.text.words import fold, guess_language, index_terms
 from pipeline.work import check_cancelled
 
@@ -127,6 +128,24 @@ class TermIndex:
                 rows = self._above.get(language, {}).get(term)
                 if rows:
                     above[place, rows] = 1.0
+        return own, above
+
+    def owners(self, units: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of the page of each unit."""
+        return np.searchsorted(self.page_starts, units, side="right") - 1
+
+    def as_heard(self, question: str) -> dict[str, NDArray[np.bool_]]:
+        """Return what a question is for its pages (see `text/glosses.py`), each text with the units that hear it."""
+        texts = [heard(question, language) for language in self.languages] or [question]
+        pages = self.owners(np.arange(self.size))
+        return {text: np.array([one == text for one in texts])[pages] for text in dict.fromkeys(texts)}
+
+    def question_counts(self, question: str) -> tuple[Floats, Floats]:
+        """Return `counts` of a question's terms, of each unit those of what its page hears."""
+        pairs = [(self.counts(self.terms(text)), units) for text, units in self.as_heard(question).items()]
+        if len(pairs) == 1:
+            return pairs[0][0]
+        own, above = (np.concatenate([counts[side] * units for counts, units in pairs]) for side in (0, 1))
         return own, above
 
     def window_scores(self, own: Floats, above: Floats, windows: Windows) -> Floats:

@@ -17,8 +17,9 @@ from pipeline.documents import Verdict as Word
 from pipeline.rank.bm25 import Floats, rarity
 from pipeline.rank.relevance import Relevance
 from pipeline.rank.terms import TermIndex
+from pipeline.text.glosses import heard
 from pipeline.text.lexicon import languages, words
-from pipeline.text.words import index_terms, raw_words
+from pipeline.text.words import guess_language, index_terms, raw_words
 
 # Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned`, the sample library's
 # dev questions, and the dev part of the reader's questions with their twins; negatives besides are unanswerable
@@ -126,27 +127,37 @@ def as_row(features: Features) -> tuple[float, ...]:
 def read_features(question: str, relevance: Relevance) -> list[Features]:
     """Return what the verdict sees of each page that holds units."""
     index = relevance.index
-    terms = index.terms(question)
-    asked = [term for term in terms if not _ASKING.intersection(term.values())] or terms
-    own, above = index.counts(asked)
-    shares = _shares((own + above) > 0)
-    names = _names(question, index)
+    looked_for = {text: _Asked(text, index) for text in index.as_heard(question)}
     found: list[Features] = []
-    for low, high in pairwise(index.page_starts.tolist()):
+    for language, (low, high) in zip(index.languages, pairwise(index.page_starts.tolist()), strict=True):
         if high == low:
             continue
+        asked = looked_for[heard(question, language)]
+        shares, names = asked.shares, asked.names
         missing = tuple(name for name, rows in names.items() if not rows[:, low:high].any(axis=1).all())
         found.append(
             Features(
                 unit=float(shares[low:high].max()),
                 names=1.0 - len(missing) / len(names) if names else 1.0,
-                length=min(len(asked), _LONG) / _LONG,
+                length=min(asked.length, _LONG) / _LONG,
                 cosine=_best(relevance.cosines, low, high),
                 read=_best(relevance.read, low, high),
                 missing=missing,
             )
         )
     return found
+
+
+class _Asked:
+    """A question as some pages hear it: what of it stands in each unit of all."""
+
+    def __init__(self, question: str, index: TermIndex) -> None:
+        terms = index.terms(question)
+        asked = [term for term in terms if not _ASKING.intersection(term.values())] or terms
+        own, above = index.counts(asked)
+        self.length = len(asked)
+        self.shares = _shares((own + above) > 0)
+        self.names = _names(question, index)
 
 
 def _shares(held: NDArray[np.bool_]) -> Floats:
@@ -169,7 +180,7 @@ def _best(values: Floats | None, low: int, high: int) -> float | None:
 
 def _names(question: str, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
     """Return the names and numbers of the question, each with where its words stand [words, units]."""
-    nouns_too = "de" in index.languages
+    nouns_too = guess_language(question) == "de"
     found: dict[str, NDArray[np.bool_]] = {}
     for place, word in enumerate(raw_words(question)):
         capital = place > 0 and word[0].isupper() and (not nouns_too or word.isupper())

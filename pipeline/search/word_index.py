@@ -29,6 +29,7 @@ from cache.folder import LOCK_WAIT
 from pipeline.fetch.files import CONVERTED
 from pipeline.rank.bm25 import Floats, okapi
 from pipeline.read.converted import can_recognise
+from pipeline.text.glosses import heard
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
 TITLE_WEIGHT: Final = 3
@@ -275,15 +276,19 @@ class WordIndex:
         self._database.executemany("INSERT OR IGNORE INTO words VALUES (?)", ((w,) for w in new if _has_forms(w)))
 
     def scores(self, question: str, *, language: str) -> tuple[list[IndexedFile], Floats]:
-        """Return all files, and the BM25 score of each [n], 0 without a term of `question`."""
-        terms = index_terms(question, language=language) or index_terms(
-            question, language=language, keep_stop_words=True
+        """Return all files, and the BM25 score of each [n], 0 without a term of `question`, or of its English."""
+        asked = {question: language}
+        asked.setdefault(heard(question, "en"), "en")
+        terms = dict.fromkeys(
+            (term, code)
+            for one, code in asked.items()
+            for term in index_terms(one, language=code) or index_terms(one, language=code, keep_stop_words=True)
         )
         with self._lock:
             files = self.files()
             place_of = np.full(self.newest + 1, -1, dtype=np.int64)  # -1 where a file is gone
             place_of[[file.id for file in files]] = np.arange(len(files))
-            ids = [self._ids(term, language) for term in dict.fromkeys(terms)]
+            ids = [self._ids(term, code) for term, code in terms]
         at = [place_of[own[own <= self.newest]] for own in ids]
         found = [np.bincount(own[own >= 0], minlength=len(files)) for own in at]
         if not found or not files:
@@ -327,10 +332,10 @@ class WordIndex:
                 )
 
     def likeness(self, model: str, files: Sequence[IndexedFile], asked: Floats) -> Floats:
-        """Return the cosine of a unit vector with each file's outline [n]; of those without a vector the lowest."""
+        """Return the best cosine of the unit vectors [k, d] with each file's outline [n]; unknown ones the lowest."""
         with self._lock:
             lots = list(self._vectors.get(model, ()))
-        pairs = (zip(abouts, (vectors @ asked).tolist(), strict=True) for abouts, vectors in lots)
+        pairs = (zip(abouts, (vectors @ asked.T).max(axis=1).tolist(), strict=True) for abouts, vectors in lots)
         found = dict(chain.from_iterable(pairs))
         lowest = min(found.values(), default=0.0)
         return np.fromiter((found.get(file.about, lowest) for file in files), dtype=np.float32, count=len(files))

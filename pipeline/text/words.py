@@ -65,8 +65,8 @@ class _Memory(dict[str, str]):
         self._lock = threading.Lock()
 
     def __missing__(self, word: str) -> str:
-        bare = _bare(word)
-        term = "" if bare in self._stops else fold(bare)
+        plain = bare(word)
+        term = "" if plain in self._stops else fold(plain)
         if term:
             with self._lock:  # one stemmer must not be entered twice
                 term = self._stems.stemWord(term)
@@ -76,8 +76,8 @@ class _Memory(dict[str, str]):
         return term
 
 
-def _bare(word: str) -> str:
-    """A word without what hangs on it by an apostrophe: `dog's` as `dog`, `l'eau` as `eau`."""
+def bare(word: str) -> str:
+    """Return a word without what hangs on it by an apostrophe: `dog's` as `dog`, `l'eau` as `eau`."""
     head, mark, tail = word.replace("’", "'").partition("'")
     return tail if mark and len(tail) > 2 and (len(head) <= 2 or head in _ELIDED) else head
 
