@@ -52,6 +52,8 @@ _ASKING: Final = frozenset(
 """Terms of words that say what kind of answer is wanted, or choose among rows; what answers seldom repeats them."""
 _FLOOR: Final = 0.3
 """Least weight of a word, as a share of the heaviest: common words count little, but they count."""
+LONGEST_HEARD: Final = 120
+"""Characters of a question in a page's language that a reason repeats."""
 _LONG: Final = 10
 """Words of a question from which on its length changes nothing: long questions are never covered whole."""
 
@@ -72,6 +74,8 @@ class Features:
     """Largest probability that a cross-encoder gave a unit to answer; None without one."""
     missing: tuple[str, ...] = ()
     """Names and numbers of the question that stand nowhere on the page."""
+    heard: str = ""
+    """The question as the page hears it, where that is in another language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,8 @@ def judge(question: str, relevance: Relevance) -> Verdict:
         reason += f", and the closest in meaning has cosine {best.cosine:.2f}"
     if best.missing:
         reason += f"; not on that page: {', '.join(best.missing[:5])}"
+    if best.heard:
+        reason += f"; asked word for word: {best.heard[:LONGEST_HEARD]}"
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     near = any(page.cosine is not None and page.cosine >= NEAR for page in pages)
@@ -132,7 +138,8 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
     for language, (low, high) in zip(index.languages, pairwise(index.page_starts.tolist()), strict=True):
         if high == low:
             continue
-        asked = looked_for[heard(question, language)]
+        text = heard(question, language)
+        asked = looked_for[text]
         shares, names = asked.shares, asked.names
         missing = tuple(name for name, rows in names.items() if not rows[:, low:high].any(axis=1).all())
         found.append(
@@ -143,6 +150,7 @@ def read_features(question: str, relevance: Relevance) -> list[Features]:
                 cosine=_best(relevance.cosines, low, high),
                 read=_best(relevance.read, low, high),
                 missing=missing,
+                heard=text if text != question else "",
             )
         )
     return found

@@ -42,7 +42,7 @@ def heard(question: str, language: str) -> str:
     if spoken == language or not (own or spoken == "en") or not (other or language == "en"):
         return question
     english = own.in_english(question) if own else question
-    return " ".join(filter(None, other.from_english(english))) if other else english
+    return other.from_english(english) if other else english
 
 
 @cache
@@ -62,10 +62,12 @@ class _WordList:
         for line in (_FOLDER / f"{language}.txt").read_text(encoding="utf-8").splitlines():
             word, _, english = line.partition(":")
             senses = [sense.strip() for sense in english.split(",")]
-            self._words.setdefault(fold(word), senses[0])
+            self._words[word] = senses[0]
             self._stems.setdefault(self._stem(word), senses[0])
             for sense in filter(None, senses):
                 self._back.setdefault(_stem(sense, "en"), []).append(word)
+        for word, sense in [*self._words.items()]:
+            self._words.setdefault(fold(word), sense)
 
     def in_english(self, question: str) -> str:
         """Return `question` in English; as it is where so few words are known that it may be in another language."""
@@ -89,23 +91,24 @@ class _WordList:
                 return count, found
         return 1, " ".join(self._parts(fold(words[0].lower()))) or None
 
-    def from_english(self, question: str) -> Iterator[str]:
-        """Yield the words that mean each word or phrase of an English question, up to `_SENSES`."""
+    def from_english(self, question: str) -> str:
+        """Return the words that mean those of an English question, several of some; its stop words have none."""
         words = raw_words(question)
+        found: list[str] = []
         place = 0
         while place < len(words):
             for count in range(min(_PHRASE, len(words) - place), 0, -1):
-                found = self._back.get(_stem(" ".join(words[place : place + count]), "en"))
-                if found is not None:
-                    yield " ".join(found[:_SENSES]) if index_terms(" ".join(words[place : place + count])) else ""
+                phrase = " ".join(words[place : place + count])
+                if meant := self._back.get(_stem(phrase, "en")):
                     break
             else:
-                count = 1
-                yield words[place]
+                count, phrase, meant = 1, words[place], [words[place]]
+            found += meant[:_SENSES] if index_terms(phrase) else []
             place += count
+        return " ".join(found)
 
     def _known(self, phrase: str) -> str | None:
-        found = self._words.get(fold(phrase))
+        found = self._words.get(phrase, self._words.get(fold(phrase)))
         return self._stems.get(self._stem(phrase)) if found is None else found
 
     def _stem(self, phrase: str) -> str:
