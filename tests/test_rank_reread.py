@@ -81,7 +81,7 @@ async def test_of_pages_that_are_alike_as_many_windows_are_read_as_a_call_may() 
 async def test_a_question_that_the_reader_cannot_read_is_left_to_the_blend() -> None:
     page = PageUnits(FILLER, [""] * 60, "en")
     encoder = Pointing("gulls")
-    found = await Reread(Blend(None), encoder).read("Где чайки?", [page])
+    found = await Reread(Blend(None), encoder).read("Πού είναι οι γλάροι;", [page])
     assert (encoder.shown, found.read) == ([], None)
     assert (await Reread(Blend(None), encoder).read("Where are gulls?", [])).values.tolist() == []
 

@@ -162,11 +162,12 @@ class Blend:
 def _heard_by(model: Embedder | CrossEncoder, question: str, index: TermIndex) -> list[str]:
     """Return what a model is asked of each page; nothing where it would read the question for some of them only.
 
-    A model that reads Chinese is taken for one of many languages: it reads the question as it is.
+    A model that reads Chinese is taken for one of many languages, which reads the question as it is; others read
+    English. Asked of German pages, too, an English question finds more than its words in German: 256 tokens .925, .895
+    of 200.
     """
     many = model.reads("中文")
-    texts = [question if many else heard(question, language) for language in index.languages]
-    texts = [text if model.reads(text) else question for text in texts]
+    texts = [question if many or language != "en" else heard(question, "en") for language in index.languages]
     return texts if all(map(model.reads, texts)) else []
 
 

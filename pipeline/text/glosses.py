@@ -2,11 +2,11 @@
 
 The built-in models read English, and words are found by their letters. So an English page hears a question in German,
 French, Spanish, Russian or Chinese as its words in English, in the question's own order, and a page in one of these an
-English question as its words there. One word list a language serves both: `pipeline/text/glosses/LANG.txt`, in each line
-`word: english` or `word: english, other english`, the likeliest first; a word that English lacks, such as an article,
-has nothing behind the colon. Other forms of a word are found by its stem, German compounds by their parts, Chinese words
-by longest match; names, numbers and unknown words stay as they are. To add a language, write its file. Not for:
-translating text that is shown.
+English question as its words there. One word list a language serves both, `pipeline/text/glosses/LANG.txt`: in each
+line `word: english` or `word: english, other english`, the likeliest first; a word that English lacks, such as an
+article, has nothing behind the colon. Other forms of a word are found by its stem, German compounds by their parts,
+Chinese words by longest match; names, numbers and unknown words stay as they are. To add a language, write its file.
+Not for: translating text that is shown.
 """
 
 from collections.abc import Iterator, Sequence
