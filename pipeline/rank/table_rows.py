@@ -15,6 +15,7 @@ from pipeline.documents import Block, Document, Sentence
 from pipeline.rank.bm25 import Floats
 from pipeline.tables.asked import FEWEST
 from pipeline.tables.cells import number_of
+from pipeline.text.glosses import heard
 from pipeline.text.lexicon import whole_words, words
 from pipeline.text.words import index_terms, raw_words
 from pipeline.work import check_cancelled
@@ -112,7 +113,7 @@ def _chosen(
         return
     named: dict[int, list[int]] = {}
     language = document.page.language
-    asked = [set(index_terms(text, language=language)) for text in (request, choice.measures)]
+    asked = [set(index_terms(text, language=language)) for text in (heard(request, language or "en"), choice.measures)]
     for name, numbers in _columns([document.blocks[sentences[place].block] for place in table]):
         terms = index_terms(name, language=language)
         rank = next((rank for rank, known in enumerate(asked) if not known.isdisjoint(terms)), len(asked))

@@ -16,6 +16,7 @@ from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, 
 from pipeline.tables.table import GROUP, Table, all_rows, entries, name_terms, tables_of
 from pipeline.tables.words import Spoken, Token, read_question, said_of, tokens_of
 from pipeline.text.frame import one_line
+from pipeline.text.glosses import heard
 from pipeline.text.lexicon import words
 from pipeline.text.words import index_terms
 
@@ -59,7 +60,7 @@ def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
     spoken: dict[str, Spoken] = {}
     for place, document in enumerate(documents):
         language = document.page.language or "en"
-        asked = spoken.setdefault(language, read_question(question, language))
+        asked = spoken.setdefault(language, read_question(heard(question, language), language))
         if not asked.asks or not all_rows(document):
             continue
         about = index_terms(f"{document.page.title} {document.page.final_url}", language=language)
