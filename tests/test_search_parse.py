@@ -130,8 +130,14 @@ def test_one_question_stays_one_query() -> None:
     assert len(parse("What are the pros and cons of heat pumps?").queries) == 1
 
 
-def test_latin_names_in_another_script_get_a_query_of_their_own() -> None:
+def test_a_request_in_another_language_is_asked_in_english_too() -> None:
     queries = parse("Framework Laptop 13 的价格是多少？").queries
+    assert [(query.text, query.language) for query in queries][1:] == [("Framework Laptop 13 price how much is", "en")]
+    assert "price" in parse("Wie hoch ist der Preis des Framework Laptop 13?").queries[1].text
+
+
+def test_of_a_script_without_a_word_list_latin_names_are_asked() -> None:
+    queries = parse("Framework Laptop 13の重さは？").queries
     assert [(query.text, query.language) for query in queries][1:] == [("Framework Laptop 13", "en")]
 
 

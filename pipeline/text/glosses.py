@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
-from pipeline.text.words import bare, fold, guess_language, index_terms, is_cjk, raw_words
+from pipeline.text.words import OTHER_SCRIPTS, bare, fold, guess_language, index_terms, is_cjk, raw_words
 
 _FOLDER: Final = Path(__file__).with_name("glosses")
 _PHRASE: Final = 3
@@ -79,7 +79,8 @@ class _WordList:
             known += count if said is not None else 0
             found.append(words[place] if said is None else said)
             place += count
-        return " ".join(filter(None, found)) if known >= _KNOWN * len(words) else question
+        sure = self._language in OTHER_SCRIPTS or known >= _KNOWN * len(words)
+        return " ".join(filter(None, found)) if sure else question
 
     def _longest(self, words: Sequence[str]) -> tuple[int, str | None]:
         """Return how many of the next words are a phrase, one at least, and its English; None where it is unknown."""
