@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.recipes import Recorded, costs, drawn, missed
+from bench.recipes import Recorded, costs, drawn, losses, missed
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from pipeline.raptor.summarise import supported_part
@@ -61,6 +61,21 @@ def test_a_run_that_was_interrupted_ends_with_the_weights_of_one_that_was_not(tm
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
     rows = [json.loads(line) for line in (tmp_path / "parts" / lora.LOG).read_text("utf-8").splitlines()]
     assert [row["step"] for row in rows if "cpu" in row] == [1, 2, 3, 4]
+
+
+def test_the_first_steps_of_a_run_are_repeated_from_the_places_of_their_samples(tmp_path: Path) -> None:
+    run = _run(tmp_path / "run")
+    run.go(lora.FIRST_STEPS)
+    picked = lora.made_at(lambda part, _: _samples()[part], run.config, run.first)
+    assert {part: len(samples) for part, samples in picked.items()} == {"train": 6, "dev": 1}
+    run.base.begin_anew(run.config)
+    again = lora.Run(run.config, run.base, picked, tmp_path / "again")
+    again.order = again.train
+    again.go(lora.FIRST_STEPS)
+    logs = [(tmp_path / name / lora.LOG).read_text("utf-8").splitlines() for name in ("run", "again")]
+    first, second = (losses([json.loads(line) for line in log]) for log in logs)
+    assert len(first) == lora.FIRST_STEPS
+    assert first == second
 
 
 def test_a_run_is_not_gone_on_with_other_samples(tmp_path: Path) -> None:

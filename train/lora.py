@@ -22,7 +22,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
@@ -121,16 +121,26 @@ class Base:
             torch.set_num_threads(config.threads)
         where = _where(config.base)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(**where)
-        model: Any = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+        self.model: Any = None
+        self.adapt(AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32), config)
+
+    def adapt(self, model: Any, config: Config) -> None:
+        """Put a new adapter on `model`, which has none."""
         if config.checkpointing:
             model.gradient_checkpointing_enable()
-        count = model.config.num_hidden_layers
-        chosen = list(range(count - (config.layers or count), count))
+        layers = model.config.num_hidden_layers
+        chosen = list(range(layers - (config.layers or layers), layers))
         lora = LoraConfig(r=config.rank, lora_alpha=2 * config.rank, target_modules=ADAPTED, layers_to_transform=chosen)
         torch.manual_seed(config.seed)
-        self.model: Any = get_peft_model(model, lora)
+        self.model = get_peft_model(model, lora)
         if config.start:
             self.take(Path(config.start))
+
+    def begin_anew(self, config: Config) -> None:
+        """Take the adapter off again and put on that of another run, so that runs of one base load it once."""
+        if config.threads:
+            torch.set_num_threads(config.threads)
+        self.adapt(self.model.unload(), config)
 
     def adapter(self) -> dict[str, Any]:
         """Return the adapter's weights; embeddings are not adapted, and unless told so peft looks for their config."""
@@ -171,6 +181,12 @@ class Base:
 
 CHECKPOINT: Final = "checkpoint.pt"
 LOG: Final = "log.jsonl"
+FIRST: Final = "first.json"
+FIRST_STEPS: Final = 3
+"""Steps whose samples' places are written down, so that they can be repeated without encoding all samples."""
+First = dict[Part, list[int]]
+"""Places of samples among those that a recipe makes of a part."""
+T = TypeVar("T")
 SAVE_SECONDS: Final = 300
 """Between two checkpoints, which take a second."""
 
@@ -182,11 +198,17 @@ class Run:
         """Encode the samples, and go on where a checkpoint in `folder` stands."""
         self.config, self.base, self.folder = config, base, folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.train = list(self._encoded(samples["train"]))
-        self.dev = list(islice(self._encoded(samples["dev"]), config.dev))
+        fitting = dict(self._encoded(samples["train"]))
+        judging = dict(islice(self._encoded(samples["dev"]), config.dev))
+        self.train, self.dev = list(fitting.values()), list(judging.values())
         if not self.train or not self.dev:
             raise UsageError(f"No sample is within {config.most_tokens} tokens.", hint="Raise most_tokens.")
-        self.order = self._ordered()
+        self.order = ordered(self.train, config)
+        self.first: First = {
+            "train": ordered(list(fitting), config)[: FIRST_STEPS * config.batch],
+            "dev": list(judging)[:1],
+        }
+        """Which of the samples that the recipe makes its first steps take, and its first dev sample."""
         self.weights = [one for one in base.model.parameters() if one.requires_grad]
         # Betas are the paper's (§4.3).
         self.optimizer = torch.optim.AdamW(self.weights, lr=config.rate, betas=(0.9, 0.95), weight_decay=0.0)
@@ -205,9 +227,11 @@ class Run:
         elif self.train[0][1:]:
             self._read_reference()
 
-    def _encoded(self, samples: Iterable[Sample]) -> Iterator[Pair]:
-        """Yield the samples that are short enough."""
-        return filter(None, (self.base.encode(one, self.config.most_tokens) for one in samples))
+    def _encoded(self, samples: Iterable[Sample]) -> Iterator[tuple[int, Pair]]:
+        """Yield the samples that are short enough, each with its place among all."""
+        for place, sample in enumerate(samples):
+            if pair := self.base.encode(sample, self.config.most_tokens):
+                yield place, pair
 
     def go(self, most: int = 10**9) -> dict[str, float]:
         """Train up to `most` further steps; return the last figures."""
@@ -252,15 +276,6 @@ class Run:
         size = self.config.batch
         for step in range(self.step, end):
             yield self.order[step * size : (step + 1) * size]
-
-    def _ordered(self) -> list[Pair]:
-        """Return the samples of all steps: each epoch is shuffled by itself (zero-index §4.3)."""
-        order: list[Pair] = []
-        while len(order) < self.config.steps * self.config.batch:
-            epoch = list(self.train)
-            random.Random(f"{self.config.seed}:{len(order) // len(epoch)}").shuffle(epoch)
-            order += epoch
-        return order[: self.config.steps * self.config.batch]
 
     def _stepped(self, batch: Sequence[Pair]) -> dict[str, float]:
         self.base.model.train()
@@ -307,12 +322,32 @@ class Run:
             file.write(json.dumps(dict(figures)) + "\n")
 
 
+def ordered(samples: Sequence[T], config: Config) -> list[T]:
+    """Return the samples of all steps: each epoch is shuffled by itself (zero-index §4.3)."""
+    order: list[T] = []
+    while len(order) < config.steps * config.batch:
+        epoch = list(samples)
+        random.Random(f"{config.seed}:{len(order) // len(epoch)}").shuffle(epoch)
+        order += epoch
+    return order[: config.steps * config.batch]
+
+
 Maker = Callable[[Part, int], Iterable[Sample]]
 
 
 def made(make: Maker, config: Config) -> dict[Part, Iterable[Sample]]:
     """Return the samples of a run, by part."""
     return {part: islice(make(part, config.seed), config.samples or None) for part in get_args(Part)}
+
+
+def made_at(make: Maker, config: Config, places: First) -> dict[Part, list[Sample]]:
+    """Return of the samples of a run those at some places, in the order of the places; none is made after the last."""
+    found: dict[Part, list[Sample]] = {}
+    for part, wanted in places.items():
+        samples = enumerate(islice(make(part, config.seed), max(wanted) + 1))
+        known = {place: sample for place, sample in samples if place in wanted}
+        found[part] = [known[place] for place in wanted if place in known]
+    return found
 
 
 def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = None) -> int:
@@ -337,6 +372,7 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
         return 0
     run = Run(config, base, made(makers[config.stage], config), chosen.out)
     (chosen.out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
+    (chosen.out / FIRST).write_text(json.dumps(run.first), encoding="utf-8")
     print(f"{len(run.train)} samples, {len(run.dev)} of dev, from step {run.step}", file=sys.stderr)
     print(json.dumps(run.go(chosen.steps or 10**9)))
     return 0
