@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args
 
 import torch
-from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from torch.nn import functional
 from transformers import AutoModelForCausalLM, AutoTokenizer, get_cosine_schedule_with_warmup
 
@@ -66,6 +66,7 @@ class Config:
     """Highest learning rate, after the warm-up; it falls along a cosine (§4.3)."""
     warmup: int = 20
     rank: int = 16
+    """Of the adapter; 0 for none: all weights of the model learn."""
     layers: int = 0
     """Layers from the top that are adapted; 0 for all."""
     most_tokens: int = 512
@@ -81,6 +82,8 @@ class Config:
     bf16: bool = False
     checkpointing: bool = False
     """Gradient checkpointing: activations are computed again in the backward pass, for memory."""
+    packing: bool = False
+    """Samples of a step stand in one row behind each other instead of being filled up to the longest."""
     threads: int = 0
     """Of the processor; 0 for all."""
 
@@ -120,36 +123,53 @@ class Base:
         if config.threads:
             torch.set_num_threads(config.threads)
         where = _where(config.base)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.tokenizer: Any = AutoTokenizer.from_pretrained(**where)
         self.model: Any = None
-        self.adapt(AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32), config)
+        self.adapt(AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32).to(self.device), config)
 
     def adapt(self, model: Any, config: Config) -> None:
         """Put a new adapter on `model`, which has none."""
+        self.packing = config.packing
         if config.checkpointing:
-            model.gradient_checkpointing_enable()
+            # The base's embeddings do not learn, and what is reentrant would find nothing to give a gradient to.
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         layers = model.config.num_hidden_layers
         chosen = list(range(layers - (config.layers or layers), layers))
-        lora = LoraConfig(r=config.rank, lora_alpha=2 * config.rank, target_modules=ADAPTED, layers_to_transform=chosen)
         torch.manual_seed(config.seed)
-        self.model = get_peft_model(model, lora)
+        self.model = model
+        if config.rank:
+            lora = LoraConfig(
+                r=config.rank, lora_alpha=2 * config.rank, target_modules=ADAPTED, layers_to_transform=chosen
+            )
+            self.model = get_peft_model(model, lora)
         if config.start:
             self.take(Path(config.start))
 
     def begin_anew(self, config: Config) -> None:
-        """Take the adapter off again and put on that of another run, so that runs of one base load it once."""
+        """Take the adapter off again and put on that of another run, so that runs of one base load it once.
+
+        Not where all weights learn: those that it began with are gone.
+        """
         if config.threads:
             torch.set_num_threads(config.threads)
         self.adapt(self.model.unload(), config)
 
     def adapter(self) -> dict[str, Any]:
-        """Return the adapter's weights; embeddings are not adapted, and unless told so peft looks for their config."""
+        """Return the weights that learn: the adapter's, or all."""
+        if not isinstance(self.model, PeftModel):
+            return {name: weight.detach() for name, weight in self.model.named_parameters()}
+        # Embeddings are not adapted, and unless told so peft looks for their config.
         return dict(get_peft_model_state_dict(self.model, save_embedding_layers=False))
 
     def take(self, folder: Path) -> dict[str, Any]:
         """Take the adapter of the run in `folder`; return all that its checkpoint holds."""
-        state: dict[str, Any] = torch.load(folder / CHECKPOINT)
-        set_peft_model_state_dict(self.model, state["adapter"])
+        state: dict[str, Any] = torch.load(folder / CHECKPOINT, map_location=self.device)
+        if isinstance(self.model, PeftModel):
+            set_peft_model_state_dict(self.model, state["adapter"])
+        else:
+            # A matrix that stands for two of the model's is kept once.
+            self.model.load_state_dict(state["adapter"], strict=False)
         return state
 
     def encode(self, sample: Sample, most: int) -> Pair | None:
@@ -165,18 +185,32 @@ class Base:
 
     def log_probabilities(self, batch: Sequence[Encoded]) -> list[Any]:
         """Return the log-probabilities of each answer's tokens, a tensor [answer tokens] for each."""
-        longest = max(len(one.ids) for one in batch)
-        ids = torch.tensor([one.ids + (0,) * (longest - len(one.ids)) for one in batch])
-        seen = torch.tensor([[1] * len(one.ids) + [0] * (longest - len(one.ids)) for one in batch])
-        causal = self.model.get_base_model()
-        hidden = causal.model(input_ids=ids, attention_mask=seen).last_hidden_state
+        causal = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
         found = []
-        for row, one in enumerate(batch):
+        for one, hidden in zip(batch, (self._packed if self.packing else self._filled)(causal, batch), strict=True):
             # Only where an answer's token is predicted the vocabulary is multiplied.
-            logits = causal.lm_head(hidden[row, one.begin - 1 : len(one.ids) - 1]).float()
-            wanted = torch.tensor(one.ids[one.begin :])
+            logits = causal.lm_head(hidden[one.begin - 1 : len(one.ids) - 1]).float()
+            wanted = torch.tensor(one.ids[one.begin :], device=self.device)
             found.append(-functional.cross_entropy(logits, wanted, reduction="none"))
         return found
+
+    def _filled(self, causal: Any, batch: Sequence[Encoded]) -> list[Any]:
+        """Return the last hidden states of each sequence, all filled up to the longest."""
+        longest = max(len(one.ids) for one in batch)
+        rows = [one.ids + (0,) * (longest - len(one.ids)) for one in batch]
+        seen = [[1] * len(one.ids) + [0] * (longest - len(one.ids)) for one in batch]
+        ids, mask = (torch.tensor(filled, device=self.device) for filled in (rows, seen))
+        return list(causal.model(input_ids=ids, attention_mask=mask).last_hidden_state)
+
+    def _packed(self, causal: Any, batch: Sequence[Encoded]) -> list[Any]:
+        """Return the same from one row: each sequence counts its places from 0 and attends to itself alone."""
+        lengths = [len(one.ids) for one in batch]
+        ids = torch.tensor([[token for one in batch for token in one.ids]], device=self.device)
+        places = torch.cat([torch.arange(length) for length in lengths])[None].to(self.device)
+        whose = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths)).to(self.device)
+        own = (whose[:, None] == whose[None, :]).tril()[None, None]
+        hidden = causal.model(input_ids=ids, position_ids=places, attention_mask=own).last_hidden_state
+        return list(hidden[0].split(lengths))
 
 
 CHECKPOINT: Final = "checkpoint.pt"
@@ -299,7 +333,7 @@ class Run:
 
     def _loss(self, batch: Sequence[Pair]) -> dict[str, Any]:
         """Return the loss of a batch as a tensor under `loss`, and what else is worth logging."""
-        with torch.autocast("cpu", torch.bfloat16) if self.config.bf16 else nullcontext():
+        with torch.autocast(self.base.device.type, torch.bfloat16) if self.config.bf16 else nullcontext():
             found = self.base.log_probabilities([one for pair in batch for one in pair])
         if not batch[0][1:]:
             sure = torch.stack([(one.detach().exp() > 0.5).float().mean() for one in found]).mean()
@@ -387,8 +421,8 @@ def export(base: Base, config: Config, path: Path, quantized: Quantized) -> str:
     where = _where(config.base)
     if "gguf_file" not in where:
         raise UsageError("The base is no GGUF file.", hint="Convert it with llama.cpp's own script.")
-    merged = base.model.merge_and_unload()
-    weights = {name: one.detach().float().numpy() for name, one in merged.state_dict().items()}
+    merged = base.model.merge_and_unload() if isinstance(base.model, PeftModel) else base.model
+    weights = {name: one.detach().float().cpu().numpy() for name, one in merged.state_dict().items()}
     heads = merged.config.num_attention_heads, merged.config.num_key_value_heads
     return tuned_gguf(
         Path(where["pretrained_model_name_or_path"]) / where["gguf_file"], weights, path, heads, quantized
