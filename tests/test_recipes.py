@@ -69,13 +69,44 @@ def test_a_run_that_was_interrupted_ends_with_the_weights_of_one_that_was_not(
     assert [row["step"] for row in rows if "cpu" in row] == [1, 2, 3, 4]
 
 
-def test_the_first_steps_of_a_run_are_repeated_from_the_places_of_their_samples(tmp_path: Path) -> None:
-    run = _run(tmp_path / "run")
+@pytest.fixture(scope="module")
+def base() -> Any:
+    """The base of the proofs, read once; `begin_anew` puts on a new adapter."""
+    try:
+        return lora.Base(lora.Config(**CONFIG))
+    except lora.UsageError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("name", sorted(datasheet.MAKERS))
+def test_each_recipe_takes_three_steps_on_samples_of_its_own_and_is_resumed_among_them(
+    tmp_path: Path, shared: Path, base: Any, name: str
+) -> None:
+    made = list(islice(datasheet.MAKERS[name]("dev", 0), 20))
+    config = lora.Config(**CONFIG | {"steps": 3, "most_tokens": 600})
+    base.begin_anew(config)
+    run = lora.Run(config, base, {"train": made, "dev": made}, tmp_path / "whole")
+    assert run.go()["loss"] > 0
+    wanted = _adapter(run)
+    for steps in (2, 1):
+        base.begin_anew(config)
+        run = lora.Run(config, base, {"train": made, "dev": made}, tmp_path / "parts")
+        run.go(steps)
+    found = _adapter(run)
+    assert all(torch.equal(wanted[name], found[name]) for name in wanted)
+    assert _losses(tmp_path / "whole") == _losses(tmp_path / "parts")
+    assert len(_losses(tmp_path / "parts")) == 3
+
+
+def test_the_first_steps_of_a_run_are_repeated_from_the_places_of_their_samples(tmp_path: Path, base: Any) -> None:
+    config = lora.Config(**CONFIG)
+    base.begin_anew(config)
+    run = lora.Run(config, base, _samples(), tmp_path / "run")
     run.go(lora.FIRST_STEPS)
     picked = lora.made_at(lambda part, _: _samples()[part], run.config, run.first)
     assert {part: len(samples) for part, samples in picked.items()} == {"train": 6, "dev": 1}
-    run.base.begin_anew(run.config)
-    again = lora.Run(run.config, run.base, picked, tmp_path / "again")
+    base.begin_anew(config)
+    again = lora.Run(config, base, picked, tmp_path / "again")
     again.order = again.train
     again.go(lora.FIRST_STEPS)
     first, second = (_losses(tmp_path / name) for name in ("run", "again"))
@@ -83,11 +114,10 @@ def test_the_first_steps_of_a_run_are_repeated_from_the_places_of_their_samples(
     assert first == second
 
 
-def test_packing_and_checkpointing_spare_room_and_leave_the_losses(tmp_path: Path) -> None:
+def test_packing_and_checkpointing_spare_room_and_leave_the_losses(tmp_path: Path, base: Any) -> None:
     samples = _samples()
     # Of two lengths, else nothing would be filled up.
     samples["train"][::2] = [lora.Sample(f"And then? {one.prompt * 3}", one.answer) for one in samples["train"][::2]]
-    base = _run(tmp_path / "plain").base
     found = []
     for name in ("plainly", "packing", "checkpointing"):
         config = lora.Config(**CONFIG | ({} if name == "plainly" else {name: True}))
