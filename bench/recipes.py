@@ -2,12 +2,14 @@
 
     python -m bench.recipes                    the runs in train/runs: steps, losses, figures before and after
     python -m bench.recipes --check            repeats 3 steps of each; exit code 1 naming each that falls short
+    python -m bench.recipes --check --whole    the same with all samples in order, as training makes them (minutes)
     python -m bench.recipes --draw FILE.svg    their losses as a picture
     python -m bench.recipes --costs            memory and time on three sizes of GPU, computed
     python -m bench.recipes --judge NAME       a model on questions that no recipe saw; `--model FILE.gguf`, or the base
 
-A run's folder holds `config.json`, `log.jsonl`, and figures of the model before and after it (`before*.json`,
-`after*.json`, as `winnow eval --json` and `--judge` print them). Not for: training (`train/`).
+A run's folder holds `config.json`, `log.jsonl`, `first.json` (which samples its first steps took), and figures of the
+model before and after it (`before*.json`, `after*.json`, as `winnow eval --json` and `--judge` print them). Not for:
+training (`train/`).
 """
 
 import argparse
@@ -17,10 +19,12 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import partial
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +45,7 @@ ASKED: Final = 400
 """Steps that a run of these must have: shorter ones show that the code runs, not that a recipe teaches."""
 PROVEN: Final = ("parser", "extractor", "pruner")
 REPEATED: Final = 3
+"""As many as `train.lora.FIRST_STEPS` writes the samples of down."""
 NEAR: Final = 0.02
 """Most that a repeated step's loss may differ: sums in another order, on another processor, stay below it."""
 AVERAGED: Final = 50
@@ -68,6 +73,8 @@ class Recorded:
     before: dict[str, float]
     """Figures of the model that it began with, by name."""
     after: dict[str, float]
+    first: dict[str, list[int]] = field(default_factory=dict)
+    """Which of the samples that its recipe makes its first steps took, by part."""
 
     @property
     def losses(self) -> list[float]:
@@ -94,6 +101,7 @@ def read_runs(folder: Path) -> list[Recorded]:
             list(map(json.loads, log.read_text("utf-8").splitlines())),
             _figures(log.parent, "before"),
             _figures(log.parent, "after"),
+            json.loads((log.parent / "first.json").read_text("utf-8")),
         )
         for log in sorted(folder.glob("*/log.jsonl"))
     ]
@@ -131,22 +139,60 @@ def missed(runs: Sequence[Recorded]) -> Iterator[str]:
         yield f"{better} runs have a figure that is better after than before, asked for {len(PROVEN) - 1}"
 
 
-def repeat(run: Recorded) -> str:
-    """Take the first steps of a run anew; return in what they differ, nothing where they do not."""
+def repeated(runs: Sequence[Recorded], *, whole: bool) -> Iterator[str]:
+    """Take the first steps of each run anew; yield a line for each that differs.
+
+    The base is loaded once, and a second process makes the samples meanwhile: of each run those up to the last that
+    its first steps take, at the places that the run wrote down. With `whole` all are made and encoded, and put in
+    order, as training does it, so that the places are shown, too.
+    """
     lora = importlib.import_module("train.lora")
-    make = importlib.import_module("train.datasheet").MAKERS[run.name]
-    if run.config["start"] and not (RUNS.parents[1] / run.config["start"] / lora.CHECKPOINT).exists():
-        print(f"{run.name}: not repeated, for it goes on from {run.config['start']}, whose weights are not carried")
-        return ""
+    again = []
+    # The cheapest samples first, so that steps are taken while the extractor's are made.
+    for run in reversed(runs):
+        if run.config["start"] and not (RUNS.parents[1] / run.config["start"] / lora.CHECKPOINT).exists():
+            print(f"{run.name}: not repeated, for it goes on from {run.config['start']}, whose weights are not carried")
+        else:
+            again.append(run)
+    with ProcessPoolExecutor(1, get_context("spawn")) as second:
+        waiting = [second.submit(samples_of, run.name, run.config, run.first, whole=whole) for run in again]
+        base = lora.Base(lora.Config(base=again[0].config["base"])) if again else None
+        for run, samples in zip(again, waiting, strict=True):
+            yield from repeat(run, samples.result(), base, whole=whole)
+
+
+def samples_of(name: str, config: dict[str, Any], places: dict[str, list[int]], *, whole: bool) -> dict[str, list[Any]]:
+    """Return a run's samples by part, made anew: those at some places, or all with `whole`."""
+    lora = importlib.import_module("train.lora")
+    make, made = importlib.import_module("train.datasheet").MAKERS[name], lora.Config(**config)
+    if whole:
+        return {part: list(samples) for part, samples in lora.made(make, made).items()}
+    found: dict[str, list[Any]] = lora.made_at(make, made, places)
+    return found
+
+
+def repeat(run: Recorded, samples: dict[str, list[Any]], base: Any, *, whole: bool) -> Iterator[str]:
+    """Take the first steps of a run anew with an adapter of its own on `base`; yield in what they differ."""
+    lora = importlib.import_module("train.lora")
+    if not whole and {part: len(found) for part, found in samples.items()} != {k: len(v) for k, v in run.first.items()}:
+        yield f"{run.name}: its recipe makes fewer samples than its first steps took"
+        return
     # Within the warm-up the rate does not depend on how many steps there are.
     config = lora.Config(**run.config | {"steps": REPEATED, "dev": 1})
+    base.begin_anew(config)
     with tempfile.TemporaryDirectory() as folder:
-        anew = lora.Run(config, lora.Base(config), lora.made(make, config), Path(folder))
+        anew = lora.Run(config, base, samples, Path(folder))
+        if not whole:
+            # They stand in the order of the steps already.
+            anew.order = anew.train
+        elif anew.first != run.first:
+            yield f"{run.name}: its first steps take the samples {anew.first}, the run's took {run.first}"
         anew.go(REPEATED)
         found = losses(list(map(json.loads, (Path(folder) / lora.LOG).read_text("utf-8").splitlines())))
     worst = max(abs(one - other) for one, other in zip(found, run.losses[:REPEATED], strict=True))
-    print(f"{run.name}: losses of {len(found)} steps {found}, {worst:.4f} from the run's at most")
-    return f"{run.name}: a repeated loss differs by {worst:.4f}, at most {NEAR}" if worst > NEAR else ""
+    print(f"{run.name}: losses of {len(found)} steps {found}, {worst:.4f} from the run's at most", flush=True)
+    if worst > NEAR:
+        yield f"{run.name}: a repeated loss differs by {worst:.4f}, at most {NEAR}"
 
 
 # Picture
@@ -331,6 +377,7 @@ def main() -> int:
     """Print what is asked for; return 1 when `--check` finds something short."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--whole", action="store_true", help="for --check: all samples made, encoded and ordered anew")
     parser.add_argument("--draw", type=Path, metavar="FILE.svg")
     parser.add_argument("--costs", action="store_true")
     parser.add_argument("--judge", choices=sorted(JUDGES))
@@ -354,7 +401,7 @@ def main() -> int:
         return 0
     short = list(missed(runs))
     if SHARED.is_dir() and importlib.util.find_spec("peft"):
-        short += filter(None, map(repeat, runs))
+        short += repeated(runs, whole=chosen.whole)
     else:
         print("not repeated: ../shared/data or the extra `train` is missing")
     for line in short:

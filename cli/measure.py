@@ -2,9 +2,9 @@
 
 Pruning by block paths, extracting by lines, tags or votes, parsing a request, answering from evidence; the table tells
 what to switch on. A folder of data holds `questions.jsonl` (an object a line: `question`; `answers`, a list of facts,
-each a list of wordings, empty where nothing answers; `pages`, the file names that answer) and the documents in
-`library/`. A checkout carries one in `examples/`. Not for: what a generator does for trees (`bench/leaves.py`), or
-speeds alone (`winnow models bench`).
+each a list of wordings, empty where nothing answers; `pages`, the file names that answer, or that are read where
+nothing does) and the documents in `library/`. A checkout carries one in `examples/`. Not for: what a generator does for
+trees (`bench/leaves.py`), or speeds alone (`winnow models bench`).
 """
 
 import json
@@ -38,8 +38,8 @@ from models.protocols import (
 from pipeline.answer import Writing, write_answer
 from pipeline.documents import Document, ParsedRequest, Reading
 from pipeline.evidence.assemble import assemble
-from pipeline.extract.ask import WAYS, can_ask
-from pipeline.extract.extract import Asking, extract
+from pipeline.extract.ask import WAYS, Way, can_ask
+from pipeline.extract.extract import Asking, extract, heard
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.prune.paper import path_scorer
@@ -190,6 +190,8 @@ class Setup:
     today: date
     limit: int
     """Most questions, documents or clusters of a step."""
+    ways: Sequence[Way]
+    """How the generator is asked for lines: as WINNOW_EXTRACTOR says, every way where that is `rules`."""
     seconds: float
     """Patience for one call; the figures are not about the deadline of a tool."""
     report: Report
@@ -361,11 +363,14 @@ async def prune_by_paths(setup: Setup) -> list[Row]:
 
 
 async def extract_sentences(setup: Setup) -> list[Row]:
-    """Return recall and None by rules, and by the rules with a generator, for each way to ask it."""
+    """Return recall and None by rules, and by the rules with a generator, for each way to ask it.
+
+    What the rules read is read once: it is the same for every way, and takes as long as a small model's answer.
+    """
     asked = (*setup.answerable, *setup.unanswerable)
-    plain = [await _extracted(setup, one, None) for one in asked]
+    plain = [await _extracted(setup, one) for one in asked]
     rows: list[Row] = []
-    for way in WAYS:
+    for way in setup.ways:
         table = Table("extract", setup)
         if not can_ask(table.watched, way):
             rows.append(Row("extract", f"{way}: answers held", len(asked), note="it cannot be asked so"))
@@ -373,23 +378,20 @@ async def extract_sentences(setup: Setup) -> list[Row]:
         held = table.figure(f"{way}: answers in the best {BUDGET} tokens")
         nothing = table.figure(f"{way}: None where nothing answers")
         something = table.figure(f"{way}: None where pages answer")
-        by_rules = iter(plain)
-        async for one in table.each(asked):
-            by_model = await _extracted(setup, one, Asking(table.watched, way, setup.seconds))
+        asking = Asking(table.watched, way, setup.seconds)
+        async for one, (documents, by_rules) in table.each(list(zip(asked, plain, strict=True))):
+            by_model = await heard(one.question, documents, by_rules, asking)
             none = something if one.answers else nothing
-            for found, best, silent in (
-                (next(by_rules), held.rules, none.rules),
-                (by_model, held.model, none.model),
-            ):
+            for found, best, silent in ((by_rules, held.rules, none.rules), (by_model, held.model, none.model)):
                 best.extend([float(one.is_in(_best(found)))] if one.answers else ())
                 silent.append(float(found.verdict == "none"))
         rows += await table.rows()
     return rows
 
 
-async def _extracted(setup: Setup, one: Asked, asking: Asking | None) -> Reading:
+async def _extracted(setup: Setup, one: Asked) -> tuple[list[Document], Reading]:
     documents = setup.library.nearest(one.question, first=one.pages)
-    return await extract(one.question, documents, reader=setup.reader, asking=asking)
+    return documents, await extract(one.question, documents, reader=setup.reader)
 
 
 def _best(found: Reading) -> str:
@@ -445,8 +447,7 @@ async def answer_questions(setup: Setup) -> list[Row]:
     silent = table.figure("None where nothing answers")
     writing = Writing(table.watched, None, setup.seconds, setup.today)
     async for one in table.each((*setup.answerable, *setup.unanswerable)):
-        documents = setup.library.nearest(one.question, first=one.pages)
-        reading = await _extracted(setup, one, None)
+        documents, reading = await _extracted(setup, one)
         shown = await in_thread(assemble, documents, reading, max_tokens=EVIDENCE, mark=new_mark())
         answer = await write_answer(one.question, shown.evidence, shown.shown.labels, writing)
         if one.answers:
@@ -503,6 +504,7 @@ async def evaluate(
                 services.reader,
                 services.today(),
                 limit,
+                WAYS if settings.extractor == "rules" else (settings.extractor,),
                 PATIENCE,
                 draw or no_report,
             )

@@ -146,6 +146,21 @@ def test_figures_of_a_known_model_come_out_as_counted_by_hand(tmp_path: Path, da
     ]
 
 
+def test_a_generator_is_asked_for_lines_only_in_the_way_that_is_set_and_once_a_question(
+    tmp_path: Path, data: Path, remote: Remote
+) -> None:
+    said = {"message": {"role": "assistant", "content": '{"lines": []}'}, "finish_reason": "stop"}
+    remote.will("/chat/completions", lambda _body: JSONResponse({"choices": [said]}))
+    arguments = (str(data), "--steps", "extract", "--json", "--set", "extractor=lines")
+    found = rows(measured(tmp_path, *arguments, generator=f"openai:{remote.url}#m"))
+    assert {name.split()[1] for name in found} == {"lines:"}
+    # A model that always finds nothing is right where nothing answers, and takes no sure answer away.
+    assert found["extract: lines: None where nothing answers"]["model"] == 1.0
+    assert found["extract: lines: answers in the best 256 tokens"]["model"] == 1.0
+    asked = [path for path, _, _ in remote.asked if path.endswith("/chat/completions")]
+    assert 0 < len(asked) <= len(QUESTIONS)
+
+
 def test_a_model_that_fails_is_a_count_with_its_reason_and_never_a_figure_of_the_rules_alone(
     tmp_path: Path, data: Path, remote: Remote
 ) -> None:

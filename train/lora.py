@@ -22,10 +22,10 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import torch
-from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from torch.nn import functional
 from transformers import AutoModelForCausalLM, AutoTokenizer, get_cosine_schedule_with_warmup
 
@@ -66,6 +66,7 @@ class Config:
     """Highest learning rate, after the warm-up; it falls along a cosine (§4.3)."""
     warmup: int = 20
     rank: int = 16
+    """Of the adapter; 0 for none: all weights of the model learn."""
     layers: int = 0
     """Layers from the top that are adapted; 0 for all."""
     most_tokens: int = 512
@@ -81,6 +82,8 @@ class Config:
     bf16: bool = False
     checkpointing: bool = False
     """Gradient checkpointing: activations are computed again in the backward pass, for memory."""
+    packing: bool = False
+    """Samples of a step stand in one row behind each other instead of being filled up to the longest."""
     threads: int = 0
     """Of the processor; 0 for all."""
 
@@ -120,26 +123,53 @@ class Base:
         if config.threads:
             torch.set_num_threads(config.threads)
         where = _where(config.base)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.tokenizer: Any = AutoTokenizer.from_pretrained(**where)
-        model: Any = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+        self.model: Any = None
+        self.adapt(AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32).to(self.device), config)
+
+    def adapt(self, model: Any, config: Config) -> None:
+        """Put a new adapter on `model`, which has none."""
+        self.packing = config.packing
         if config.checkpointing:
-            model.gradient_checkpointing_enable()
-        count = model.config.num_hidden_layers
-        chosen = list(range(count - (config.layers or count), count))
-        lora = LoraConfig(r=config.rank, lora_alpha=2 * config.rank, target_modules=ADAPTED, layers_to_transform=chosen)
+            # The base's embeddings do not learn, and what is reentrant would find nothing to give a gradient to.
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        layers = model.config.num_hidden_layers
+        chosen = list(range(layers - (config.layers or layers), layers))
         torch.manual_seed(config.seed)
-        self.model: Any = get_peft_model(model, lora)
+        self.model = model
+        if config.rank:
+            lora = LoraConfig(
+                r=config.rank, lora_alpha=2 * config.rank, target_modules=ADAPTED, layers_to_transform=chosen
+            )
+            self.model = get_peft_model(model, lora)
         if config.start:
             self.take(Path(config.start))
 
+    def begin_anew(self, config: Config) -> None:
+        """Take the adapter off again and put on that of another run, so that runs of one base load it once.
+
+        Not where all weights learn: those that it began with are gone.
+        """
+        if config.threads:
+            torch.set_num_threads(config.threads)
+        self.adapt(self.model.unload(), config)
+
     def adapter(self) -> dict[str, Any]:
-        """Return the adapter's weights; embeddings are not adapted, and unless told so peft looks for their config."""
+        """Return the weights that learn: the adapter's, or all."""
+        if not isinstance(self.model, PeftModel):
+            return {name: weight.detach() for name, weight in self.model.named_parameters()}
+        # Embeddings are not adapted, and unless told so peft looks for their config.
         return dict(get_peft_model_state_dict(self.model, save_embedding_layers=False))
 
     def take(self, folder: Path) -> dict[str, Any]:
         """Take the adapter of the run in `folder`; return all that its checkpoint holds."""
-        state: dict[str, Any] = torch.load(folder / CHECKPOINT)
-        set_peft_model_state_dict(self.model, state["adapter"])
+        state: dict[str, Any] = torch.load(folder / CHECKPOINT, map_location=self.device)
+        if isinstance(self.model, PeftModel):
+            set_peft_model_state_dict(self.model, state["adapter"])
+        else:
+            # A matrix that stands for two of the model's is kept once.
+            self.model.load_state_dict(state["adapter"], strict=False)
         return state
 
     def encode(self, sample: Sample, most: int) -> Pair | None:
@@ -155,22 +185,42 @@ class Base:
 
     def log_probabilities(self, batch: Sequence[Encoded]) -> list[Any]:
         """Return the log-probabilities of each answer's tokens, a tensor [answer tokens] for each."""
-        longest = max(len(one.ids) for one in batch)
-        ids = torch.tensor([one.ids + (0,) * (longest - len(one.ids)) for one in batch])
-        seen = torch.tensor([[1] * len(one.ids) + [0] * (longest - len(one.ids)) for one in batch])
-        causal = self.model.get_base_model()
-        hidden = causal.model(input_ids=ids, attention_mask=seen).last_hidden_state
+        causal = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
         found = []
-        for row, one in enumerate(batch):
+        for one, hidden in zip(batch, (self._packed if self.packing else self._filled)(causal, batch), strict=True):
             # Only where an answer's token is predicted the vocabulary is multiplied.
-            logits = causal.lm_head(hidden[row, one.begin - 1 : len(one.ids) - 1]).float()
-            wanted = torch.tensor(one.ids[one.begin :])
+            logits = causal.lm_head(hidden[one.begin - 1 : len(one.ids) - 1]).float()
+            wanted = torch.tensor(one.ids[one.begin :], device=self.device)
             found.append(-functional.cross_entropy(logits, wanted, reduction="none"))
         return found
+
+    def _filled(self, causal: Any, batch: Sequence[Encoded]) -> list[Any]:
+        """Return the last hidden states of each sequence, all filled up to the longest."""
+        longest = max(len(one.ids) for one in batch)
+        rows = [one.ids + (0,) * (longest - len(one.ids)) for one in batch]
+        seen = [[1] * len(one.ids) + [0] * (longest - len(one.ids)) for one in batch]
+        ids, mask = (torch.tensor(filled, device=self.device) for filled in (rows, seen))
+        return list(causal.model(input_ids=ids, attention_mask=mask).last_hidden_state)
+
+    def _packed(self, causal: Any, batch: Sequence[Encoded]) -> list[Any]:
+        """Return the same from one row: each sequence counts its places from 0 and attends to itself alone."""
+        lengths = [len(one.ids) for one in batch]
+        ids = torch.tensor([[token for one in batch for token in one.ids]], device=self.device)
+        places = torch.cat([torch.arange(length) for length in lengths])[None].to(self.device)
+        whose = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths)).to(self.device)
+        own = (whose[:, None] == whose[None, :]).tril()[None, None]
+        hidden = causal.model(input_ids=ids, position_ids=places, attention_mask=own).last_hidden_state
+        return list(hidden[0].split(lengths))
 
 
 CHECKPOINT: Final = "checkpoint.pt"
 LOG: Final = "log.jsonl"
+FIRST: Final = "first.json"
+FIRST_STEPS: Final = 3
+"""Steps whose samples' places are written down, so that they can be repeated without encoding all samples."""
+First = dict[Part, list[int]]
+"""Places of samples among those that a recipe makes of a part."""
+T = TypeVar("T")
 SAVE_SECONDS: Final = 300
 """Between two checkpoints, which take a second."""
 
@@ -182,11 +232,17 @@ class Run:
         """Encode the samples, and go on where a checkpoint in `folder` stands."""
         self.config, self.base, self.folder = config, base, folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.train = list(self._encoded(samples["train"]))
-        self.dev = list(islice(self._encoded(samples["dev"]), config.dev))
+        fitting = dict(self._encoded(samples["train"]))
+        judging = dict(islice(self._encoded(samples["dev"]), config.dev))
+        self.train, self.dev = list(fitting.values()), list(judging.values())
         if not self.train or not self.dev:
             raise UsageError(f"No sample is within {config.most_tokens} tokens.", hint="Raise most_tokens.")
-        self.order = self._ordered()
+        self.order = ordered(self.train, config)
+        self.first: First = {
+            "train": ordered(list(fitting), config)[: FIRST_STEPS * config.batch],
+            "dev": list(judging)[:1],
+        }
+        """Which of the samples that the recipe makes its first steps take, and its first dev sample."""
         self.weights = [one for one in base.model.parameters() if one.requires_grad]
         # Betas are the paper's (§4.3).
         self.optimizer = torch.optim.AdamW(self.weights, lr=config.rate, betas=(0.9, 0.95), weight_decay=0.0)
@@ -205,9 +261,11 @@ class Run:
         elif self.train[0][1:]:
             self._read_reference()
 
-    def _encoded(self, samples: Iterable[Sample]) -> Iterator[Pair]:
-        """Yield the samples that are short enough."""
-        return filter(None, (self.base.encode(one, self.config.most_tokens) for one in samples))
+    def _encoded(self, samples: Iterable[Sample]) -> Iterator[tuple[int, Pair]]:
+        """Yield the samples that are short enough, each with its place among all."""
+        for place, sample in enumerate(samples):
+            if pair := self.base.encode(sample, self.config.most_tokens):
+                yield place, pair
 
     def go(self, most: int = 10**9) -> dict[str, float]:
         """Train up to `most` further steps; return the last figures."""
@@ -253,15 +311,6 @@ class Run:
         for step in range(self.step, end):
             yield self.order[step * size : (step + 1) * size]
 
-    def _ordered(self) -> list[Pair]:
-        """Return the samples of all steps: each epoch is shuffled by itself (zero-index §4.3)."""
-        order: list[Pair] = []
-        while len(order) < self.config.steps * self.config.batch:
-            epoch = list(self.train)
-            random.Random(f"{self.config.seed}:{len(order) // len(epoch)}").shuffle(epoch)
-            order += epoch
-        return order[: self.config.steps * self.config.batch]
-
     def _stepped(self, batch: Sequence[Pair]) -> dict[str, float]:
         self.base.model.train()
         self.optimizer.zero_grad()
@@ -284,7 +333,7 @@ class Run:
 
     def _loss(self, batch: Sequence[Pair]) -> dict[str, Any]:
         """Return the loss of a batch as a tensor under `loss`, and what else is worth logging."""
-        with torch.autocast("cpu", torch.bfloat16) if self.config.bf16 else nullcontext():
+        with torch.autocast(self.base.device.type, torch.bfloat16) if self.config.bf16 else nullcontext():
             found = self.base.log_probabilities([one for pair in batch for one in pair])
         if not batch[0][1:]:
             sure = torch.stack([(one.detach().exp() > 0.5).float().mean() for one in found]).mean()
@@ -307,12 +356,32 @@ class Run:
             file.write(json.dumps(dict(figures)) + "\n")
 
 
+def ordered(samples: Sequence[T], config: Config) -> list[T]:
+    """Return the samples of all steps: each epoch is shuffled by itself (zero-index §4.3)."""
+    order: list[T] = []
+    while len(order) < config.steps * config.batch:
+        epoch = list(samples)
+        random.Random(f"{config.seed}:{len(order) // len(epoch)}").shuffle(epoch)
+        order += epoch
+    return order[: config.steps * config.batch]
+
+
 Maker = Callable[[Part, int], Iterable[Sample]]
 
 
 def made(make: Maker, config: Config) -> dict[Part, Iterable[Sample]]:
     """Return the samples of a run, by part."""
     return {part: islice(make(part, config.seed), config.samples or None) for part in get_args(Part)}
+
+
+def made_at(make: Maker, config: Config, places: First) -> dict[Part, list[Sample]]:
+    """Return of the samples of a run those at some places, in the order of the places; none is made after the last."""
+    found: dict[Part, list[Sample]] = {}
+    for part, wanted in places.items():
+        samples = enumerate(islice(make(part, config.seed), max(wanted) + 1))
+        known = {place: sample for place, sample in samples if place in wanted}
+        found[part] = [known[place] for place in wanted if place in known]
+    return found
 
 
 def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = None) -> int:
@@ -337,6 +406,7 @@ def run_recipe(makers: Mapping[str, Maker], arguments: Sequence[str] | None = No
         return 0
     run = Run(config, base, made(makers[config.stage], config), chosen.out)
     (chosen.out / "config.json").write_text(json.dumps(asdict(config)), encoding="utf-8")
+    (chosen.out / FIRST).write_text(json.dumps(run.first), encoding="utf-8")
     print(f"{len(run.train)} samples, {len(run.dev)} of dev, from step {run.step}", file=sys.stderr)
     print(json.dumps(run.go(chosen.steps or 10**9)))
     return 0
@@ -351,8 +421,8 @@ def export(base: Base, config: Config, path: Path, quantized: Quantized) -> str:
     where = _where(config.base)
     if "gguf_file" not in where:
         raise UsageError("The base is no GGUF file.", hint="Convert it with llama.cpp's own script.")
-    merged = base.model.merge_and_unload()
-    weights = {name: one.detach().float().numpy() for name, one in merged.state_dict().items()}
+    merged = base.model.merge_and_unload() if isinstance(base.model, PeftModel) else base.model
+    weights = {name: one.detach().float().cpu().numpy() for name, one in merged.state_dict().items()}
     heads = merged.config.num_attention_heads, merged.config.num_key_value_heads
     return tuned_gguf(
         Path(where["pretrained_model_name_or_path"]) / where["gguf_file"], weights, path, heads, quantized

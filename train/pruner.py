@@ -6,7 +6,6 @@ words, as the first step leaves them; their size and the length of the HTML vary
 single block answers are left out, as in the paper. Not for: training itself (`lora.py`).
 """
 
-import gzip
 import json
 import random
 import re
@@ -25,7 +24,7 @@ from pipeline.rank.bm25 import BM25
 from pipeline.text.tokens import count_tokens
 from prompts import load
 from train.lora import Part, Sample, run_recipe
-from train.reader.data import SHARED, Split, own_rows
+from train.reader.data import Split, own_rows, page_document, page_html
 
 WORDS: Final = (16, 32, 64)
 """Words of a block: the second step's have at most 128 (§4.4), and smaller ones let more rivals into a window."""
@@ -69,7 +68,7 @@ class Pages:
     def blocks(self, page: str, words: int) -> tuple[Document, PaperBlocks, BM25, list[set[str]]]:
         """Return a page with its blocks of at most so many words, their index, and the words of each."""
         if page != self._name or self._document is None:
-            self._document = read_document(Page(page, page, "", _html(page), "text/html"))
+            self._document = page_document(page)
             self._name, self._blocks = page, {}
         if words not in self._blocks:
             found = paper_blocks([self._document], max_words=words)
@@ -104,7 +103,8 @@ def path_samples(split: Split, *, tokens: Sequence[int] = TOKENS, seed: int = 0)
 def write_library(folder: Path, split: Split) -> int:
     """Write the pages of a split and the questions on them as `winnow eval` takes them; return how many questions.
 
-    Of those whose gold texts stand on their page as they are: others could be kept and not be found.
+    Of those whose gold texts stand on their page as they are: others could be kept and not be found. A twin, which is
+    asked almost alike and not answered by the page, follows the question that has one.
     """
     library = folder / "library"
     library.mkdir(parents=True, exist_ok=True)
@@ -115,20 +115,17 @@ def write_library(folder: Path, split: Split) -> int:
             continue
         name = f"{row['page']}.html"
         if name not in texts:
-            html = _html(row["page"])
+            html = page_html(row["page"])
             (library / name).write_text(html, encoding="utf-8")
             root = read_document(Page(name, name, "", html, "text/html")).root
             texts[name] = " ".join(to_html(root).split())
         if all(" ".join(gold.split()) in texts[name] for gold in row["gold"]):
             answers = [[gold] for gold in row["gold"]]
             lines.append({"question": row["question"], "answers": answers, "pages": [name]})
+            lines += [{"question": row["twin"], "answers": [], "pages": [name]}] if row["twin"] else []
     written = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (folder / "questions.jsonl").write_text(written, encoding="utf-8")
     return len(lines)
-
-
-def _html(page: str) -> str:
-    return gzip.decompress((SHARED / "pages" / f"{page}.html.gz").read_bytes()).decode("utf-8", "replace")
 
 
 def _sample(row: dict[str, Any], pages: Pages, tokens: Sequence[int], seed: int) -> PathSample | None:

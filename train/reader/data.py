@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from models.protocols import Window
-from pipeline.documents import Page
+from pipeline.documents import Document, Page
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.document import read_document
 from pipeline.rank.terms import page_units
@@ -168,15 +168,28 @@ def own_rows() -> list[dict[str, Any]]:
 
 
 @cache
-def page_text(page: str) -> Text:
+def page_document(page: str) -> Document:
+    """Return a page of `../shared/data/pages` as the product reads it."""
+    return read_document(Page(page, page, "", page_html(page), "text/html"))
+
+
+def page_html(page: str) -> str:
     """Return a page of `../shared/data/pages`."""
-    with gzip.open(SHARED / "pages" / f"{page}.html.gz", "rt", encoding="utf-8", errors="replace") as file:
-        return read_text(file.read(), name=page)
+    return gzip.decompress((SHARED / "pages" / f"{page}.html.gz").read_bytes()).decode("utf-8", "replace")
+
+
+@cache
+def page_text(page: str) -> Text:
+    """Return the sentences of a page of `../shared/data/pages`."""
+    return _text(page_document(page))
 
 
 def read_text(html: str, *, name: str) -> Text:
     """Return a page's sentences and what stands above each, as the product reads them."""
-    document = read_document(Page(name, name, "", html, "text/html"))
+    return _text(read_document(Page(name, name, "", html, "text/html")))
+
+
+def _text(document: Document) -> Text:
     units = page_units(document, tag_sentences(document))
     return Text(units.texts, units.above)
 
