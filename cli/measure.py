@@ -39,7 +39,7 @@ from pipeline.answer import Writing, write_answer
 from pipeline.documents import Document, ParsedRequest, Reading
 from pipeline.evidence.assemble import assemble
 from pipeline.extract.ask import WAYS, Way, can_ask
-from pipeline.extract.extract import Asking, extract, heard
+from pipeline.extract.extract import Asking, extract, with_model
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.prune.paper import path_scorer
@@ -380,7 +380,7 @@ async def extract_sentences(setup: Setup) -> list[Row]:
         something = table.figure(f"{way}: None where pages answer")
         asking = Asking(table.watched, way, setup.seconds)
         async for one, (documents, by_rules) in table.each(list(zip(asked, plain, strict=True))):
-            by_model = await heard(one.question, documents, by_rules, asking)
+            by_model = await with_model(one.question, documents, by_rules, asking)
             none = something if one.answers else nothing
             for found, best, silent in ((by_rules, held.rules, none.rules), (by_model, held.model, none.model)):
                 best.extend([float(one.is_in(_best(found)))] if one.answers else ())

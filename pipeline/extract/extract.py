@@ -190,10 +190,10 @@ async def extract(
     seconds = STEP_SHARE * time_left()
     reading = await read_documents(question, documents, reader=reader, seconds=seconds, parts=parts)
     reading = await in_thread(_with_tables, question, documents, reading)
-    return reading if asking is None else await heard(question, documents, reading, asking)
+    return reading if asking is None else await with_model(question, documents, reading, asking)
 
 
-async def heard(question: str, documents: Sequence[Document], reading: Reading, asking: Asking) -> Reading:
+async def with_model(question: str, documents: Sequence[Document], reading: Reading, asking: Asking) -> Reading:
     """Return a reading of `documents` as `extract` makes it by rules, with what a model that writes says added."""
     # A model takes seconds: not where the pages are about something else.
     if reading.confidence < ASK_FROM:
