@@ -152,6 +152,17 @@ async def test_a_piece_of_a_post_is_shown_with_its_writer() -> None:
     assert "Keeper7" in found.pages[0].text
 
 
+async def test_of_what_names_a_post_only_what_its_labels_do_not_show_is_written_again() -> None:
+    posts = "".join(
+        f"<article><h4>Keeper{n % 2}</h4><p>{n} May 2025</p><div><button>Reply {n}</button></div>"
+        f"<p>{line}</p></article>"
+        for n, line in enumerate(STORY, start=2)
+    )
+    text = await shown(f"<main><h1>Lamps</h1>{posts}{PARAGRAPHS.replace('lamp', 'lantern')}</main>")
+    assert [text.count(f"\n{n} May 2025") for n in range(2, 14)] == [1] * 12
+    assert text.count("Keeper0") == text.count("Keeper1") == 6
+
+
 async def test_the_price_of_a_card_is_shown_with_its_title() -> None:
     cards = "".join(
         f"<div class=card><div><a href=/{place}>{name} lantern</a></div><p>by Maud</p><p>${price}</p></div>"
