@@ -66,7 +66,7 @@ _KEPT_BLOCKS: Final = tags(
 _KEPT_INLINE: Final = tags(
     "a abbr b br cite code del dfn em i ins kbd mark q rt s samp strike strong sub sup time tt u var"
 )
-_SPACED: Final = tags("button label optgroup output")
+_SPACED: Final = tags("button label meter optgroup output progress")
 """Inline elements drawn as boxes of their own; a space keeps their words apart from the text around."""
 _SPEAKING: Final = tags("canvas input math script svg")
 """Elements without text of their own that may stand for words."""
@@ -155,7 +155,7 @@ class _Tag:
         self.valued = name in _VALUED
         self.listing = name in _LISTINGS
         self.linking = name == "a"
-        self.marking = _MARKING | {"style"} if self.kind == _THROUGH else _MARKING - {"value"}
+        self.marking = _MARKING | {"style"} if self.kind == _THROUGH or self.valued else _MARKING - {"value"}
         if name == "table":
             self.marking |= {"class"}
         self.block = name in BLOCK_TAGS
