@@ -45,6 +45,11 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<style>.s strong{display:block}</style><p class=s><strong>42</strong>members</p>",
         "42 members",
     ),
+    "numbers that meet in a formula": ("<p>at <math><mn>12</mn><mn>34</mn></math></p>", "at 12 34"),
+    "a listing whose lines a sheet makes": (
+        "<style>.l{display:block}</style><pre><span class=l>a = 1</span><span class=l>2 + a</span></pre>",
+        "a = 1\n2 + a",
+    ),
     "numbers under a range of widths": (
         "<style>@media (400px <= width <= 2000px){.b{display:block}}</style>"
         "<p><span class=b>12</span><span class=b>34</span></p>",
