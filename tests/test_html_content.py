@@ -100,6 +100,13 @@ async def test_behind_a_heading_near_the_end_that_leads_on_nothing_is_content() 
     assert "hull of wreck" not in text
 
 
+async def test_a_table_below_a_heading_that_leads_on_is_content() -> None:
+    table = "<table><tr><th>Pier<th>Lamps</tr><tr><td>Orvane<td>31</tr><tr><td>Sunder<td>17</tr></table>"
+    html = f"<main><h1>Lamps</h1>{PARAGRAPHS}<h2>Related resources</h2><p>{LEAFLET}</p>{table}</main>"
+    assert "Sunder | 17" in await shown(html)
+    assert "One account" not in await shown(html)
+
+
 async def test_comments_below_an_article_are_the_next_part_and_those_of_a_thread_are_content() -> None:
     said = "<p>I rowed there with my father, and the third lamp had no glass at all that winter.</p>"
     article = f"<main><h1>Lamps</h1>{PARAGRAPHS}<h2>2 replies to “Lamps”</h2>{said * 2}</main>"

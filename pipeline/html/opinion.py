@@ -79,7 +79,7 @@ def main_content(document: Document) -> list[bool]:
         fresh = first <= number <= last and (len(words[number]) < TOLD or block.text not in said)
         label = block.kind in _SHORT and _is_buttons(words[number], buttons)
         if agreed and number not in agreed:
-            label = label or _is_label(block, apart=number not in near)
+            label = label or _is_label(block, _length(block, words[number]), apart=number not in near)
         main.append(not aside[number] and ((fresh and not label) or block.kind in _WHOLE))
         if main[-1]:
             said.add(block.text)
@@ -117,14 +117,14 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
         end = len(blocks) if is_last else _end_of_section(blocks, number)
         size = before[end] - before[number]
         if size <= (1 - MOST) * before[-1] or (lead == "comments" and size <= before[number]):
-            found += range(number, end)
+            found += (place for place in range(number, end) if blocks[place].kind not in _WHOLE)
             reached = end
     return found
 
 
 def _leads_away(block: Block, words: Sequence[str]) -> Literal["", "comments", "heading", "label"]:
     """Return how a block says that what is below it is about other pages, asks for something, or shares this one."""
-    is_label = block.kind in {"block", "paragraph"} and count_words(block.text) <= LABEL
+    is_label = block.kind in {"block", "paragraph"} and _length(block, words) <= LABEL
     if not is_label and block.kind != "heading":
         return ""
     text = " ".join("#" if word.isdecimal() else word for word in words)
@@ -194,9 +194,13 @@ def _top(document: Document, words: Sequence[Sequence[str]]) -> int:
     return max((top for top, most in tops.items() if sum(map(len, words[:top])) <= most * of_all), default=0)
 
 
-def _is_label(block: Block, *, apart: bool) -> bool:
+def _length(block: Block, words: Sequence[str]) -> int:
+    """Return the words of a block, in scripts without blanks between them as well."""
+    return max(len(words), count_words(block.text))
+
+
+def _is_label(block: Block, words: int, *, apart: bool) -> bool:
     """Whether a block is a label, or a link that leads on."""
-    words = count_words(block.text)
     if block.kind == "block" and apart and words <= LABEL:
         return True
     if block.kind not in {"block", "paragraph"} or words > LABEL_WORDS:
