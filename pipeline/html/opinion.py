@@ -43,8 +43,8 @@ BUTTON: Final = 20
 MOST: Final = 0.7
 """Share of the content that a `main` or `article` must hold for what stands around it to be none; that stands before a
 heading which leads away, for it to end the page; and that may stand above a page's one `h1`. Other such sections, and
-what stands above another title, may hold no more than the rest. Word F1 of the pages tuned on / held aside is .902 /
-.892 with .7, .897 / .892 with .65, .901 / .891 with .8."""
+what stands above another title, may hold no more than the rest. Word F1 over blocks of the pages tuned on / held
+aside is .902 / .892 with .7, .897 / .892 with .65, .901 / .891 with .8."""
 _SHORT: Final = frozenset({"block", "item", "paragraph"})
 """Kinds of blocks that may be buttons."""
 _WHOLE: Final = frozenset({"code", "row"})
