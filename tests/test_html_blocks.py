@@ -229,6 +229,13 @@ def test_navigation_and_link_lists_are_not_main_and_linked_prose_is() -> None:
     }  # fmt: skip
 
 
+def test_pickers_of_links_are_furniture_where_menus_hold_nearly_all_words() -> None:
+    links = " ".join(f"<a href='?l={n}'>language number {n}</a>" for n in range(45))
+    pickers = f"<div class=select-menu>{links}</div>" * 2
+    html = f"<main>{pickers}<div class=menu>Three boats and their crews</div><p>Two left.</p></main>"
+    assert [block.text for block in units(html) if block.main] == ["Three boats and their crews", "Two left."]
+
+
 def test_a_document_holds_what_the_page_says_of_itself() -> None:
     html = (
         '<html lang="de-AT"><head><title>Ein Titel | Seite</title><meta name=author content="Eva Muster">'

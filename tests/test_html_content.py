@@ -74,6 +74,60 @@ async def test_buttons_and_labels_beside_the_story_are_no_content() -> None:
     assert "5,421" not in text
 
 
+async def test_what_stands_on_several_buttons_in_a_row_is_no_content() -> None:
+    buttons = "<ul><li><button>Save lamp &amp; log</button> <button>Tell a friend of it</button></li></ul>"
+    text = await shown(page(f"{PARAGRAPHS}{buttons}{PARAGRAPHS.replace('lamp', 'lantern')}"))
+    assert "lantern 11" in text
+    assert "Tell a friend" not in text
+
+
+@pytest.mark.parametrize("heading", ["Related articles", "Das könnte dich auch interessieren", "関連記事"])
+async def test_a_section_whose_heading_leads_on_is_the_next_part(heading: str) -> None:
+    story = (
+        f"{PARAGRAPHS}<h2>{heading}</h2><p>{LEAFLET}</p><h2>Oil</h2><p>Forty barrels of whale oil a year burned.</p>"
+    )
+    text = await shown(f"<main><h1>Lamps</h1>{story}{PARAGRAPHS.replace('lamp', 'lantern')}</main>")
+    assert "Forty barrels" in text and "lantern 11" in text
+    assert "One account" not in text
+
+
+async def test_behind_a_heading_near_the_end_that_leads_on_nothing_is_content() -> None:
+    more = "".join(
+        f"<div><h3>Wreck {n}</h3><p>The hull of wreck {n} lay on the shore for years.</p></div>" for n in (1, 2)
+    )
+    text = await shown(f"<main><h1>Lamps</h1>{PARAGRAPHS}<div><h4>You may also like</h4></div>{more}</main>")
+    assert STORY[11] in text
+    assert "hull of wreck" not in text
+
+
+async def test_a_table_below_a_heading_that_leads_on_is_content() -> None:
+    table = "<table><tr><th>Pier<th>Lamps</tr><tr><td>Orvane<td>31</tr><tr><td>Sunder<td>17</tr></table>"
+    html = f"<main><h1>Lamps</h1>{PARAGRAPHS}<h2>Related resources</h2><p>{LEAFLET}</p>{table}</main>"
+    assert "Sunder | 17" in await shown(html)
+    assert "One account" not in await shown(html)
+
+
+async def test_comments_below_an_article_are_the_next_part_and_those_of_a_thread_are_content() -> None:
+    said = "<p>I rowed there with my father, and the third lamp had no glass at all that winter.</p>"
+    article = f"<main><h1>Lamps</h1>{PARAGRAPHS}<h2>2 replies to “Lamps”</h2>{said * 2}</main>"
+    assert "my father" not in await shown(article)
+    posts = "".join(f"<div><p>{line}</p><h3>{n} comments</h3>{said}</div>" for n, line in enumerate(STORY, start=2))
+    assert "my father" in await shown(f"<main><h1>Lamps</h1>{posts}</main>")
+
+
+async def test_a_line_that_a_menu_holds_as_well_is_shown() -> None:
+    menu = "<nav><ul><li><a href=#o>The oil that they burned</a></li><li><a href=#w>The wrecks of</a></li></ul></nav>"
+    story = f"{menu}{PARAGRAPHS}<p>The oil that they burned</p>{PARAGRAPHS.replace('lamp', 'lantern')}"
+    assert "The oil that they burned" in await shown(page(story))
+
+
+async def test_what_stands_around_the_element_main_is_the_next_part() -> None:
+    html = f"<body><div>{LEAFLET}</div><main><h2>Lamps</h2><p>{STORY[0]}</p><p>{STORY[1]}</p></main>"
+    assert STORY[0] in await shown(html)
+    assert "One account" not in await shown(html)
+    assert "One account" in await shown(html, part=2)
+
+
 async def test_what_a_forum_writes_out_for_crawlers_is_read_before_its_summary() -> None:
     said = f'{{"@type":"DiscussionForumPosting","text":"{STORY[0]} {STORY[1]}"}}'
     data = f'<script type="application/ld+json">{said}</script>'
@@ -103,6 +157,17 @@ async def test_a_piece_of_a_post_is_shown_with_its_writer() -> None:
     site = document(f"<main><h1>Lamps</h1><ol>{posts}</ol></main>")
     found = await prune([site], "Who rowed out to lamp 7?", options=options, reader=Blend(None))
     assert "Keeper7" in found.pages[0].text
+
+
+async def test_of_what_names_a_post_only_what_its_labels_do_not_show_is_written_again() -> None:
+    posts = "".join(
+        f"<article><h4>Keeper{n % 2}</h4><p>{n} May 2025</p><div><button>Reply {n}</button></div>"
+        f"<p>{line}</p></article>"
+        for n, line in enumerate(STORY, start=2)
+    )
+    text = await shown(f"<main><h1>Lamps</h1>{posts}{PARAGRAPHS.replace('lamp', 'lantern')}</main>")
+    assert [text.count(f"\n{n} May 2025") for n in range(2, 14)] == [1] * 12
+    assert text.count("Keeper0") == text.count("Keeper1") == 6
 
 
 async def test_the_price_of_a_card_is_shown_with_its_title() -> None:

@@ -66,7 +66,7 @@ _KEPT_BLOCKS: Final = tags(
 _KEPT_INLINE: Final = tags(
     "a abbr b br cite code del dfn em i ins kbd mark q rt s samp strike strong sub sup time tt u var"
 )
-_SPACED: Final = tags("button label optgroup output")
+_SPACED: Final = tags("button label meter optgroup output progress")
 """Inline elements drawn as boxes of their own; a space keeps their words apart from the text around."""
 _SPEAKING: Final = tags("canvas input math script svg")
 """Elements without text of their own that may stand for words."""
@@ -155,7 +155,7 @@ class _Tag:
         self.valued = name in _VALUED
         self.listing = name in _LISTINGS
         self.linking = name == "a"
-        self.marking = _MARKING | {"style"} if self.kind == _THROUGH else _MARKING - {"value"}
+        self.marking = _MARKING | {"style"} if self.kind == _THROUGH or self.valued else _MARKING - {"value"}
         if name == "table":
             self.marking |= {"class"}
         self.block = name in BLOCK_TAGS
@@ -293,7 +293,7 @@ class _Cleaner:
             if kind == _DROP or (below is None and not tag.alone):
                 continue
             if shade.apart or shade.parts or behind.parts:
-                apart, shade = _laid(node, shade, behind, inline=not (tag.block or pre))
+                kind, apart, shade = _laid(node, shade, behind, kind, pre=pre, inline=not (tag.block or pre))
             made += kind == _NODE
             if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES or node.tag in tag.wraps):
                 kind = _THROUGH if pre else _BOX
@@ -553,12 +553,14 @@ def _keep(node: Node, tag: _Tag, attributes: dict[str, str | None], current: Lex
     return named
 
 
-def _laid(parent: Node, shade: Shade, behind: Shade, *, inline: bool) -> tuple[bool, Shade]:
-    """Return whether an element is a box apart from the words around it, and what its text inherits."""
-    apart = inline and (behind.parts or (shade.apart and shade is not behind))
+def _laid(parent: Node, shade: Shade, behind: Shade, kind: int, *, pre: bool, inline: bool) -> tuple[int, bool, Shade]:
+    """Return how an element is read, whether it is a box apart from the words around it, what its text inherits."""
+    own = shade is not behind
+    apart = inline and (behind.parts or (shade.apart and own))
     if apart:
         add_space(parent)
-    return apart, shade._replace(apart=False, parts=shade.parts and shade is not behind)
+    kind = _LINE if pre and kind == _THROUGH and shade.apart and own else kind
+    return kind, apart, shade._replace(apart=False, parts=shade.parts and own)
 
 
 def _as_marked(

@@ -28,7 +28,7 @@ NEIGHBOURS: Final = 3
 WHOLE: Final = 0.75
 """An element with more of the page's words than this is no furniture, whatever it says; those inside it may be.
 On 77 development pages furniture left in fell from .039 to .014 against one bound on all marks; prose alike. If all
-marks together leave less than the rest, the elements nav and footer alone are believed."""
+marks together leave less than the rest, the elements nav and footer alone are believed, and what holds links only."""
 MAIN_PROSE: Final = 0.4
 """An element in the main part with more of the page's running text than this, and little else, is no furniture."""
 PROSE: Final = 15
@@ -142,7 +142,7 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
     main = [unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)]
     if sum(count for kept, count in zip(main, words, strict=True) if kept) < (1 - WHOLE) * sum(words):
         main = [
-            unit.main and not (hidden and _AROUND.search(unit.path))
+            unit.main and not (hidden and (_AROUND.search(unit.path) or 2 * unit.linked > len(unit.shown)))
             for unit, hidden in zip(units, covered, strict=True)
         ]
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]

@@ -25,8 +25,11 @@ _DESKTOP: Final = {
 """What a person's desktop answers to media queries."""
 _FEATURE: Final = re.compile(r"\(\s*([a-z-]+)\s*(?::\s*([\w.-]+)\s*)?\)")
 _RANGE: Final = re.compile(r"\(\s*(width|height)\s*([<>])=?\s*([\d.]+)(px|em|rem)?\s*\)")
-_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-"""One that never ends swallows the rest, which also keeps the search linear."""
+_BOUNDS: Final = re.compile(r"\(\s*([\d.]+[a-z]*)\s*([<>])=?\s*(width|height)\s*(?:([<>])=?\s*([\d.]+[a-z]*)\s*)?\)")
+"""A range that begins with a size."""
+_TURNED: Final = {"<": ">", ">": "<"}
+_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
+"""One that never ends swallows the rest, which also keeps the search linear. Those of HTML are blanks to CSS."""
 _LEAF: Final = re.compile(
     r"""\s*+([^{}"';@]*+(?:"[^"\\]*+"[^{}"';@]*+)*+)(?<!\\)\{([^{}"'\\]*+(?:(?:"[^"\\]*+"|'[^'\\]*+')[^{}"'\\]*+)*+)\}"""
 )
@@ -113,6 +116,7 @@ def _holds_on_desktop(condition: str) -> bool:
 
 
 def _query_holds(query: str) -> bool:
+    query = _BOUNDS.sub(_ranges, query)
     words = _FEATURE.sub(" ", _RANGE.sub(" ", query)).replace("only", " ").replace("and", " ").split()
     if not set(words) <= {"screen", "all", "not"} or "not" in words[1:]:
         return False
@@ -127,3 +131,9 @@ def _query_holds(query: str) -> bool:
         else:
             holds &= feature in _DESKTOP and _DESKTOP[feature] in {value, ""}
     return holds != ("not" in words)
+
+
+def _ranges(bounds: re.Match[str]) -> str:
+    """Return a range that begins with a size as one or two that begin with what is measured."""
+    least, sign, side, other, most = bounds.groups()
+    return f"({side} {_TURNED[sign]} {least})" + (f"({side} {other} {most})" if other else "")

@@ -156,12 +156,16 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
         return f"{_group(parts[0])}/{_group(parts[1])}"
     if len(parts) == 2 and name == "mroot":
         return f"{_group(parts[0])}^(1/{parts[1]})"
-    inner = _BETWEEN.get(name, "").join(parts)
+    inner = _NUMBERS.sub(r"\1 ", _BETWEEN.get(name, _SEAM).join(parts)).replace(_SEAM, "")
     return f"√({inner})" if name == "msqrt" else f"({inner})" if name == "mfenced" else inner
 
 
 _SCRIPTS: Final = {"msup": "^", "msub": "_", "munder": "_", "msubsup": "_^", "munderover": "_^"}
 _BETWEEN: Final = {"mtable": "; ", "mtr": " ", "mfenced": ","}
+_SEAM: Final = "\0"
+"""Between the parts of a formula that nothing stands between, and in no page (HTML §13.2.5)."""
+_NUMBERS: Final = re.compile(rf"(\d){_SEAM}(?=\d)")
+"""Where two numbers meet."""
 
 
 def _group(part: str) -> str:

@@ -98,6 +98,8 @@ class _Writer:
     """Lead-ins and captions that stand there already."""
     chain: tuple[int, ...] = ()
     """The headings that what is written now stands under."""
+    record: int = 0
+    """Lines up to the end of the last record's."""
 
     def collect(self, kept: Sequence[Kept]) -> list[Line]:
         blocks = self.document.blocks
@@ -169,10 +171,14 @@ class _Writer:
             self.lines.append(Line("code", _joined_lines(block.text, spans), places=places, language=language))
             return
         text = _joined(block.text, spans)
-        led = block.kind == "item" or block.lead in block.heading_path[-1:]
-        if led and block.lead and not self._stands(block.lead):
+        is_name = block.lead in block.heading_path[-1:]
+        if block.lead and (is_name or block.kind == "item") and not self._stands(block.lead):
             self.printed.add(block.lead)
-            self.lines.append(Line("paragraph", block.lead, places=places[:-1]))
+            lead = block.lead
+            if is_name:  # some of a record's names may stand there as its labels
+                near = [line.text for line in self.lines[self.record :]]
+                lead = NAMES.join(n for n in lead.split(NAMES) if not any(text.endswith(n) for text in near))
+            self.lines.extend([Line("paragraph", lead, places=places[:-1])] if lead else [])
         if self.references is not None:
             text = self.references.marked(number, text)
         if block.kind == "item" and places:
@@ -181,6 +187,7 @@ class _Writer:
             self.lines.append(Line("definition", text))
         else:
             self.lines.append(Line("paragraph", text, places=places))
+        self.record = len(self.lines) if is_name and block.lead else self.record
 
     def _stands(self, lead: str) -> bool:
         near = [line.text for line in self.lines[-40:]]

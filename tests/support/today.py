@@ -45,6 +45,21 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<style>.s strong{display:block}</style><p class=s><strong>42</strong>members</p>",
         "42 members",
     ),
+    "numbers that meet in a formula": ("<p>at <math><mn>12</mn><mn>34</mn></math></p>", "at 12 34"),
+    "a listing whose lines a sheet makes": (
+        "<style>.l{display:block}</style><pre><span class=l>a = 1</span><span class=l>2 + a</span></pre>",
+        "a = 1\n2 + a",
+    ),
+    "numbers under a range of widths": (
+        "<style>@media (400px <= width <= 2000px){.b{display:block}}</style>"
+        "<p><span class=b>12</span><span class=b>34</span></p>",
+        "12 34",
+    ),
+    "a sheet in a comment of HTML": (
+        "<style><!-- .gone{display:none} --></style><p>Lit<span class=gone> never</span></p>",
+        "Lit",
+    ),
+    "a meter and its words for old browsers": ("<p>disk <meter value=.5>12</meter>34 GB</p>", "disk 12 34 GB"),
     "a number at the right": ("<p><span>total</span><span style='float:right'>34</span></p>", "total 34"),
     "a number that lies over another": (
         "<div style='position:relative'><span style='position:absolute'>12</span><span>34</span></div>",
@@ -248,7 +263,8 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
     "typed code": ("<p>Call <code>f(a, b)</code> and <kbd>Ctrl</kbd>+<kbd>C</kbd>.", "Call f(a, b) and Ctrl+C."),
 }
 APART: Final = frozenset({
-    "a meter", "progress", "time without text", "stars", "a title of a drawing", "an image", "marks in cells", "tasks",
-    "a drawing's title", "a listing with numbers and a button", "numbers beside a listing",
+    "a meter", "a meter and its words for old browsers", "progress", "time without text", "stars", "an image", "tasks",
+    "a title of a drawing", "marks in cells", "a drawing's title", "a listing with numbers and a button",
+    "numbers beside a listing",
 })  # fmt: skip
 """Pages that read otherwise on purpose: what Chromium draws without text, and what copying a listing leaves out."""
