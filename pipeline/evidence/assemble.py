@@ -27,7 +27,8 @@ are estimated at the text is measured 16 times so, and 163 times without a bound
 SMALLEST: Final = 6
 """Tokens of room that are not worth another round, and of a gap that is closed rather than marked."""
 TOKENS_A_PAGE: Final = 300
-"""Budget for each page opened beyond the first: a page costs 40 to 60 tokens before its first word."""
+"""Budget for each page opened beyond the first, or one for each part of a question: a page costs 40 to 60 tokens before
+its first word."""
 SAME_WORDS: Final = 12
 """Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
 REACH: Final = 12
@@ -146,7 +147,7 @@ def assemble(
     # 1. Candidates: units that say something, each statement once
     order = writer.candidates()
     # 2. Which pages: those whose best unit is near the best of all, as many as the budget bears
-    opened = writer.opened(order, 1 + max_tokens // TOKENS_A_PAGE)
+    opened = writer.opened(order, max(1, len(reading.parts)) + max_tokens // TOKENS_A_PAGE)
     order = [row for row in order if writer.places[row][0] in opened]
     near = quotable(order, reading.values, writer.speaks)
     writer.unquoted, order = len(order) - len(near), near
