@@ -122,7 +122,7 @@ async def test_a_cancelled_word_file_is_stopped_with_its_process() -> None:
         # On a slow machine the start alone takes a second.
         begun = max(map(processor_seconds, converter.pids))
         group.start_soon(converter.page, raw(body, "m.docx"))
-        pid = await until_worked(converter, begun + 1.0)
+        pid = await until_worked(converter, begun + 0.5)
         group.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
             await until_gone(pid)
@@ -130,9 +130,9 @@ async def test_a_cancelled_word_file_is_stopped_with_its_process() -> None:
 
 @pytest.mark.anyio
 async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_it_stood(store: Store) -> None:
-    one = raw(long_pdf(250))
+    one = raw(long_pdf(750))
     async with aclosing(Converter(store, processes=1)) as converter:
-        whole = await converter.page(raw(long_pdf(249)))
+        whole = await converter.page(raw(long_pdf(749)))
         needed = processor_seconds(converter.pids[0])
         assert len(whole.html) > 100_000
     async with aclosing(Converter(store, processes=1)) as converter:

@@ -570,7 +570,7 @@ def mixed(tmp_path: Path) -> Path:
     folder.mkdir()
     for number, word in enumerate(("lighthouse", "footbridge", "orchard")):
         (folder / f"note{number}.md").write_text(f"# Note {number}\n\nThe {word} stands by the harbour.\n")
-    pages = [[(f"Words of line {n} on page {page}.", 11) for n in range(70)] for page in range(400)]
+    pages = [[(f"Words of line {n} on page {page}.", 11) for n in range(70)] for page in range(490)]
     (folder / "manual.pdf").write_bytes(make_pdf([*pages, [("The zeppelin lands at the harbour.", 11)]]))
     return folder
 
@@ -582,7 +582,7 @@ async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_beh
 ) -> None:
     async with aclosing(Converter(store, processes=1)) as converter:
         files = Files([mixed], store=store, converter=converter)
-        provider = FolderProvider([mixed], index, files=files, limits=FolderLimits(seconds=1.5))
+        provider = FolderProvider([mixed], index, files=files, limits=FolderLimits(seconds=0.5))
         async with provider.behind():
             outcome = await asked(provider, "harbour")
             assert sorted(names(outcome)) == ["note0.md", "note1.md", "note2.md"]

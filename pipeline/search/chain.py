@@ -23,6 +23,7 @@ from errors import SearchFailed, WinnowError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.rank.bm25 import reciprocal_rank_fusion
 from pipeline.text.frame import new_mark, quoted
+from pipeline.text.glosses import heard
 from pipeline.text.words import word_runs
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
@@ -362,9 +363,10 @@ def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
 
 
 def _repeats(query: SearchQuery, queries: Sequence[SearchQuery], line: Sequence[Provider]) -> bool:
-    """Whether providers that know no dates are asked the same without a period already."""
+    """Whether providers that know no dates, and hear each query in any language, are asked the same already."""
     undated = replace(query, freshness="any")
-    return undated != query and undated in queries and all(provider.name in UNDATED for provider in line)
+    in_english = any(query.text == heard(other.text, "en") != other.text for other in queries)
+    return (in_english or (undated != query and undated in queries)) and UNDATED.issuperset(one.name for one in line)
 
 
 def _fused(lists: Sequence[Sequence[SearchResult]]) -> tuple[SearchResult, ...]:
