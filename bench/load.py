@@ -125,7 +125,7 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="the quick form; exit 1 when a bar falls short")
-    parser.add_argument("--seconds", type=float, default=0, help="how long callers begin calls (60, quick form 20)")
+    parser.add_argument("--seconds", type=float, default=0, help="how long callers begin calls (60, quick form 9)")
     parser.add_argument("--transport", choices=("HTTP", "stdio"), help="only this one")
     parser.add_argument("--callers", type=int, nargs="+", help="only so many callers")
     parser.add_argument("--fair", type=int, default=0, help="so many calls of one caller alone and beside another's 64")
@@ -137,7 +137,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.replicas:
         sys.exit(_killed_in_turn(args.replicas, args.calls, 60 * args.minutes, args.every, args.away))
-    seconds = args.seconds or (6.0 if args.check else 60.0)
+    seconds = args.seconds or (9.0 if args.check else 60.0)
     deadline = QUICK_SECONDS if args.check else SECONDS
     if args.fair:
         sys.exit(1 if _fairness(args.fair) and args.check else 0)
