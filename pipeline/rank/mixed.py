@@ -207,7 +207,7 @@ class Passage:
 
 def best_passages(document: Document, question: str, *, limit: int, language: str = "en") -> list[Passage]:
     """Return up to `limit` passages, best first; those without any term of `question` last."""
-    page = document.page.language or guess_language(document.text)
+    page = document.page.language or _guessed(_Same(document))
     asked = heard(question, page)
     passages, words = _counted(_Same(document), language if asked == question else page)
     scores = words.scores(asked)
@@ -225,6 +225,11 @@ class _Same:
 
     def __hash__(self) -> int:
         return id(self.document)
+
+
+@lru_cache(maxsize=COUNTED)
+def _guessed(same: _Same) -> str:
+    return guess_language(same.document.text)
 
 
 @lru_cache(maxsize=COUNTED)
