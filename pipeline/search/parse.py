@@ -25,7 +25,7 @@ from pipeline.text.lexicon import whole_words, words
 from pipeline.text.names import MAX_ENTITIES, find_entities
 from pipeline.text.parts import MOST_PARTS, cut_parts
 from pipeline.text.words import LOOKED_AT, OTHER_SCRIPTS, guess_language
-from pipeline.work import traced
+from pipeline.work import in_thread, traced
 from prompts import load
 
 MAX_QUERIES: Final = 1 + MOST_PARTS
@@ -192,7 +192,7 @@ async def parse(question: str, parser: Parser, *, today: date) -> ParsedRequest:
 
     `made_by` tells which; where a generator failed, `fallback` has the reason.
     """
-    rules = parse_request(question, today=today)
+    rules = await in_thread(parse_request, question, today=today)
     if parser.generator is None or not question.strip():
         return rules
     prompt = load(PROMPT)

@@ -32,6 +32,8 @@ _SENSES: Final = 3
 """Words of a language that an English one is looked for by."""
 _LONGEST: Final = 40
 """Letters of a word that is looked at as a compound."""
+_PARTS: Final = 4
+"""Most parts of a compound; without a bound a word made for it has very many ways to be cut."""
 
 
 @lru_cache(maxsize=256)
@@ -45,10 +47,19 @@ def heard(question: str, language: str) -> str:
     return other.from_english(english) if other else english
 
 
-@cache
 def _list(language: str) -> "_WordList | None":
-    known = language in {path.stem for path in _FOLDER.glob("*.txt")}
-    return _WordList(language) if known else None
+    # A page may call its language anything.
+    return _read(language) if language in _languages() else None
+
+
+@cache
+def _languages() -> frozenset[str]:
+    return frozenset(path.stem for path in _FOLDER.glob("*.txt"))
+
+
+@cache
+def _read(language: str) -> "_WordList":
+    return _WordList(language)
 
 
 class _WordList:
@@ -115,9 +126,9 @@ class _WordList:
     def _stem(self, phrase: str) -> str:
         return _stem(phrase, self._language)
 
-    def _parts(self, word: str) -> list[str]:
-        """Return the English of the parts of a German compound, nothing where it is none."""
-        if self._language != "de" or len(word) > _LONGEST:
+    def _parts(self, word: str, most: int = _PARTS) -> list[str]:
+        """Return the English of the parts of a German compound, nothing where it is none of at most `most`."""
+        if self._language != "de" or len(word) > _LONGEST or most < 2:
             return []
         for end in range(len(word) - _PART, _PART - 1, -1):
             first = self._words.get(word[:end])
@@ -127,7 +138,7 @@ class _WordList:
                 rest = word[end:].removeprefix(joint) if word[end:].startswith(joint) else ""
                 if len(rest) >= _PART and (last := self._known(rest)):
                     return [first, last]
-                if len(rest) >= _PART and (more := self._parts(rest)):
+                if len(rest) >= _PART and (more := self._parts(rest, most - 1)):
                     return [first, *more]
         return []
 
