@@ -27,7 +27,7 @@ from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowRea
 from pipeline.documents import ScoreMaker
 from pipeline.rank.bm25 import BM25, Floats, blend, standardise, unit_range
 from pipeline.rank.terms import JOINT, PageUnits, TermIndex, Windows, cut_windows, letter_counts
-from pipeline.text.glosses import heard
+from pipeline.text.glosses import also_in_english, heard
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language
 from pipeline.work import STEP_SHARE, in_thread, time_left
@@ -355,8 +355,7 @@ async def score_texts(texts: Sequence[str], question: str, *, embedder: Embedder
         ModelError: The embedder failed.
     """
 
-    asked = {question: guess_language(question) or "en"}
-    asked.setdefault(heard(question, "en"), "en")
+    asked = also_in_english(question, guess_language(question) or "en")
 
     def by_words() -> Floats:
         found = [BM25(texts, language=code).scores(one) for one, code in asked.items()]

@@ -133,12 +133,12 @@ def as_row(features: Features) -> tuple[float, ...]:
 def read_features(question: str, relevance: Relevance) -> list[Features]:
     """Return what the verdict sees of each page that holds units."""
     index = relevance.index
-    looked_for = {text: _Asked(text, index) for text in index.as_heard(question)}
+    texts = [heard(question, language) for language in index.languages]
+    looked_for = {text: _Asked(text, index) for text in dict.fromkeys(texts)}
     found: list[Features] = []
-    for language, (low, high) in zip(index.languages, pairwise(index.page_starts.tolist()), strict=True):
+    for text, (low, high) in zip(texts, pairwise(index.page_starts.tolist()), strict=True):
         if high == low:
             continue
-        text = heard(question, language)
         asked = looked_for[text]
         shares, names = asked.shares, asked.names
         missing = tuple(name for name, rows in names.items() if not rows[:, low:high].any(axis=1).all())

@@ -37,7 +37,7 @@ from pipeline.read.converted import can_recognise
 from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing
 from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, remove, suffix_of
 from pipeline.text.frame import one_line
-from pipeline.text.glosses import heard
+from pipeline.text.glosses import also_in_english
 from pipeline.text.words import guess_language
 from pipeline.work import check_cancelled, in_thread, time_left
 
@@ -338,12 +338,12 @@ class FolderProvider:
         files, words = await in_thread(self._opened().scores, text, language=language)
         scores, wanted = words, words > 0
         embedder = self._embedder
-        understood = [] if embedder is None else [one for one in {text, heard(text, "en")} if embedder.reads(one)]
+        understood = [] if embedder is None else [one for one in also_in_english(text, language) if embedder.reads(one)]
         if files and embedder is not None and understood:
             asked = None
             # Where the embedder fails or takes too long, words find files without it.
             with anyio.move_on_after(self._patience / 2), suppress(ModelError):
-                asked = await embedder.embed(sorted(understood), kind="query")
+                asked = await embedder.embed(understood, kind="query")
                 order = np.argsort(-words, kind="stable").tolist()
                 await self._embed(embedder, [files[row] for row in order], OUTLINES)
             if asked is not None:

@@ -29,7 +29,7 @@ from cache.folder import LOCK_WAIT
 from pipeline.fetch.files import CONVERTED
 from pipeline.rank.bm25 import Floats, okapi
 from pipeline.read.converted import can_recognise
-from pipeline.text.glosses import heard
+from pipeline.text.glosses import also_in_english
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
 TITLE_WEIGHT: Final = 3
@@ -277,11 +277,9 @@ class WordIndex:
 
     def scores(self, question: str, *, language: str) -> tuple[list[IndexedFile], Floats]:
         """Return all files, and the BM25 score of each [n], 0 without a term of `question`, or of its English."""
-        asked = {question: language}
-        asked.setdefault(heard(question, "en"), "en")
         terms = dict.fromkeys(
             (term, code)
-            for one, code in asked.items()
+            for one, code in also_in_english(question, language).items()
             for term in index_terms(one, language=code) or index_terms(one, language=code, keep_stop_words=True)
         )
         with self._lock:

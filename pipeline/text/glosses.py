@@ -47,6 +47,11 @@ def heard(question: str, language: str) -> str:
     return other.from_english(english) if other else english
 
 
+def also_in_english(question: str, language: str) -> dict[str, str]:
+    """Return what texts in unknown languages are asked, by language: `question`, and its English if that is another."""
+    return {heard(question, "en"): "en", question: language}
+
+
 def _list(language: str) -> "_WordList | None":
     # A page may call its language anything.
     return _read(language) if language in _languages() else None
