@@ -44,7 +44,7 @@ from pipeline.work import check_cancelled, in_thread, time_left
 EMBEDDED_AT_ONCE: Final = 16
 """Outlines of one batch; what a batch gave is kept when time runs out."""
 OUTLINES: Final = 128
-"""Outlines that a process's first question embeds at most, some 1.3 processor seconds, files with its words first; those
+"""Outlines that a process's first question embeds, some 1.3 processor seconds, files with its words first; those
 after it leave the rest to `behind`: over 3,000 notes a further search takes .5 processor seconds instead of 1.8."""
 SLICE: Final = 0.1
 """Processor seconds of counting after which the database is free for a question, and for other processes."""
