@@ -125,14 +125,18 @@ def _clauses(sentence: str, rules: _Rules) -> list[str]:
     for joint in joints:
         left = sentence[start : joint.start()].strip(_STOPS)
         right = sentence[joint.end() :]
-        if _own_words(left, rules) and _own_words(right, rules) and _may_end(left, right, rules):
+        apart = bool(joint[1]) and joint[0].startswith((",", ";"))
+        if _own_words(left, rules) and _own_words(right, rules) and _may_end(left, right, apart, rules):
             pieces.append(left)
             start = joint.end()
     return [*pieces, sentence[start:].strip(_STOPS)]
 
 
-def _may_end(left: str, right: str, rules: _Rules) -> bool:
-    """Whether a question may end before `right`, which begins with a question word or as one that wants yes or no."""
+def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
+    """Whether a question may end before `right`, which begins with a question word or as one that wants yes or no.
+
+    `apart` where more than a word stands between them.
+    """
     own = rules.word.search(left)
     polar = rules.polar.match(left)
     if own is None or polar:
@@ -141,12 +145,12 @@ def _may_end(left: str, right: str, rules: _Rules) -> bool:
         above = left[: own.start()].rstrip()
         at_head = len(above.split()) < _HEAD_WORDS or above.endswith((",", ";", ":", "."))
     opening = rules.word.search(right)
-    # "people who sail and who row": the same word inside the first question is no question of its own
+    # "people who sail and who row": the same word inside the first question is no question of its own without a comma
     inside = 0 if polar or own is None else own.end()
     again = opening is not None and opening[0].casefold() in (
         other[0].casefold() for other in rules.word.finditer(left, inside)
     )
-    return at_head and not again
+    return at_head and (apart or not again)
 
 
 def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
