@@ -22,6 +22,7 @@ from pipeline.extract.tag import tag_sentences
 from pipeline.rank.bm25 import BM25, RRF_K, Floats
 from pipeline.rank.relevance import SIZES, score_texts
 from pipeline.rank.terms import cut_windows
+from pipeline.text.frame import one_line
 from pipeline.text.glosses import heard
 from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.text.words import guess_language
@@ -138,12 +139,14 @@ def _items(
 ) -> list[_Item]:
     items = []
     for page, result in enumerate(results):
-        titled = f"{result.title}\n{result.snippet}".strip()
-        items.append(_Item(page, "snippet", result.snippet if form == "paper" else titled, result.snippet))
-        document = documents.get(result.url)
-        if document is None or form == "snippet":
+        document = documents.get(result.url) if form != "snippet" else None
+        passages = best_passages(document, question, limit=wanted[page], language=language) if document else []
+        # A folder's snippet is a passage of the file, which need not be scored twice.
+        if form == "paper" or all(one_line(one.text) != result.snippet for one in passages):
+            titled = f"{result.title}\n{result.snippet}".strip()
+            items.append(_Item(page, "snippet", result.snippet if form == "paper" else titled, result.snippet))
+        if document is None:
             continue
-        passages = best_passages(document, question, limit=wanted[page], language=language)
         if form == "paper":
             shown = passages[0].text if passages else result.snippet
             items.append(_Item(page, "content", cut_to_tokens(document.text, PAPER_TOKENS), shown))
@@ -167,7 +170,7 @@ async def _scored(
 
 
 def _best_items(items: Sequence[_Item], scores: Floats, pages: int) -> list[dict[WonBy, int]]:
-    """For each page the index of its best item of each kind; a snippet is always there."""
+    """For each page the index of its best item of each kind."""
     best: list[dict[WonBy, int]] = [{} for _ in range(pages)]
     for i, item in enumerate(items):
         known = best[item.page].get(item.kind)
