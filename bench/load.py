@@ -109,9 +109,9 @@ class Phase:
         """Return a row of the table."""
         told = [*self.ends["answered"], *self.ends["partial"]]
         kept = "".join(f"{len(times):>10}" for times in self.ends.values())
-        times = f"{statistics.median(told):>8.1f}{_p95(told):>8.1f}" if told else f"{'–':>8}{'–':>8}"
+        times = f"{statistics.median(told):>8.1f}{p95(told):>8.1f}" if told else f"{'–':>8}{'–':>8}"
         cpu = self.cpu / len(told) if told else math.nan
-        light = f"{_p95(self.light):>10.2f}" if self.light else f"{'–':>10}"
+        light = f"{p95(self.light):>10.2f}" if self.light else f"{'–':>10}"
         rates = f"{self.useful:>10.2f}{cpu:>8.2f}{light}{self.ours:>6.2f}"
         return f"{transport:6}{self.callers:>8}{kept}{times}{self.slowest:>9.1f}{rates}"
 
@@ -215,11 +215,11 @@ class Killed:
 
 def _killed_in_turn(replicas: int, calls: int, seconds: float, every: float, away: float) -> bool:
     """Call replicas while they are killed in turn, then while the cache server is gone; return whether some failed."""
-    tokens = ",".join(_token(caller) for caller in range(KILLED_CALLERS))
+    tokens = ",".join(token(caller) for caller in range(KILLED_CALLERS))
     with tempfile.TemporaryDirectory() as name, cache_server(Path(name) / "shared") as shared:
         given = {"cache_url": shared.url, "cache_private": "true", "http_tokens": tokens, "seconds": str(SECONDS)}
         with balanced(Path(name), count=replicas, **given) as made:
-            ask = _over_http(Served(made.processes[0], 0, made.balancer, Path(name), 0.0))
+            ask = over_http(Served(made.processes[0], 0, made.balancer, Path(name), 0.0))
             killed, over = Killed(ask), threading.Event()
 
             def kill() -> None:
@@ -262,7 +262,7 @@ def _is_ready(url: str) -> bool:
 
 
 def _settled(ask: Callable[[], str | None]) -> str:
-    """Return an answer that came twice in turn: the first ones are what could be read in time."""
+    """Return an answer that came twice in turn."""
     until = time.perf_counter() + 4 * SECONDS
     last = None
     while (found := ask()) is None or found != last:
@@ -275,8 +275,8 @@ def _settled(ask: Callable[[], str | None]) -> str:
 
 def _fairness(calls: int) -> list[str]:
     """Return the tools of which a caller's p95 rises beyond the bar while another one has `GREEDY` calls."""
-    with _serving("HTTP", FAIR_SECONDS) as (server, ask, found):
-        questions = _questions()
+    with serving("HTTP", FAIR_SECONDS) as (server, ask, found):
+        questions = Questions()
         for _ in range(WARM):
             ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
         page = [f"{found}/lake-orvane.html"]
@@ -294,15 +294,15 @@ def _is_fair(server: Served, ask: Ask, tool: str, made: Callable[[], dict[str, A
 
     def greedy() -> None:
         while not over.is_set():
-            end, wait = _how(ask(0, tool, made()))
+            end, wait = how(ask(0, tool, made()))
             theirs.append(end)
             over.wait(wait)
 
     def mine() -> list[float]:
-        load, took = Load(server), []
+        load, took = Load(server.pid), []
         for _ in range(calls):
             began = time.perf_counter()
-            end, _ = _how(ask(1, tool, made()))
+            end, _ = how(ask(1, tool, made()))
             took.append(time.perf_counter() - began if end in ("answered", "partial") else math.inf)
         ours = load.ours()
         return [seconds * ours for seconds in took]
@@ -315,11 +315,11 @@ def _is_fair(server: Served, ask: Ask, tool: str, made: Callable[[], dict[str, A
     over.set()
     for thread in threads:
         thread.join()
-    times = _p95(among) / _p95(alone)
+    times = p95(among) / p95(alone)
     told = ", ".join(f"{theirs.count(end)} {end}" for end in sorted(set(theirs)))
     print(
         f"{tool}, {calls} calls alone and beside {GREEDY}: p50 {statistics.median(alone):.2f} -> "
-        f"{statistics.median(among):.2f}, p95 {_p95(alone):.2f} -> {_p95(among):.2f} s ({times:.1f} x); "
+        f"{statistics.median(among):.2f}, p95 {p95(alone):.2f} -> {p95(among):.2f} s ({times:.1f} x); "
         f"the other's calls: {told}",
         flush=True,
     )
@@ -327,11 +327,11 @@ def _is_fair(server: Served, ask: Ask, tool: str, made: Callable[[], dict[str, A
 
 
 class Load:
-    """What the server uses of the machine from here on."""
+    """What servers use of the machine from here on."""
 
-    def __init__(self, server: Served) -> None:
-        self._pid = server.pid
-        self._began, self._server = time.perf_counter(), processor(self._pid)
+    def __init__(self, *pids: int) -> None:
+        self._pids = pids
+        self._began, self._server = time.perf_counter(), sum(map(processor, pids))
         self._client, self._whole = time.process_time(), _machine()
 
     def seconds(self) -> float:
@@ -339,8 +339,8 @@ class Load:
         return time.perf_counter() - self._began
 
     def cpu(self) -> float:
-        """Return the processor seconds of the server."""
-        return processor(self._pid) - self._server
+        """Return the processor seconds of the servers."""
+        return sum(map(processor, self._pids)) - self._server
 
     def ours(self) -> float:
         """Return the part of the machine that no other process took."""
@@ -349,29 +349,32 @@ class Load:
 
 
 @contextmanager
-def _serving(transport: str, deadline: float) -> Iterator[tuple[Served, Ask, str]]:
-    """Run a server behind a search engine of loopback; yields it, how it is asked, and the engine's address."""
-    names = ",".join(_token(caller) for caller in range(max(CALLERS) + 1))
+def serving(transport: str, deadline: float, hangs: threading.Event | None = None) -> Iterator[tuple[Served, Ask, str]]:
+    """Run a server behind a search engine of loopback; yields it, how it is asked, and the engine's address.
+
+    The engine says nothing while `hangs` is set.
+    """
+    names = ",".join(token(caller) for caller in range(max(CALLERS) + 1))
     given = {"http_tokens": names} if transport == "HTTP" else {}
-    with tempfile.TemporaryDirectory() as cache, _site() as site:
+    with tempfile.TemporaryDirectory() as cache, _site(hangs) as site:
         found = f"http://127.0.0.1:{site}"
         with served(transport, Path(cache), searxng=found, robots="0", seconds=str(deadline), **given) as server:
-            yield server, _over_http(server) if transport == "HTTP" else _over_stdio(server), found
+            yield server, over_http(server) if transport == "HTTP" else _over_stdio(server), found
 
 
 def _measure(transport: str, numbers: Sequence[int], seconds: float, deadline: float) -> list[str]:
-    with _serving(transport, deadline) as (server, ask, found):
-        questions = _questions()
+    with serving(transport, deadline) as (server, ask, found):
+        questions = Questions()
         for _ in range(WARM):
             ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
         time.sleep(QUIET)
-        rest = _megabytes(server.pid)
+        rest = megabytes(server.pid)
         phases = {}
         for callers in numbers:
             phases[callers] = phase = _phase(server, ask, callers, seconds, questions, f"{found}/lake-orvane.html")
             print(phase.line(transport), flush=True)
         time.sleep(QUIET)
-        after = _megabytes(server.pid)
+        after = megabytes(server.pid)
     print(f"{transport}: {rest:.0f} MB at rest, {after:.0f} MB after {max(phases)} callers")
     return _short(transport, phases, rest, after, deadline)
 
@@ -386,7 +389,7 @@ def _short(transport: str, phases: dict[int, Phase], rest: float, after: float, 
         over = (phase.slowest - deadline) * phase.ours
         if over > OVER_BAR:
             failed.append(f"{named}: a call ended {over:.1f} s after its deadline > {OVER_BAR} s")
-    if 16 in phases and (light := _p95(phases[16].light) * phases[16].ours) > LIGHT_BAR:
+    if 16 in phases and (light := p95(phases[16].light) * phases[16].ours) > LIGHT_BAR:
         failed.append(f"{transport}: p95 of a page from the cache {light:.2f} s > {LIGHT_BAR} s")
     if {2, 16} <= set(phases):
         few, many = (phases[callers].useful / phases[callers].ours for callers in (2, 16))
@@ -402,14 +405,14 @@ def _phase(server: Served, ask: Ask, callers: int, seconds: float, questions: "Q
     phase = Phase(callers)
     lock = threading.Lock()
     began = time.perf_counter()
-    load = Load(server)
+    load = Load(server.pid)
 
     def research(caller: int) -> None:
         while time.perf_counter() - began < seconds:
             asked = time.perf_counter()
             arguments = {"question": next(questions), "max_tokens": TOKENS}
             answer = ask(caller, "research", arguments)
-            end, wait = _how(answer)
+            end, wait = how(answer)
             with lock:
                 phase.ends[end].append(time.perf_counter() - asked)
                 phase.words += [json.dumps(answer)] if end == "nothing" else []
@@ -419,7 +422,7 @@ def _phase(server: Served, ask: Ask, callers: int, seconds: float, questions: "Q
         arguments = {"sources": [page], "question": "How deep is Lake Orvane?", "max_tokens": TOKENS}
         while time.perf_counter() - began < seconds:
             asked = time.perf_counter()
-            end, _ = _how(ask(max(CALLERS), "fetch_and_prune_html", arguments))
+            end, _ = how(ask(max(CALLERS), "fetch_and_prune_html", arguments))
             phase.light.append(time.perf_counter() - asked if end == "answered" else math.inf)
             time.sleep(PAUSE)
 
@@ -433,7 +436,7 @@ def _phase(server: Served, ask: Ask, callers: int, seconds: float, questions: "Q
     return phase
 
 
-def _how(answer: Answer | None) -> tuple[str, float]:
+def how(answer: Answer | None) -> tuple[str, float]:
     """Return how a call ended, and the seconds until its caller should come again."""
     result: dict[str, Any] = (answer or {}).get("result", {})
     data = result.get("structuredContent") or {}
@@ -449,8 +452,7 @@ class Questions:
     """The library's questions without end, none twice; safe to ask from many threads."""
 
     def __init__(self) -> None:
-        lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines]
+        rows = map(json.loads, (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines())
         self.texts = [row["question"] for row in rows if row["split"] == "dev"]
         self._number = count()
 
@@ -460,15 +462,13 @@ class Questions:
         return f"{self.texts[place]}{'?' * times}"
 
 
-def _questions() -> Questions:
-    return Questions()
-
-
-def _token(caller: int) -> str:
+def token(caller: int) -> str:
+    """Return what a caller is known by."""
     return f"caller-{caller}"
 
 
-def _over_http(server: Served) -> Ask:
+def over_http(server: Served) -> Ask:
+    """Return how a server on HTTP is asked, when it answers."""
     until = time.perf_counter() + SECONDS
     while True:
         try:
@@ -494,7 +494,7 @@ def _post(server: Served, caller: int, method: str, params: dict[str, Any]) -> A
         "Content-Type": "application/json",
         "MCP-Protocol-Version": "2026-07-28",
         "Mcp-Method": method,
-        "Authorization": f"Bearer {_token(caller)}",
+        "Authorization": f"Bearer {token(caller)}",
     }
     if "name" in params:
         headers["Mcp-Name"] = params["name"]
@@ -537,7 +537,7 @@ def _over_stdio(server: Served) -> Ask:
 
 
 @contextmanager
-def _site() -> Iterator[int]:
+def _site(hangs: threading.Event | None) -> Iterator[int]:
     """Serve the library on loopback, and a search engine in front of it as SearXNG would; yields the port."""
     files = [path for path in sorted(LIBRARY.iterdir()) if path.suffix == ".html"]
     pages = {path.name: path.read_bytes() for path in files}
@@ -553,6 +553,8 @@ def _site() -> Iterator[int]:
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             searched = parts.path == "/search"
+            while searched and hangs is not None and hangs.is_set():
+                time.sleep(PAUSE)
             name = parts.path.lstrip("/")
             body = hits(parse_qs(parts.query).get("q", [""])[0]) if searched else pages.get(name, b"not here")
             self.send_response(200 if searched or name in pages else 404)
@@ -568,13 +570,10 @@ def _site() -> Iterator[int]:
         yield port
 
 
-def _megabytes(pid: int) -> float:
+def megabytes(pid: int) -> float:
     """Resident memory of a process and all below it."""
-    kilobytes = 0
-    for one in tree(pid):
-        status = Path(f"/proc/{one}/status").read_text(encoding="utf-8")
-        kilobytes += int(status.split("VmRSS:")[1].split()[0])
-    return kilobytes / 1000
+    told = (Path(f"/proc/{one}/status").read_text(encoding="utf-8") for one in tree(pid))
+    return sum(int(status.split("VmRSS:")[1].split()[0]) for status in told) / 1000
 
 
 def processor(pid: int) -> float:
@@ -592,7 +591,8 @@ def _machine() -> float:
     return sum(map(int, (user, nice, system, *interrupts))) / os.sysconf("SC_CLK_TCK")
 
 
-def _p95(times: list[float]) -> float:
+def p95(times: Sequence[float]) -> float:
+    """Return the time that 95 % of `times` do not exceed."""
     return sorted(times)[min(len(times) - 1, math.ceil(0.95 * len(times)) - 1)] if times else math.nan
 
 
