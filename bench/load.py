@@ -444,7 +444,7 @@ def how(answer: Answer | None) -> tuple[str, float]:
         return ("refused", float(data["retry_after"])) if data.get("error") == "busy" else ("nothing", 0.0)
     if not data:
         return "nothing", 0.0
-    again = any(set(one["arguments"]) <= {"session"} for one in data.get("next", []))
+    again = any(set(one["arguments"]) == {"session"} for one in data.get("next", []))
     return "partial" if again else "answered", 0.0
 
 
