@@ -68,6 +68,8 @@ class _Item:
     """What is scored."""
     shown: str
     """What a reader gets to see for it."""
+    number: int = 0
+    """Of a page's passages, best first by words."""
 
 
 @traced("rank")
@@ -99,13 +101,10 @@ async def mixed_rank(
         return ()
     language = guess_language(question) or "en"
     # 1. Items: a snippet for every page, and its content where it came in time
-    wanted = [PASSAGES[0]] * len(results)
-    if embedder is not None or reranker is not None:
-        wanted = [PASSAGES[page] if page < len(PASSAGES) else 1 for page in range(len(results))]
-    items = await in_thread(_items, question, results, documents, form, language, wanted)
+    items = await in_thread(_items, question, results, documents, form, language)
     # 2. One score an item
     models = (None, None) if form == "engine" else (embedder, reranker)
-    scores, made_by = await _scored(question, items, *models)
+    items, scores, made_by = await _scored(question, items, *models)
     # 3. Each page keeps its best item of each kind
     best = _best_items(items, scores, len(results))
     # 4. Pages by their best item, the engines' order having a vote
@@ -135,12 +134,11 @@ def _items(
     documents: Mapping[str, Document],
     form: RankForm,
     language: str,
-    wanted: Sequence[int],
 ) -> list[_Item]:
     items = []
     for page, result in enumerate(results):
         document = documents.get(result.url) if form != "snippet" else None
-        passages = best_passages(document, question, limit=wanted[page], language=language) if document else []
+        passages = best_passages(document, question, limit=PASSAGES[0], language=language) if document else []
         # A folder's snippet is a passage of the file, which need not be scored twice.
         if form == "paper" or all(one_line(one.text) != result.snippet for one in passages):
             titled = f"{result.title}\n{result.snippet}".strip()
@@ -152,21 +150,23 @@ def _items(
             items.append(_Item(page, "content", cut_to_tokens(document.text, PAPER_TOKENS), shown))
             continue
         title = document.page.title or result.title
-        items.extend(_Item(page, "content", f"{title}\n{one.headed}", one.text) for one in passages)
+        for number, one in enumerate(passages):
+            items.append(_Item(page, "content", f"{title}\n{one.headed}", one.text, number))
     return items
 
 
 async def _scored(
-    question: str, items: Sequence[_Item], embedder: Embedder | None, reranker: Reranker | None
-) -> tuple[Floats, ScoreMaker]:
-    """Return one score an item [n]: of the reranker alone, else of words, and of meaning in the time that is left."""
-    texts = [item.text for item in items]
+    question: str, items: list[_Item], embedder: Embedder | None, reranker: Reranker | None
+) -> tuple[list[_Item], Floats, ScoreMaker]:
+    """Return what was scored, and a score of each [n]: by a model in the time that is left, else by words."""
+    few = [item for item in items if item.number < (PASSAGES[item.page] if item.page < len(PASSAGES) else 1)]
+    texts = [item.text for item in few]
     with anyio.move_on_after(STEP_SHARE * time_left()):
         if reranker is not None:
-            return await reranker.score(question, texts), "rerank"
+            return few, await reranker.score(question, texts), "rerank"
         if embedder is not None and embedder.reads(heard(question, "en")):
-            return await score_texts(texts, question, embedder=embedder), "blend"
-    return await score_texts(texts, question, embedder=None), "bm25"
+            return few, await score_texts(texts, question, embedder=embedder), "blend"
+    return items, await score_texts([item.text for item in items], question, embedder=None), "bm25"
 
 
 def _best_items(items: Sequence[_Item], scores: Floats, pages: int) -> list[dict[WonBy, int]]:
