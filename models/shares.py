@@ -16,9 +16,6 @@ from typing import Final
 import anyio
 from anyio.lowlevel import RunVar
 
-CROWDED: Final = 1
-"""Pieces of work at a time of a caller who has more calls than another."""
-
 
 class _Shares:
     """The callers of one event loop, and what each may have at work."""
@@ -35,7 +32,7 @@ class _Shares:
         least = min(self.calls.values(), default=0)
         for one, calls in self.calls.items():
             limit = self.limits.setdefault(one, anyio.CapacityLimiter(math.inf))
-            limit.total_tokens = CROWDED if calls > least else math.inf
+            limit.total_tokens = 1 if calls > least else math.inf
 
 
 _shares: Final[RunVar[_Shares]] = RunVar("winnow_shares")
@@ -67,5 +64,5 @@ async def piece() -> AsyncIterator[None]:
     async with limit:
         began = anyio.current_time()
         yield
-        if limit.total_tokens == CROWDED:
+        if limit.total_tokens < math.inf:
             await anyio.sleep(anyio.current_time() - began)

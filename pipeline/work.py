@@ -36,7 +36,8 @@ TRACER: Final = trace.get_tracer("winnow")
 STEP_SHARE = 0.4
 """Most of the time left of a call that one step may take, so that what follows can still answer with what it has."""
 LONG_SHARE = 1 - STEP_SHARE
-"""What the one long step of a call may take: sources to arrive, whole pages to be read, a tree to be built."""
+"""What the one long step of a call may take: sources to arrive, whole pages to be read, a tree to be built, the first
+of several providers to answer."""
 WORKERS = 2
 """Threads for CPU work. Under the GIL more do not do more, and who waits for it waits for each: p95 of a page from the
 cache beside 16 callers of research 12 s with 4, 8 s with 2, on a machine with 28 other processes. Calls that have used

@@ -27,8 +27,6 @@ PLACES_A_CORE: Final = 2
 LIGHT_PLACES: Final = 4
 """Light calls for each other one: they wait for the network or end soon. Six pages of two seconds asked for at once
 take 2.1 s with 16 places on two cores, 4.2 s with 4."""
-SPARE: Final = 1
-"""Places of a lane beside the others, for a caller of whom no call runs: another one's calls are not waited for."""
 LIGHT: Final = 0.25
 """Processor seconds of its threads, without those of models, up to which a call is light. A page from the cache takes
 .03, a search whose pages are at hand .2, research over such pages .4 to .5."""
@@ -162,10 +160,13 @@ class Lane:
             self._notify()
 
     def _next(self) -> _Turn | None:
-        """Return the call that may begin: the first, or where all places are taken that of a caller who has none."""
+        """Return the call that may begin: the first, or where all places are taken that of a caller who has none.
+
+        So one more than there are places may run: a caller does not wait for another one's calls.
+        """
         if len(self._running) < self._places:
             return next(iter(self._queue), None)
-        if len(self._running) >= self._places + SPARE:
+        if len(self._running) > self._places:
             return None
         served = {one.caller for one in self._running}
         return next((one for one in self._queue if one.caller not in served), None)

@@ -34,7 +34,6 @@ are seen with each."""
 _WEIGHTS: Final = {False: (-4.27, 3.69, 1.26, 1.09, 0.0), True: (-5.69, 3.48, 1.36, 0.82, 2.69)}
 """Constant, words, numbers, names, cosine: without an embedder and with one. Logistic regression on 348 dev claims of
 WiCE, supported against the rest; balanced accuracy .718 both, by eight-fold cross-validation .697 and .703."""
-SUPPORTED: Final = 0.5
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _MEASURE: Final = re.compile(r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE)
 """A number with its unit, and what makes the unit one of area."""
@@ -94,7 +93,8 @@ def judge_statement(statement: str, texts: Sequence[str], relevance: Relevance) 
     )
     total = float(np.dot(_WEIGHTS[relevance.cosines is not None], found))
     confidence = float(1.0 / (1.0 + np.exp(-total)))
-    return Supported("supported" if confidence >= SUPPORTED else "not found", round(confidence, 3), tuple(rows[:cited]))
+    likelier: Support = "supported" if total >= 0 else "not found"
+    return Supported(likelier, round(confidence, 3), tuple(rows[:cited]))
 
 
 def _held(statement: str, index: TermIndex) -> tuple[NDArray[np.bool_], Floats]:

@@ -24,10 +24,8 @@ FEWEST: Final = 3
 """Rows of a table in which something can be chosen, and as many that share an extreme are no choice."""
 KNOWN: Final = 0.9
 """Share of the rows whose cells must be plain numbers for a value to be computed over all of them."""
-LONGEST: Final = 8
-"""Words of a cell up to which it is the name of something that a question may repeat."""
-LONG: Final = 80
-"""The same in characters."""
+LONGEST: Final = 80
+"""Characters of a cell up to which it is the name of something that a question may repeat."""
 REACH: Final = 4
 """Words between `not` and what it denies, and between a column's name and the number that it is compared with."""
 MOST_ROWS: Final = 0.5
@@ -121,8 +119,8 @@ class _Asking:
         known = {stem: [place for place, other in enumerate(stems) if other == stem] for stem in stems}
         for column in range(len(self.table.columns)):
             for cell in dict.fromkeys(self.table.cells(column)):
-                own = tokens_of(cell, self.spoken.language) if len(cell) <= LONG else ()
-                if not 0 < len(own) <= LONGEST or own[0].stem not in known:
+                own = tokens_of(cell, self.spoken.language) if len(cell) <= LONGEST else ()
+                if not own or own[0].stem not in known:
                     continue
                 wanted = [token.stem for token in own]
                 for start in known[own[0].stem]:
@@ -158,8 +156,8 @@ class _Asking:
                 continue
             found: dict[int, set[str]] = {}
             for column in range(len(self.table.columns)):
-                for cell in dict.fromkeys(self.table.cells(column)):
-                    own = [token.stem for token in tokens_of(cell, self.spoken.language)] if len(cell) <= LONG else []
+                for cell in (one for one in dict.fromkeys(self.table.cells(column)) if len(one) <= LONGEST):
+                    own = [token.stem for token in tokens_of(cell, self.spoken.language)]
                     if any(tuple(own[at : at + len(run)]) == run for at in range(len(own))):
                         found.setdefault(column, set()).add(cell)
             if len(found) == 1:
