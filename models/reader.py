@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from errors import ModelError
 from models.fingerprint import DIGITS
+from models.onnx import HINT, Loaded, OnnxBackend, load_model, padded, read_file, run_batches
 from models.protocols import Vectors, Window, WindowReading, unit_rows
-from models.session import HINT, Loaded, OnnxBackend, load_model, padded, read_file, run_batches
-from models.text import CHARACTERS_A_TOKEN, printable, reads_latin
-from models.wordpiece import Ids, Tokenizer
+from models.text import CHARACTERS_A_TOKEN, Ids, Tokenizer, printable, reads_latin
 
 MOST_TOKENS: Final = 256
 """Of question, what stands above, and sentences together: the positions that the graph has."""

@@ -10,9 +10,9 @@ import pytest
 import tokenizers
 
 from errors import ModelError
+from models.onnx import EMBEDDED, read_tokenizer
 from models.protocols import Window
 from models.reader import ABOVE_TOKENS, MOST_TOKENS, QUESTION_TOKENS, SENTENCE_TOKENS, OnnxReader, encode, join
-from models.session import EMBEDDED, read_tokenizer
 
 FERRY = Window(
     "Ferry questions › Fares",

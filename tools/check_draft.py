@@ -16,10 +16,10 @@ from pipeline.check.draft import Draft, read_draft
 from pipeline.documents import Document
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import Sheet, shortened
+from pipeline.gather import Loaded, load_sources
 from pipeline.search.chain import Found as Works
 from pipeline.services import Services
 from pipeline.session import SCHEME, find_session
-from pipeline.sources import Loaded, load_sources
 from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, quoted
 from pipeline.work import LONG_SHARE, in_thread
 from tools.context import (
