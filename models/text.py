@@ -161,6 +161,10 @@ class Tokenizer(Protocol):
         """Return the ids of each text, as `open_tokenizer` says; safe to call from many threads at once."""
         ...
 
+    def ids_of(self, *pieces: str) -> Ids:
+        """Return the id of each piece of the vocabulary, such as `[SEP]`."""
+        ...
+
 
 class WordPiece:
     """A `Tokenizer` of BERT's uncased form."""
@@ -170,7 +174,7 @@ class WordPiece:
         self._most = most
         self._begins = {piece: number for piece, number in vocabulary.items() if not piece.startswith("##")}
         self._goes_on = {piece[2:]: number for piece, number in vocabulary.items() if piece.startswith("##")}
-        self._cls, self._sep, self._unknown = (vocabulary[special] for special in ("[CLS]", "[SEP]", "[UNK]"))
+        self._cls, self._sep, self._unknown = self.ids_of("[CLS]", "[SEP]", "[UNK]")
         self._known: dict[str, tuple[int, ...]] = {}
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
@@ -178,6 +182,10 @@ class WordPiece:
         if self._most is None:
             return [self._ids(text) for text in texts]
         return [[self._cls, *self._ids(text)[: self._most - 2], self._sep] for text in texts]
+
+    def ids_of(self, *pieces: str) -> Ids:
+        """See `Tokenizer.ids_of`."""
+        return [self._begins[piece] for piece in pieces]
 
     def _ids(self, text: str) -> Ids:
         found: Ids = []
@@ -246,6 +254,10 @@ class _Library:
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """See `Tokenizer.encode`."""
         return [one.ids for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=self._special)]
+
+    def ids_of(self, *pieces: str) -> Ids:
+        """See `Tokenizer.ids_of`."""
+        return [self._tokenizer.token_to_id(piece) for piece in pieces]
 
 
 def open_tokenizer(data: bytes, path: Path, *, most: int | None = None, hint: str) -> Tokenizer:

@@ -44,8 +44,6 @@ LOG_BYTES: Final = 8_000
 HOUR: Final = timedelta(hours=1).total_seconds()
 FORMAT: Final = "%(asctime)s %(name)s %(message)s"
 DROPPED: Final = "winnow: more is not shown this hour; WINNOW_LOG_FILE=FILE keeps all of it\n"
-LOOK_SECONDS: Final = 0.5
-"""Seconds between two looks for a quiet moment."""
 ENOUGH: Final = 10
 """Collections of the middle generation (7,000 new objects each) after which a full one is due, as in Python itself."""
 TOO_MANY: Final = ENOUGH * 100
@@ -152,7 +150,7 @@ async def collect_when_quiet() -> None:
     done = _middle_collections()
     try:
         while True:
-            await anyio.sleep(LOOK_SECONDS)
+            await anyio.sleep(PAUSE)
             if _middle_collections() - done >= ENOUGH and not is_busy():
                 gc.collect()
                 done = _middle_collections()
@@ -186,7 +184,8 @@ def start_telemetry(collector: str) -> Callable[[], None]:
 
 
 PAUSE: Final = 0.3
-"""Seconds that a server leaves to the first messages before it opens by itself: imports in a thread slow an answer."""
+"""Seconds that a server leaves to messages before work of its own: to the first ones before it opens by itself, since
+imports in a thread slow an answer, and between two looks for a quiet moment."""
 
 
 class Opening:

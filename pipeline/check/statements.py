@@ -38,10 +38,9 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _MEASURE: Final = re.compile(r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE)
 """A number with its unit, and what makes the unit one of area."""
 _UNITS: Final = dict(entry.split(": ") for entry in words("units"))
-LABEL: Final = 6
-"""Words of a table row's label, at most, in the line that a row is told by: `Max. depth: 213 m`."""
 CELLS: Final = 16
-"""Words of such a line, at most; a longer one measures several things."""
+"""Words, at most, of the line that a table's row is told by (`Max. depth: 213 m`); a longer one measures several
+things."""
 CLEAR: Final = 0.8
 """Most of the first unit's score that the second may have where a row shares no word with a statement (`deep`, `Max.
 depth`): rows that measure something else come first narrowly (`python -m bench.claims`, rows)."""
@@ -148,7 +147,7 @@ def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]
 def _measured_else(statement: str, row: str) -> tuple[str, str]:
     """Return a measure that is stated and the one of the same unit in a table's row; nothing where it says it too."""
     label, _, value = row.partition(": ")
-    if len(raw_words(label)) > LABEL or len(raw_words(row)) > CELLS or _NUMBER.search(label):
+    if len(raw_words(row)) > CELLS or _NUMBER.search(label):
         return ("", "")
     theirs = _measures(value)
     for unit, (number, told) in _measures(statement).items():

@@ -9,6 +9,7 @@ for: opening files, or which of them answer (`pipeline/search/folder.py`).
 """
 
 import ctypes
+import io
 import os
 import re
 import stat
@@ -43,8 +44,6 @@ _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 _CHANGES: Final = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 _IGNORED: Final = 0x8000
 _EVENT: Final = struct.Struct("iIII")
-_BUFFER: Final = 1 << 18
-"""Bytes of one read, some thousands of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +231,7 @@ class _Watch:
         whole = True
         while self._file >= 0:
             try:
-                data = os.read(self._file, _BUFFER)
+                data = os.read(self._file, io.DEFAULT_BUFFER_SIZE)
             except BlockingIOError:
                 break
             at = 0

@@ -15,7 +15,7 @@ from typing import Final
 from errors import UsageError
 from pipeline.documents import Document
 from pipeline.tables.query import Condition, Measure, Operator, Query, measured, rows_of, without_totals
-from pipeline.tables.table import GROUP, Table, all_rows, entries, name_terms, tables_of
+from pipeline.tables.table import GROUP, KNOWN, Table, all_rows, entries, name_terms, tables_of
 from pipeline.text.frame import one_line
 from pipeline.text.glosses import heard
 from pipeline.text.lexicon import whole_words, words
@@ -23,8 +23,6 @@ from pipeline.text.words import index_terms
 
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen, and as many that share an extreme are no choice."""
-KNOWN: Final = 0.9
-"""Share of the rows whose cells must be plain numbers for a value to be computed over all of them."""
 LONGEST: Final = 80
 """Characters of a cell up to which it is the name of something that a question may repeat."""
 REACH: Final = 4

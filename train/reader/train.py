@@ -270,7 +270,7 @@ def encoded(examples: Sequence[Example]) -> list[Trained]:
     ids = dict(zip(texts, tokenize(tokenizer, list(texts)), strict=True))
     found: list[Trained] = []
     for one in examples:
-        window = join(ids[one.question], ids[one.window.above], [ids[text] for text in one.window.sentences])
+        window = join(tokenizer, ids[one.question], ids[one.window.above], [ids[text] for text in one.window.sentences])
         gold = np.zeros(len(window.starts) - 1, dtype=np.float32)
         gold[[place for place in one.gold if place < len(gold)]] = 1
         if gold.any() or not one.gold:
