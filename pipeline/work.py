@@ -164,7 +164,7 @@ async def no_report(done: float, total: float | None, message: str) -> None:
 def traced(name: str) -> Callable[[T], T]:
     """Return a decorator that runs a step, a function or coroutine function, within the span `winnow.{name}`.
 
-    Free unless an exporter is set up (`server/telemetry.py`). The SDK opens a span for every MCP message; these hang
+    Free unless an exporter is set up (`server/process.py`). The SDK opens a span for every MCP message; these hang
     below it, with names and durations only: a question or an address is the user's.
     """
     return TRACER.start_as_current_span(f"winnow.{name}")

@@ -185,7 +185,7 @@ def start_telemetry(collector: str) -> Callable[[], None]:
 
 PAUSE: Final = 0.3
 """Seconds that a server leaves to messages before work of its own: to the first ones before it opens by itself, since
-imports in a thread slow an answer, and between two looks for a quiet moment."""
+imports in a thread slow an answer, between two looks for a quiet moment, and to the last ones before it ends."""
 
 
 class Opening:
