@@ -39,9 +39,8 @@ from pipeline.read.converted import (
     placed,
     whole_page,
 )
-from pipeline.read.pdf_blocks import parts_of, sizes_of
 from pipeline.read.pdf_ink import SHOWS, Ink, layers_off, letters_of, times
-from pipeline.read.pdf_tables import TYPE, Cell, Line
+from pipeline.read.pdf_lines import TYPE, Cell, Line, parts_of, sizes_of
 from pipeline.read.sniff import PDF
 from pipeline.work import check_cancelled
 
