@@ -3,6 +3,9 @@
 Not for: programming mistakes, which stay ordinary exceptions and reach the log only.
 """
 
+QUOTED = 300
+"""Characters of what a stranger, a server or a model said, within a line of ours."""
+
 
 def without_password(text: str) -> str:
     """Return `text` with the name and password of every address in it replaced by an ellipsis."""

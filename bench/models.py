@@ -31,9 +31,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from models.llama.model import LlamaEmbedder
-from models.onnx import OnnxEmbedder
+from models.onnx import EMBEDDED, OnnxEmbedder
 from models.protocols import Embedder, TextKind, Vectors, unit_rows
-from models.session import EMBEDDED
 from models.text import reads_latin
 from train.embedder.texts import varied_texts
 

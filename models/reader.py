@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from errors import ModelError
 from models.fingerprint import DIGITS
+from models.onnx import HINT, Loaded, OnnxBackend, load_model, padded, read_file, run_batches
 from models.protocols import Vectors, Window, WindowReading, unit_rows
-from models.session import HINT, Loaded, OnnxBackend, load_model, padded, read_file, run_batches
-from models.text import CHARACTERS_A_TOKEN, printable, reads_latin
-from models.wordpiece import Ids, Tokenizer
+from models.text import CHARACTERS_A_TOKEN, Ids, Tokenizer, printable, reads_latin
 
 MOST_TOKENS: Final = 256
 """Of question, what stands above, and sentences together: the positions that the graph has."""
@@ -28,8 +27,6 @@ QUESTION_TOKENS: Final = 48
 ABOVE_TOKENS: Final = QUESTION_TOKENS // 2
 """The last ones: the innermost heading tells more than the title."""
 SENTENCE_TOKENS: Final = 80
-CLS, SEP, UNKNOWN, COLON = 101, 102, 100, 1024
-"""Of the vocabulary of BERT."""
 WEIGHTS: Final = "reader.onnx"
 TOKENIZER: Final = "tokenizer.json"
 
@@ -114,7 +111,7 @@ def encode(tokenizer: Tokenizer, question: str, windows: Sequence[Window]) -> li
     texts = [question, *(text for window in windows for text in (window.above, *window.sentences))]
     ids = iter(tokenize(tokenizer, texts))
     asked = next(ids)
-    return [join(asked, next(ids), [next(ids) for _ in window.sentences]) for window in windows]
+    return [join(tokenizer, asked, next(ids), [next(ids) for _ in window.sentences]) for window in windows]
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
@@ -124,20 +121,21 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
     return tokenizer.encode(cut)
 
 
-def join(question: Ids, above: Ids, sentences: Sequence[Ids]) -> Encoded:
+def join(tokenizer: Tokenizer, question: Ids, above: Ids, sentences: Sequence[Ids]) -> Encoded:
     """Return one input of at most `MOST_TOKENS`; from the first sentence that does not fit, none is in it."""
-    ids = [CLS, *question[:QUESTION_TOKENS], SEP]
+    first, last, unknown, colon = tokenizer.ids_of("[CLS]", "[SEP]", "[UNK]", ":")
+    ids = [first, *question[:QUESTION_TOKENS], last]
     asked = len(ids)
     if above:
-        ids += [*above[-ABOVE_TOKENS:], COLON]
+        ids += [*above[-ABOVE_TOKENS:], colon]
     starts = [len(ids)]
     for sentence in sentences:
         # A sentence without tokens (an image's, or signs that the vocabulary drops) keeps a place of its own.
-        ids += sentence[:SENTENCE_TOKENS] or [UNKNOWN]
+        ids += sentence[:SENTENCE_TOKENS] or [unknown]
         if len(ids) >= MOST_TOKENS:
             break
         starts.append(len(ids))
-    return Encoded([*ids[: starts[-1]], SEP], asked, starts)
+    return Encoded([*ids[: starts[-1]], last], asked, starts)
 
 
 def keep_logits(hidden: Vectors, tokens: Vectors, head: Vectors, window: Encoded) -> Vectors:

@@ -3,7 +3,7 @@
 Threads and batches are handed out in the order in which they are asked for, so a caller with many calls would get
 nearly all of them. While callers with different numbers of calls run, those who have more calls than the least have
 one piece of work at a time, over all kinds of work, and rest after it as long as it took. Not for: which calls may
-begin (`server/admission.py`), or how many pieces of one kind run at once (`pipeline/work.py`, `session.py`).
+begin (`server/admission.py`), or how many pieces of one kind run at once (`pipeline/work.py`, `onnx.py`).
 """
 
 import math
@@ -15,9 +15,6 @@ from typing import Final
 
 import anyio
 from anyio.lowlevel import RunVar
-
-CROWDED: Final = 1
-"""Pieces of work at a time of a caller who has more calls than another."""
 
 
 class _Shares:
@@ -35,7 +32,7 @@ class _Shares:
         least = min(self.calls.values(), default=0)
         for one, calls in self.calls.items():
             limit = self.limits.setdefault(one, anyio.CapacityLimiter(math.inf))
-            limit.total_tokens = CROWDED if calls > least else math.inf
+            limit.total_tokens = 1 if calls > least else math.inf
 
 
 _shares: Final[RunVar[_Shares]] = RunVar("winnow_shares")
@@ -67,5 +64,5 @@ async def piece() -> AsyncIterator[None]:
     async with limit:
         began = anyio.current_time()
         yield
-        if limit.total_tokens == CROWDED:
+        if limit.total_tokens < math.inf:
             await anyio.sleep(anyio.current_time() - began)

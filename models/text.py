@@ -1,14 +1,22 @@
-"""What backends do to texts before a model sees them (cut, clean, prepend an instruction), and to a reply in JSON.
+"""What backends do to texts before a model sees them (cut, clean, instruct, tokenise), and to a reply in JSON.
 
-Not for: cleaning pages, nor generators' prompts.
+BERT's uncased WordPiece, which the embedder and the reader that Winnow carries read with, is here: the library
+`tokenizers` does the same; with the packages that it draws it takes 28 MB, a tenth of what Winnow takes installed, and
+no other part needs them. It reads all other tokenisers (extra `models`). A page's own `[SEP]` is text here. Source:
+Devlin et al. 2018, §3.2; Wu et al. 2016, §4.1. Not for: cleaning pages, generators' prompts, or counting tokens
+(`pipeline/text/tokens.py`).
 """
 
+import importlib
 import json
 import re
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from errors import ModelError
+from errors import MissingExtra, ModelError
 
 LATIN_SHARE: Final = 0.6
 """Least share of Latin letters in a text that an English model is asked about."""
@@ -108,3 +116,176 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
             hint="Try again, or set a larger model.",
         ) from error
     return text.strip()
+
+
+Ids = list[int]
+LONGEST: Final = 100
+"""Characters of a word that is looked up; a longer one is unknown (the vocabulary's own `max_input_chars_per_word`)."""
+KNOWN_WORDS: Final = 20_000
+"""Words whose tokens are kept, 4 MB: three in four words of 200 pages' markup are among them when they come."""
+_BLANKS: Final = "\t\n\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_WORDS: Final = re.compile(f"[^{_BLANKS}]+")
+_IDEOGRAPHS: Final = re.compile(
+    "([\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f])"
+)
+"""Each is a word: BERT's own ranges, without kana and Hangul."""
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
+"""Categories of characters that are left out."""
+_UNCASED: Final = {
+    "normalizer": {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": True,
+        "strip_accents": None,
+        "lowercase": True,
+    },
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+}
+_MODEL: Final = {
+    "type": "WordPiece",
+    "unk_token": "[UNK]",
+    "continuing_subword_prefix": "##",
+    "max_input_chars_per_word": LONGEST,
+}
+_AROUND: Final = [
+    {"SpecialToken": {"id": "[CLS]", "type_id": 0}},
+    {"Sequence": {"id": "A", "type_id": 0}},
+    {"SpecialToken": {"id": "[SEP]", "type_id": 0}},
+]
+
+
+class Tokenizer(Protocol):
+    """What turns texts into token ids."""
+
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """Return the ids of each text, as `open_tokenizer` says; safe to call from many threads at once."""
+        ...
+
+    def ids_of(self, *pieces: str) -> Ids:
+        """Return the id of each piece of the vocabulary, such as `[SEP]`."""
+        ...
+
+
+class WordPiece:
+    """A `Tokenizer` of BERT's uncased form."""
+
+    def __init__(self, vocabulary: Mapping[str, int], most: int | None = None) -> None:
+        """Take the ids of words, and of their parts, which begin with `##`; `most` as in `open_tokenizer`."""
+        self._most = most
+        self._begins = {piece: number for piece, number in vocabulary.items() if not piece.startswith("##")}
+        self._goes_on = {piece[2:]: number for piece, number in vocabulary.items() if piece.startswith("##")}
+        self._cls, self._sep, self._unknown = self.ids_of("[CLS]", "[SEP]", "[UNK]")
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """See `Tokenizer.encode`."""
+        if self._most is None:
+            return [self._ids(text) for text in texts]
+        return [[self._cls, *self._ids(text)[: self._most - 2], self._sep] for text in texts]
+
+    def ids_of(self, *pieces: str) -> Ids:
+        """See `Tokenizer.ids_of`."""
+        return [self._begins[piece] for piece in pieces]
+
+    def _ids(self, text: str) -> Ids:
+        found: Ids = []
+        known = self._known
+        for word in _WORDS.findall(text):
+            ids = known.get(word)
+            if ids is None:
+                ids = tuple(self._word_ids(word))
+                if len(known) >= KNOWN_WORDS:
+                    known = self._known = {}
+                if len(word) <= LONGEST:
+                    known[word] = ids
+            found += ids
+        return found
+
+    def _word_ids(self, word: str) -> Ids:
+        seen = "".join(sign for sign in word if unicodedata.category(sign) not in _UNSEEN and sign != "\ufffd")
+        plain = unicodedata.normalize("NFD", _IDEOGRAPHS.sub(r" \1 ", seen))
+        bare = "".join(sign for sign in plain if unicodedata.category(sign) != "Mn").lower()
+        return [number for part in _parted(bare) for number in self._pieces(part)]
+
+    def _pieces(self, part: str) -> Ids:
+        """Return the longest pieces that `part` begins with, one after the other; unknown where one is missing."""
+        if len(part) > LONGEST:
+            return [self._unknown]
+        found: Ids = []
+        start = 0
+        pieces = self._begins
+        while start < len(part):
+            for end in range(len(part), start, -1):
+                number = pieces.get(part[start:end])
+                if number is not None:
+                    break
+            else:
+                return [self._unknown]
+            found.append(number)
+            start, pieces = end, self._goes_on
+        return found
+
+
+def _parted(word: str) -> list[str]:
+    """Return what stands between punctuation, and each sign of punctuation, of a word with blanks."""
+    spaced = "".join(f" {sign} " if _is_punctuation(sign) else sign for sign in word)
+    return spaced.split()
+
+
+def _is_punctuation(sign: str) -> bool:
+    """Whether a sign is a word of its own: Unicode's punctuation, and what else ASCII has beside letters and digits."""
+    return unicodedata.category(sign).startswith("P") or (sign.isascii() and sign.isprintable() and not sign.isalnum())
+
+
+class _Library:
+    """Any other tokeniser, read by the library `tokenizers`."""
+
+    def __init__(self, tokenizer: Any, most: int | None) -> None:
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        # Set once: the library refuses a change while another thread encodes.
+        if most is None:
+            tokenizer.no_truncation()
+        else:
+            tokenizer.enable_truncation(most)
+        self._special = most is not None
+        self._tokenizer = tokenizer
+
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """See `Tokenizer.encode`."""
+        return [one.ids for one in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=self._special)]
+
+    def ids_of(self, *pieces: str) -> Ids:
+        """See `Tokenizer.ids_of`."""
+        return [self._tokenizer.token_to_id(piece) for piece in pieces]
+
+
+def open_tokenizer(data: bytes, path: Path, *, most: int | None = None, hint: str) -> Tokenizer:
+    """Return the tokeniser of a `tokenizer.json`.
+
+    It gives bare ids without `most`, else those that a model reads: with special tokens, together at most `most`.
+
+    Raises:
+        MissingExtra: It is not BERT's uncased one, and the library is not installed.
+        ModelError: The file at `path` is none; says `hint`.
+    """
+    try:
+        card = json.loads(data)
+        if _is_uncased(card):
+            return WordPiece(card["model"]["vocab"], most)
+        library = importlib.import_module("tokenizers")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{path} is not a tokeniser: {error!r}", hint=hint) from error
+    except ModuleNotFoundError as error:
+        raise MissingExtra("tokenizers", extra="models", needed_for=str(path)) from error
+    try:
+        return _Library(library.Tokenizer.from_buffer(data), most)
+    except Exception as error:  # tokenizers raises bare Exception and no class of its own
+        raise ModelError(f"{path} is not a tokeniser: {error}", hint=hint) from error
+
+
+def _is_uncased(card: Mapping[str, Any]) -> bool:
+    """Whether a `tokenizer.json` says what `WordPiece` does."""
+    model = {name: value for name, value in card["model"].items() if name != "vocab"}
+    around = (card["post_processor"] or {}).get("single")
+    return model == _MODEL and around == _AROUND and all(card[part] == _UNCASED[part] for part in _UNCASED)

@@ -14,7 +14,7 @@ from cache.store import Store
 from errors import ContextExceeded, ModelError
 from models.protocols import Generator, Said
 from pipeline.documents import Evidence
-from pipeline.messages import Asking, ask, shrinking
+from pipeline.messages import ANSWER_TOKENS, Asking, ask, shrinking
 from pipeline.text.frame import one_line
 from pipeline.text.names import FIGURE, find_entities
 from pipeline.text.words import guess_language, index_terms
@@ -27,8 +27,8 @@ MARKED: Final = "[no support]"
 SENTENCES: Final = 3
 SENTENCE: Final = 200
 """Characters."""
-TOKENS: Final = 700
-"""Room for so many such sentences with their form in writings of a token a character."""
+TOKENS: Final = 2 * ANSWER_TOKENS
+"""Room for so many such sentences with their form in writings of a token a character: twice a short answer."""
 SHARED_WORDS: Final = 0.6
 """Part of a sentence's words that its passages must hold."""
 

@@ -28,9 +28,8 @@ from models.protocols import (
     WindowReading,
     unit_rows,
 )
-from pipeline.claims import alone
 from pipeline.messages import KEPT_SECONDS
-from pipeline.work import in_thread
+from pipeline.work import alone, in_thread
 
 M = TypeVar("M", bound=Named)
 MOST_SENTENCES: Final = 100

@@ -22,11 +22,11 @@ from pipeline.changes import changes
 from pipeline.documents import Document, Page
 from pipeline.evidence.cite import place_name, place_of
 from pipeline.fetch.handles import page_handle
+from pipeline.gather import MAX_FILES, Loaded, files_in
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage
 from pipeline.prune.render import Kept, Style, all_links, render
 from pipeline.read.converted import html_table, whole_page
 from pipeline.services import Services
-from pipeline.sources import MAX_FILES, Loaded, files_in
 from pipeline.tables.query import Query, compute, parse_query, rows_of
 from pipeline.tables.show import FORMS, RowForm, rows_as
 from pipeline.tables.table import Table, all_rows, tables_of

@@ -42,14 +42,13 @@ from pipeline.extract.extract import (
     unless_cut,
     widened,
 )
-from pipeline.gather import Gathered, Wanted, gather_pages, narrowed
+from pipeline.gather import Gathered, Wanted, failure_of, gather_pages, narrowed, open_all, room_for
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.prune.render import links_in
 from pipeline.rank.mixed import RankedPage
 from pipeline.rank.relevance import Blend
 from pipeline.search.chain import UNDATED
 from pipeline.services import Services
-from pipeline.sources import failure_of, open_all, room_for
 from pipeline.tables.show import told_values
 from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
 from pipeline.text.lexicon import any_of, words

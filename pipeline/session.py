@@ -29,6 +29,7 @@ from pipeline.fetch.handles import page_handle
 from pipeline.messages import KEPT_SECONDS
 from pipeline.search.chain import Found
 from pipeline.services import Fetches, Searches, Services
+from pipeline.text.frame import LONGEST
 from pipeline.work import in_thread
 
 SCHEME: Final = "winnow://session/"
@@ -37,8 +38,6 @@ MOST_BYTES: Final = 500_000
 pages takes about 10 kB (`python -m bench.sessions`)."""
 MOST_PAGES: Final = 200
 """Most pages that a session lists, the latest; their texts lie in the store of pages."""
-MOST_NAME: Final = 120
-"""Characters of a session's name: a line of a list."""
 _HANDLE: Final = re.compile(rf"(?:{SCHEME})?([0-9a-f]{{24}})\Z")
 
 
@@ -140,7 +139,7 @@ def remove_session(stores: Stores, session: Session) -> None:
 def rename_session(stores: Stores, session: Session, name: str) -> None:
     """Call a session by another name, on one line; by its first question again where that is empty."""
     key = f"session:{session.handle.removeprefix(SCHEME)}"
-    named = replace(session, name=" ".join(name.split())[:MOST_NAME])
+    named = replace(session, name=" ".join(name.split())[:LONGEST])
     store = next(store for store in (stores.own, stores.sessions) if _read(store, session.handle) is not None)
     store.set_json(key, _dumped(named), expire=KEPT_SECONDS)
 

@@ -1,18 +1,20 @@
-"""Running CPU work off the event loop so that a cancelled call really stops, and on the account of its call.
+"""Running CPU work off the event loop so that a cancelled call really stops, on the account of its call, and only once.
 
 Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops call `check_cancelled()` now and
-then. A step that could go on for long asks `time_left()` and gives its best so far. Not for: native model work, which
-has batches (`models/`) or a process of its own; who may begin (`server/admission.py`).
+then. A step that could go on for long asks `time_left()` and gives its best so far. What several processes come by (a
+page, a batch of vectors, a level of a tree) is done by one of them, `alone`. Not for: native model work, which has
+batches (`models/`) or a process of its own; who may begin (`server/admission.py`); tasks of one process that want the
+same (`pipeline/fetch/client.py`).
 """
 
 import functools
 import math
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -20,6 +22,9 @@ import anyio.to_thread
 from opentelemetry import trace
 
 from models.shares import piece
+
+if TYPE_CHECKING:  # a server opens its cache behind the first answers
+    from cache.store import Claim, Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,11 +41,15 @@ TRACER: Final = trace.get_tracer("winnow")
 STEP_SHARE = 0.4
 """Most of the time left of a call that one step may take, so that what follows can still answer with what it has."""
 LONG_SHARE = 1 - STEP_SHARE
-"""What the one long step of a call may take: sources to arrive, whole pages to be read, a tree to be built."""
+"""What the one long step of a call may take: sources to arrive, whole pages to be read, a tree to be built, the first
+of several providers to answer."""
 WORKERS = 2
 """Threads for CPU work. Under the GIL more do not do more, and who waits for it waits for each: p95 of a page from the
 cache beside 16 callers of research 12 s with 4, 8 s with 2, on a machine with 28 other processes. Calls that have used
 little have as many to themselves, or they would wait behind the pages of a call that reads twenty."""
+
+RENEWALS: Final = 3
+"""Times that a claim is renewed while it would last, so that one that comes late loses nothing."""
 
 
 class Call:
@@ -155,7 +164,54 @@ async def no_report(done: float, total: float | None, message: str) -> None:
 def traced(name: str) -> Callable[[T], T]:
     """Return a decorator that runs a step, a function or coroutine function, within the span `winnow.{name}`.
 
-    Free unless an exporter is set up (`server/telemetry.py`). The SDK opens a span for every MCP message; these hang
+    Free unless an exporter is set up (`server/process.py`). The SDK opens a span for every MCP message; these hang
     below it, with names and durations only: a question or an address is the user's.
     """
     return TRACER.start_as_current_span(f"winnow.{name}")
+
+
+@asynccontextmanager
+async def alone(
+    store: "Store", key: str, look: Callable[[], T], *, enough: Callable[[T], bool], patience: float
+) -> AsyncIterator[tuple[T, float]]:
+    """Give what `look` finds (in a thread) and the seconds that were waited for another process.
+
+    Where that is not `enough`, this is the only process that works on `key`, by a claim in `store`, for as long as it
+    takes; the claim of a process that was killed passes on `patience` seconds after.
+    """
+
+    def look_or_claim() -> "tuple[T, Claim | None]":
+        found = look()
+        claim = None if enough(found) else store.claim(key, seconds=patience)
+        # Another process may have left its result between the look and the claim.
+        return (look() if claim is not None else found), claim
+
+    started = anyio.current_time()
+    pause = waited = 0.0
+    while True:
+        with anyio.CancelScope(shield=True):  # nobody would give back the claim of a caller that has gone
+            found, claim = await in_thread(look_or_claim)
+        if claim is not None or enough(found):
+            break
+        pause = min(pause + 0.01, 0.1)
+        await anyio.sleep(pause)
+        waited = anyio.current_time() - started
+    if claim is None:
+        yield found, waited
+        return
+    done = threading.Event()
+    holder = threading.Thread(target=_hold, args=(store, claim, patience, done), daemon=True)
+    holder.start()
+    try:
+        yield found, waited
+    finally:
+        done.set()
+        with anyio.CancelScope(shield=True):
+            await in_thread(holder.join)
+
+
+def _hold(store: "Store", claim: "Claim", seconds: float, done: threading.Event) -> None:
+    """Renew a claim until `done`, then give it back."""
+    while not done.wait(seconds / RENEWALS):
+        claim = store.renew(claim, seconds=seconds)
+    store.release(claim)

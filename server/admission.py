@@ -20,20 +20,16 @@ import anyio.lowlevel
 from errors import Busy
 from models.pipe import MOST_CORES, usable_cores
 from models.shares import sharing
-from pipeline.work import Call
+from pipeline.work import STEP_SHARE, Call
 
 PLACES_A_CORE: Final = 2
 """Calls that run at once for each core: one computes while another waits for the network."""
 LIGHT_PLACES: Final = 4
 """Light calls for each other one: they wait for the network or end soon. Six pages of two seconds asked for at once
 take 2.1 s with 16 places on two cores, 4.2 s with 4."""
-SPARE: Final = 1
-"""Places of a lane beside the others, for a caller of whom no call runs: another one's calls are not waited for."""
 LIGHT: Final = 0.25
 """Processor seconds of its threads, without those of models, up to which a call is light. A page from the cache takes
 .03, a search whose pages are at hand .2, research over such pages .4 to .5."""
-WAIT_SHARE: Final = 0.5
-"""Part of a call's time that it may wait for its place; what is left is enough to answer."""
 FIRST_GUESS: Final = 2.0
 """Seconds that a call is expected to hold its place before one of its tool was seen to end."""
 WAY: Final = 1.0
@@ -43,15 +39,13 @@ processor: p95 of a page from the cache beside 16 callers of research .5 s, with
 processes)."""
 WAY_SHARE: Final = 0.2
 """Most of its time that a call gives way to light ones."""
-TELL: Final = 1.0
-"""Seconds between two messages to a call that waits: each of 64 would hear of the end of every other one."""
 MOST_AGAIN: Final = 60.0
 """Longest time to come again that is told: callers who come earlier would push the others' further and further."""
 LEARNT: Final = 0.2
 """Weight of the last call in what the next one of its tool is expected to take."""
 
 Tell = Callable[[float, str], Awaitable[None]]
-"""Takes the part of its time that a call has waited, and what it waits for."""
+"""Takes the part of its time that a call has waited, and what it waits for; passes on what does not come too fast."""
 
 
 @dataclass(eq=False, slots=True)
@@ -123,15 +117,13 @@ class Lane:
         expected = self._expected(turn)
         if not turn.begun and expected > patience:
             raise self._busy(turn, expected - patience)
-        told = -math.inf
         with anyio.move_on_after(patience):
             while not turn.begun:
                 changed = self._changed
                 before = self._queue.index(turn)
                 about = math.ceil(self._expected(turn))
-                if (now := anyio.current_time()) - told > TELL:
-                    told = now
-                    await tell((now - came) / patience, f"waiting: {before} calls before, about {about} s")
+                waited = (anyio.current_time() - came) / patience
+                await tell(waited, f"waiting: {before} calls before, about {about} s")
                 if changed is self._changed:
                     await changed.wait()
         if not turn.begun:
@@ -162,10 +154,13 @@ class Lane:
             self._notify()
 
     def _next(self) -> _Turn | None:
-        """Return the call that may begin: the first, or where all places are taken that of a caller who has none."""
+        """Return the call that may begin: the first, or where all places are taken that of a caller who has none.
+
+        So one more than there are places may run: a caller does not wait for another one's calls.
+        """
         if len(self._running) < self._places:
             return next(iter(self._queue), None)
-        if len(self._running) >= self._places + SPARE:
+        if len(self._running) > self._places:
             return None
         served = {one.caller for one in self._running}
         return next((one for one in self._queue if one.caller not in served), None)
@@ -200,7 +195,7 @@ class Admission:
         cost = self._seconds.get(tool, FIRST_GUESS)
         async with AsyncExitStack() as place, AsyncExitStack() as first:
             lane = self._light if light else self._whole
-            patience = WAIT_SHARE * seconds
+            patience = STEP_SHARE * seconds
             await first.enter_async_context(lane.place(caller, cost, patience=patience, tell=tell))
             began = anyio.current_time()
             moving = anyio.Lock()
@@ -220,7 +215,7 @@ class Admission:
                         way = max(0.0, way - (anyio.current_time() - came))
                     else:
                         await first.aclose()
-                        left = WAIT_SHARE * max(0.0, ends - anyio.current_time())
+                        left = STEP_SHARE * max(0.0, ends - anyio.current_time())
                         try:
                             await place.enter_async_context(self._whole.place(caller, cost, patience=left, tell=tell))
                         except Busy as error:

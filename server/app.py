@@ -27,8 +27,16 @@ from pipeline.work import in_thread
 from server.admission import Admission
 from server.arguments import CheckArguments
 from server.calls import Observer, log_call
-from server.opening import OpenFirst, Opening
-from server.process import Drain, collect_when_quiet, leave, start_log, start_telemetry, watch_signals
+from server.process import (
+    Drain,
+    OpenFirst,
+    Opening,
+    collect_when_quiet,
+    leave,
+    start_log,
+    start_telemetry,
+    watch_signals,
+)
 from server.resources import offer_completions, offer_prompts, offer_resources
 from server.settings import Settings
 from server.version import VERSION

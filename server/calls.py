@@ -1,7 +1,7 @@
 """What is known of a call beside its answer: which request it belongs to, how it ended, a line of the log for it.
 
 No word that was asked, read or answered is in any of it. Not for: figures over many calls (`server/metrics.py`), or
-spans within one (`pipeline/telemetry.py`).
+spans within one (`pipeline/work.py`).
 """
 
 import json

@@ -33,6 +33,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from errors import MissingExtra, UsageError
 from server.app import Winnow, build_server
 from server.calls import HEADER, Observer, request_id
+from server.process import PAUSE
 from server.settings import MEGABYTE, Settings
 from server.toolbox import GRACE
 from server.version import VERSION
@@ -47,8 +48,6 @@ ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES25
 """Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
 DRAIN_SECONDS: Final = 2 * GRACE
 """Beyond the deadline of calls that run when the server is told to end."""
-FLUSH_SECONDS: Final = 0.1
-"""For the last answer to leave: uvloop writes when a turn of its loop ends."""
 REQUEST_SECONDS: Final = 10.0
 """For the head of a request, and for its whole body, which has at most a megabyte."""
 SESSIONS: Final = 1_000
@@ -308,7 +307,7 @@ def build_app(
     async def drain() -> None:
         with anyio.move_on_after(settings.seconds + DRAIN_SECONDS):
             await gate.drain()
-        await anyio.sleep(FLUSH_SECONDS)
+        await anyio.sleep(PAUSE)  # the last answer leaves: uvloop writes when a turn of its loop ends
 
     server = build_server(settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier)
     if settings.metrics:

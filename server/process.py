@@ -1,7 +1,11 @@
-"""The process that serves: its log, its end on a signal, its memory, and its traces.
+"""The process that serves: its log, what it opens behind its first answers, its end on a signal, memory and traces.
 
-Not for: what is served; values that outlive a call (`pipeline/services.py`).
+A client waits for the answer to its first message. Importing the pipeline and opening its services take as long as
+everything before that answer (0.4 of 0.9 CPU-seconds), and only a call needs them. Not for: what is served, or opened
+(`server/wiring.py`); values that outlive a call (`pipeline/services.py`).
 """
+
+from __future__ import annotations
 
 import ctypes
 import gc
@@ -11,17 +15,27 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import anyio
 
 from errors import MissingExtra, UsageError, WinnowError
-from pipeline.work import is_busy
+from pipeline.work import in_thread, is_busy
 from server.calls import JsonLines, name_request
 from server.settings import MEGABYTE, Settings
 from server.version import VERSION
+
+if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+
+    from cache.store import Stores
+    from pipeline.services import Services
+
+    OpenServices = Callable[[Settings], AbstractAsyncContextManager[Services]]
 
 Drain = Callable[[], Awaitable[None]]
 """Lets running calls end, and no other begin."""
@@ -30,8 +44,6 @@ LOG_BYTES: Final = 8_000
 HOUR: Final = timedelta(hours=1).total_seconds()
 FORMAT: Final = "%(asctime)s %(name)s %(message)s"
 DROPPED: Final = "winnow: more is not shown this hour; WINNOW_LOG_FILE=FILE keeps all of it\n"
-LOOK_SECONDS: Final = 0.5
-"""Seconds between two looks for a quiet moment."""
 ENOUGH: Final = 10
 """Collections of the middle generation (7,000 new objects each) after which a full one is due, as in Python itself."""
 TOO_MANY: Final = ENOUGH * 100
@@ -138,7 +150,7 @@ async def collect_when_quiet() -> None:
     done = _middle_collections()
     try:
         while True:
-            await anyio.sleep(LOOK_SECONDS)
+            await anyio.sleep(PAUSE)
             if _middle_collections() - done >= ENOUGH and not is_busy():
                 gc.collect()
                 done = _middle_collections()
@@ -169,3 +181,97 @@ def start_telemetry(collector: str) -> Callable[[], None]:
     trace.set_tracer_provider(provider)
     end: Callable[[], None] = provider.shutdown
     return end
+
+
+PAUSE: Final = 0.3
+"""Seconds that a server leaves to messages before work of its own: to the first ones before it opens by itself, since
+imports in a thread slow an answer, between two looks for a quiet moment, and to the last ones before it ends."""
+
+
+class Opening:
+    """The services of one run of a server, from before they are there until they are closed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._wanted = anyio.Event()
+        self.settled = anyio.Event()
+        """Set once the services are open, or cannot be opened."""
+        self._ended = anyio.Event()
+        self._services: Services | None = None
+        self._error: WinnowError | None = None
+
+    async def services(self) -> Services:
+        """Return the services, opened now where they are not; raises what kept them from it, each time the same."""
+        self._wanted.set()
+        await self.settled.wait()
+        if self._services is None:
+            assert self._error is not None  # noqa: S101  settled means one or the other
+            raise self._error
+        return self._services
+
+    @property
+    def stores(self) -> Stores | None:
+        """The cache, None before it is open."""
+        return self._services.stores if self._services is not None else None
+
+    def close_stores(self) -> None:
+        """Close the cache, where it is open: what a signal leaves time for."""
+        if self._services is not None:
+            self._services.stores.close()
+
+    @asynccontextmanager
+    async def at_once(self) -> AsyncIterator[Opening]:
+        """Open the services, and close them at the end."""
+        async with _late()(self._settings) as self._services:
+            self.settled.set()
+            yield self
+
+    @asynccontextmanager
+    async def behind(self, failed: Callable[[WinnowError], None]) -> AsyncIterator[Opening]:
+        """Open the services after a pause, or when they are first wanted, and close them at the end.
+
+        `failed` is called with the error where they cannot be opened; `services` raises that error, too.
+        """
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._open_late, failed)
+            try:
+                yield self
+            finally:
+                self._ended.set()
+                if not self.settled.is_set():
+                    group.cancel_scope.cancel()
+
+    async def _open_late(self, failed: Callable[[WinnowError], None]) -> None:
+        with anyio.move_on_after(PAUSE):
+            await self._wanted.wait()
+        try:
+            opened = await in_thread(_late)
+            async with opened(self._settings) as self._services:
+                self.settled.set()
+                await self._ended.wait()
+        except WinnowError as error:
+            self._error = error
+            self.settled.set()
+            failed(error)
+
+
+class OpenFirst:
+    """Middleware that gives calls of tools the open services as their lifespan's context."""
+
+    async def __call__(self, ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+        """Wait for the services where a tool is called; pass on everything else."""
+        opening: Opening = ctx.lifespan_context
+        if ctx.method != "tools/call":
+            return await call_next(ctx)
+        return await call_next(replace(ctx, lifespan_context=await opening.services()))
+
+
+def _late() -> OpenServices:
+    """Import what only calls need; in a thread, so that the server answers meanwhile."""
+    gc.disable()  # imports make no garbage worth 0.12 s of collections
+    try:
+        from server import reading, toolbox, wiring  # noqa: F401, PLC0415  half of all imports: after the first answer
+
+        return wiring.open_services
+    finally:
+        gc.enable()

@@ -14,11 +14,11 @@ from errors import SourceNotFound
 from pipeline.evidence.export import FORMS, export
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import find_page
+from pipeline.gather import open_tree
 from pipeline.raptor.draw import layout
 from pipeline.raptor.outline import outline
 from pipeline.services import Services
 from pipeline.session import find_session
-from pipeline.sources import open_tree
 from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.work import in_thread

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from pipeline.work import in_thread
 from prompts import load
-from server.opening import Opening
+from server.process import Opening
 
 LENGTHS: Final = ("300", "600", "1200", "2000")
 

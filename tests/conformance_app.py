@@ -24,7 +24,7 @@ from mcp_types import (
 )
 
 from server.app import build_server
-from server.opening import Opening
+from server.process import Opening
 from server.settings import read_settings
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cache.rows import RefusedRow, seal, unseal
 from cache.store import Claim, Store, open_stores
-from pipeline.claims import alone
+from pipeline.work import alone
 from tests.support import Clock
 
 

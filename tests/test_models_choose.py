@@ -12,10 +12,9 @@ from errors import MissingExtra, UsageError
 from models.catalogue import MODELS, Role
 from models.choose import FORMS, Resources, choose
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.onnx import OnnxEmbedder
+from models.onnx import EMBEDDED, OnnxEmbedder
 from models.pull import Hub
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.session import EMBEDDED
 from train.embedder.texts import varied_texts
 
 ROLES: tuple[Role, ...] = ("embedder", "reranker", "generator")

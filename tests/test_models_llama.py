@@ -17,8 +17,8 @@ from tokenizers import Tokenizer
 from errors import ModelError
 from models.llama.gguf import read_header
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
+from models.onnx import EMBEDDED
 from models.protocols import Said
-from models.session import EMBEDDED
 from models.worker import Worker
 from tests.support.llama_reference import bert_states, write_reranker
 from tests.support.marks import LLAMA

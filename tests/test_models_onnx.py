@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.onnx import OnnxEmbedder
-from models.session import EMBEDDED
+from models.onnx import EMBEDDED, OnnxEmbedder
 from models.text import reads_latin
 from train.embedder.texts import varied_texts
 

@@ -10,9 +10,9 @@ import pytest
 import tokenizers
 
 from errors import ModelError
+from models.onnx import EMBEDDED, read_tokenizer
 from models.protocols import Window
 from models.reader import ABOVE_TOKENS, MOST_TOKENS, QUESTION_TOKENS, SENTENCE_TOKENS, OnnxReader, encode, join
-from models.session import EMBEDDED, read_tokenizer
 
 FERRY = Window(
     "Ferry questions › Fares",
@@ -80,12 +80,13 @@ async def test_no_windows_empty_broken_and_huge_texts_are_read(reader: OnnxReade
 
 
 def test_an_input_holds_question_headings_and_sentences_within_their_limits() -> None:
-    window = join([7] * 100, [8] * 99 + [9], [[5] * 100, [], [6] * 3])
+    tokenizer = read_tokenizer(EMBEDDED / "tokenizer.json")
+    window = join(tokenizer, [7] * 100, [8] * 99 + [9], [[5] * 100, [], [6] * 3])
     assert window.asked == QUESTION_TOKENS + 2
     assert window.ids.count(8) == ABOVE_TOKENS - 1
     assert window.ids.count(9) == 1
     assert np.diff(window.starts).tolist() == [SENTENCE_TOKENS, 1, 3]
-    assert len(join([7] * 48, [8] * 24, [[5] * 10] * 99).ids) <= MOST_TOKENS
+    assert len(join(tokenizer, [7] * 48, [8] * 24, [[5] * 10] * 99).ids) <= MOST_TOKENS
 
 
 def test_the_shown_form_is_question_then_headings_then_sentences() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import tokenizers
 
-from models.session import EMBEDDED
-from models.wordpiece import WordPiece, open_tokenizer
+from models.onnx import EMBEDDED
+from models.text import WordPiece, open_tokenizer
 from tests.support import LIBRARY, ROOT
 
 FILE = EMBEDDED / "tokenizer.json"
@@ -81,7 +81,7 @@ def test_another_tokeniser_is_read_by_the_library_and_without_it_the_error_names
     assert open_tokenizer(file.read_bytes(), file, most=2, hint="").encode(["lake sea lake"]) == [[7, 3]]
     program = (
         "import sys; sys.modules['tokenizers'] = None\n"
-        "from pathlib import Path; from models.wordpiece import open_tokenizer\n"
+        "from pathlib import Path; from models.text import open_tokenizer\n"
         f"path = Path({str(file)!r}); open_tokenizer(path.read_bytes(), path, hint='')"
     )
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)

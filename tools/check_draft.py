@@ -16,11 +16,11 @@ from pipeline.check.draft import Draft, read_draft
 from pipeline.documents import Document
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import Sheet, shortened
+from pipeline.gather import Loaded, load_sources
 from pipeline.search.chain import Found as Works
 from pipeline.services import Services
 from pipeline.session import SCHEME, find_session
-from pipeline.sources import Loaded, load_sources
-from pipeline.text.frame import address, new_mark, notice, quoted
+from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, quoted
 from pipeline.work import LONG_SHARE, in_thread
 from tools.context import (
     FIRST,
@@ -37,8 +37,6 @@ from tools.context import (
 
 LONGEST_DRAFT: Final = 100_000
 """Characters of a draft: some 15,000 words."""
-WORDS: Final = 40
-"""Tokens of a statement, and of what stands in the source, in an answer."""
 
 
 class Item(BaseModel):
@@ -128,11 +126,11 @@ def _sheet(checked: Sequence[Checked], loaded: Loaded, max_tokens: int) -> tuple
     sheet.add(notice(mark))
     told = 0
     for number, one in enumerate(checked, 1):
-        lines = [f"[{number}] {one.kind}, {one.outcome}: {quoted(shortened(one.text, WORDS), mark)}"]
+        lines = [f"[{number}] {one.kind}, {one.outcome}: {quoted(shortened(one.text, SAID_TOKENS), mark)}"]
         if one.note:
             lines.append(quoted(one.note, mark))
         if one.outcome not in FINE and one.citation:
-            lines.append(f"Nearest: {quoted(shortened(one.words, WORDS), mark)} {address(one.citation)}")
+            lines.append(f"Nearest: {quoted(shortened(one.words, SAID_TOKENS), mark)} {address(one.citation)}")
         if not sheet.add("\n".join(lines)):
             break
         told += 1

@@ -15,7 +15,7 @@ from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts_room, told_parts
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import extract, left_unread, unless_cut
-from pipeline.sources import Loaded, load_sources, room_for
+from pipeline.gather import Loaded, load_sources, room_for
 from pipeline.tables.show import told_values
 from pipeline.text.frame import address, new_mark
 from pipeline.work import LONG_SHARE, in_thread

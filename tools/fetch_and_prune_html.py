@@ -30,11 +30,11 @@ from pipeline.evidence.show import (
 )
 from pipeline.evidence.view import view_pages
 from pipeline.fetch.handles import page_handle
+from pipeline.gather import Loaded, load_sources, room_for
 from pipeline.places import load_folders, named_pages, read_place, split_place
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
 from pipeline.services import Services
-from pipeline.sources import Loaded, load_sources, room_for
 from pipeline.tables.asked import Told, ask_parts
 from pipeline.tables.show import FORMS, told_values
 from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models

@@ -19,6 +19,7 @@ from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import left_unread, read_documents
 from pipeline.fetch.handles import find_page, page_handle
+from pipeline.gather import Loaded, in_part, load_sources, open_tree, room_for, store_for
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence, write_shown
 from pipeline.raptor.overview import overview
@@ -27,7 +28,6 @@ from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
-from pipeline.sources import Loaded, in_part, load_sources, open_tree, room_for, store_for
 from pipeline.text.frame import new_mark, one_line
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from tools.context import (

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from errors import ContextExceeded, ModelError
+from errors import QUOTED, ContextExceeded, ModelError
 from models.protocols import CONTEXT_TOKENS, Ability, Prompt, Said, TextKind, Vectors, unit_rows
-from models.remote.server import QUOTED, RemoteModel, by_index, shortened
+from models.remote.server import RemoteModel, by_index, shortened
 from models.text import checked_json, instructions_for, printable
 
 _STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import anyio
 import httpx2
 
-from errors import ContextExceeded, ModelError, UsageError
+from errors import QUOTED, ContextExceeded, ModelError, UsageError
 from models.fingerprint import DIGITS
 from models.protocols import Backend
 from models.text import TEXTS_A_REQUEST, printable
@@ -44,8 +44,6 @@ class Waits(NamedTuple):
 WAITS: Final = Waits()
 RETRIED: Final = frozenset((429, 502, 503, 504))
 """Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of ours may be repeated."""
-QUOTED: Final = 300
-"""Characters of a server's or a model's own words in an error message."""
 TOO_LONG: Final = ("too large", "too long", "maximum context", "context length", "context size", "max_input_length")
 """What servers say of an input over their window: llama-server with status 500, TEI with 413, vLLM with 400."""
 HINTS: Final = {

@@ -34,15 +34,13 @@ are seen with each."""
 _WEIGHTS: Final = {False: (-4.27, 3.69, 1.26, 1.09, 0.0), True: (-5.69, 3.48, 1.36, 0.82, 2.69)}
 """Constant, words, numbers, names, cosine: without an embedder and with one. Logistic regression on 348 dev claims of
 WiCE, supported against the rest; balanced accuracy .718 both, by eight-fold cross-validation .697 and .703."""
-SUPPORTED: Final = 0.5
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _MEASURE: Final = re.compile(r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE)
 """A number with its unit, and what makes the unit one of area."""
 _UNITS: Final = dict(entry.split(": ") for entry in words("units"))
-LABEL: Final = 6
-"""Words of a table row's label, at most, in the line that a row is told by: `Max. depth: 213 m`."""
 CELLS: Final = 16
-"""Words of such a line, at most; a longer one measures several things."""
+"""Words, at most, of the line that a table's row is told by (`Max. depth: 213 m`); a longer one measures several
+things."""
 CLEAR: Final = 0.8
 """Most of the first unit's score that the second may have where a row shares no word with a statement (`deep`, `Max.
 depth`): rows that measure something else come first narrowly (`python -m bench.claims`, rows)."""
@@ -94,7 +92,8 @@ def judge_statement(statement: str, texts: Sequence[str], relevance: Relevance) 
     )
     total = float(np.dot(_WEIGHTS[relevance.cosines is not None], found))
     confidence = float(1.0 / (1.0 + np.exp(-total)))
-    return Supported("supported" if confidence >= SUPPORTED else "not found", round(confidence, 3), tuple(rows[:cited]))
+    likelier: Support = "supported" if total >= 0 else "not found"
+    return Supported(likelier, round(confidence, 3), tuple(rows[:cited]))
 
 
 def _held(statement: str, index: TermIndex) -> tuple[NDArray[np.bool_], Floats]:
@@ -148,7 +147,7 @@ def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]
 def _measured_else(statement: str, row: str) -> tuple[str, str]:
     """Return a measure that is stated and the one of the same unit in a table's row; nothing where it says it too."""
     label, _, value = row.partition(": ")
-    if len(raw_words(label)) > LABEL or len(raw_words(row)) > CELLS or _NUMBER.search(label):
+    if len(raw_words(row)) > CELLS or _NUMBER.search(label):
         return ("", "")
     theirs = _measures(value)
     for unit, (number, told) in _measures(statement).items():

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote, urldefrag
 
 from pipeline.documents import Block, Document, Evidence, Sentence
 from pipeline.read.converted import is_box
-from pipeline.text.words import is_cjk, word_runs
+from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
 
 _WHOLE: Final = 80
 """A text up to this many code points is cited whole; longer ones by their first and last words."""
@@ -26,7 +26,7 @@ _MORE_WORDS: Final = 2 * _WORDS
 """Words they grow to while an earlier place on the page reads the same."""
 _CONTEXT_REACH: Final = _WHOLE
 """Code points around the words in which context is looked for."""
-_CJK_CUT: Final = 24
+_CJK_CUT: Final = _WHOLE_CJK // 2
 """Code points after which a CJK start is cut where it has no comma."""
 
 _TIMED: Final = re.compile(r"t=([\d:]+),")
@@ -42,8 +42,6 @@ _SEPARATOR: Final = re.compile(r"\n|\s\|\s")
 """What stands between units and between a row's cells in the document's text, and nowhere on the page."""
 _BEFORE: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
 """The same with the colon that we put between a term and its definition."""
-LEAST_RUNS: Final = 10
-"""Runs of three terms from which a text is told from others by its words; shorter ones must be equal."""
 COPIED: Final = 0.5
 """Share of a text's runs that a page holds from which it is a copy: of 150 pages with every tenth word dropped, put in
 or replaced .98 to 1.0 are found (with .6 .93, with .7 .81), and 2 of 22,350 pairs of different pages are
@@ -212,7 +210,7 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
     piece = text[start:end]
     if is_cjk(piece):
         cuts = [start + m.start() for m in _CLAUSE.finditer(piece) if m.start() >= 4]
-        return ([cut for cut in cuts if cut - start <= _CJK_CUT * 2][:_MORE_WORDS]) or [min(end, start + _CJK_CUT)]
+        return ([cut for cut in cuts if cut - start <= _WHOLE_CJK][:_MORE_WORDS]) or [min(end, start + _CJK_CUT)]
     ends = [start + len(piece[: m.end()].rstrip(_EDGE)) for m in _WORD.finditer(piece)]
     return [place for place in ends if place > start] or [end]
 
@@ -221,7 +219,7 @@ def _word_starts(text: str, start: int, end: int) -> list[int]:
     piece = text[start:end]
     if is_cjk(piece):
         cuts = [start + m.end() for m in _CLAUSE.finditer(piece) if m.end() <= len(piece) - 4]
-        return [cut for cut in cuts if end - cut <= _CJK_CUT * 2][-_MORE_WORDS:]
+        return [cut for cut in cuts if end - cut <= _WHOLE_CJK][-_MORE_WORDS:]
     return [start + m.start() for m in _WORD.finditer(piece) if m.group()[0] not in _EDGE]
 
 
@@ -317,7 +315,7 @@ class Copies:
         """Return whether the page at `place` holds one of `texts`."""
         for text in texts:
             runs = word_runs(text)
-            if len(runs) < LEAST_RUNS or place not in self._texts:
+            if len(runs) < TELLING_RUNS or place not in self._texts:
                 continue
             if place not in self._runs:
                 self._runs[place] = word_runs(self._texts[place])

@@ -13,7 +13,7 @@ that begin with 1, never the page's own. What it says is then weighed against th
     none        unsure                     none
 
 Neither is believed alone against the other: a small model seldom says None, and the gate cannot read. Not for: choosing
-candidates (`pipeline/extract/score.py`), or the gate itself.
+candidates (`pipeline/rank`), or the gate itself.
 """
 
 import json

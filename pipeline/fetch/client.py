@@ -19,7 +19,6 @@ import anyio
 
 from cache.store import Store
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout
-from pipeline.claims import alone
 from pipeline.documents import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
 from pipeline.fetch.connect import open_client
@@ -32,7 +31,7 @@ from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.fetch.transcript import with_transcript
 from pipeline.read.convert import Raw
 from pipeline.read.converted import WHOLE, Span
-from pipeline.work import in_thread
+from pipeline.work import alone, in_thread
 
 
 class _Flight:

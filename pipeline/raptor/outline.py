@@ -10,13 +10,11 @@ from typing import Final
 
 from pipeline.raptor.leaves import common_path
 from pipeline.raptor.tree import Tree, TreeNode
-from pipeline.text.frame import inert
+from pipeline.text.frame import TITLE_TOKENS, inert
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language, index_terms, is_cjk, lower_runs
 from pipeline.work import check_cancelled
 
-LINE_TOKENS: Final = 24
-"""Tokens of a node's name, or a document's title, in its line."""
 WORDS: Final = 5
 """Words that tell a theme or a node."""
 LOOKED_AT: Final = 24
@@ -66,7 +64,7 @@ def _kept(tree: Tree, room: int) -> set[int]:
 
 def _line(tree: Tree, node: TreeNode, depth: int) -> str:
     name = label(tree, node)
-    short = inert(cut_to_tokens(name, LINE_TOKENS))
+    short = inert(cut_to_tokens(name, TITLE_TOKENS))
     documents = len(tree.documents_below(node))
     across = f" of {documents} documents" if documents > 1 else ""
     below = f" [{len(node.leaves)} leaves{across}]" if node.is_summary else ""

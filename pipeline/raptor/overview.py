@@ -21,10 +21,10 @@ from pipeline.evidence.show import Shown, shortened
 from pipeline.raptor.cluster import CHILDREN, kmeans
 from pipeline.raptor.evidence import SOURCES
 from pipeline.raptor.leaves import common_path, leaves_as_document
-from pipeline.raptor.outline import LINE_TOKENS, telling_words, word_forms
+from pipeline.raptor.outline import telling_words, word_forms
 from pipeline.raptor.summarise import ENDS, SENTENCE_TOKENS
 from pipeline.raptor.tree import Quote, Tree
-from pipeline.text.frame import framed, inert, one_line
+from pipeline.text.frame import TITLE_TOKENS, framed, inert, one_line
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
@@ -190,7 +190,7 @@ def _quoted(tree: Tree, quote: Quote, group: int, rank: tuple[float, ...]) -> Pa
 
 
 def _short(text: str) -> str:
-    return shortened(one_line(inert(text)), LINE_TOKENS)
+    return shortened(one_line(inert(text)), TITLE_TOKENS)
 
 
 # Several documents: their themes

@@ -16,14 +16,13 @@ from typing import Final
 
 from cache.store import Store
 from models.protocols import Generator, Said
-from pipeline.claims import alone
 from pipeline.messages import KEPT_SECONDS
 from pipeline.raptor.tree import Quote
 from pipeline.text.lexicon import words
 from pipeline.text.sentences import split_sentences
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms
-from pipeline.work import in_thread
+from pipeline.work import alone, in_thread
 from prompts import Prompt, load
 
 EXTRACTIVE: Final = "extractive"

@@ -14,7 +14,7 @@ from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.read import plain, sniff
 from pipeline.read.charset import decode
-from pipeline.read.converted import WHOLE, Converted, Span, Unreadable, unplaced
+from pipeline.read.converted import MAX_UNPACKED, WHOLE, Converted, Span, Unreadable, unplaced
 from pipeline.read.shell import NeedsScripts, look_at
 from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
@@ -46,8 +46,6 @@ _OF_TEXT: Final = {
 }
 """Module and function for each kind that is read from bytes, or from text. They are imported when one comes: together
 they take 0.2 s, which a server that reads web pages does not need to start."""
-_MOST_UNPACKED: Final = 30_000_000
-"""Bytes of a gzip file after unpacking, as many as a page may have; sitemaps with more may be 50 MB and seldom are."""
 PAGELESS: Final = "only PDF files and images have pages that can be asked for; this is the whole"
 _TEXT_HINT: Final = "Look for a version of it as a web page, PDF with text, Word or text file."
 
@@ -139,11 +137,11 @@ def _unpacked(raw: Raw) -> Raw:
     """Return `raw` with what its gzip file holds."""
     unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        body = unpacking.decompress(raw.body, _MOST_UNPACKED)
+        body = unpacking.decompress(raw.body, MAX_UNPACKED)
     except zlib.error as e:
         raise unreadable(raw, f"it is damaged gzip ({e})") from e
     if not unpacking.eof:
-        over = f"it unpacks to more than {_MOST_UNPACKED:,} bytes" if len(body) == _MOST_UNPACKED else "its end is cut"
+        over = f"it unpacks to more than {MAX_UNPACKED:,} bytes" if len(body) == MAX_UNPACKED else "its end is cut"
         raise unreadable(raw, over)
     return replace(raw, body=body, content_type="", name=raw.name.removesuffix(".gz"))
 

@@ -20,6 +20,11 @@ MAX_ITEMS: Final = 20_000
 """Rows, values, entries, style rules or parts of one document that are read; where they are content, the rest is
 told as unread."""
 
+MAX_UNPACKED: Final = 30_000_000
+"""Bytes of one source after unpacking, as many as a page has by default (`FetchLimits`); of an archive, all parts that
+hold text together."""
+SLOW_LETTERS: Final = 5_000_000
+"""Characters that are given to a library which cannot be stopped; markdown-it and striprtf need 1 s a million."""
 PLACE: Final = "data-place"
 """Attribute of our own that says where in a file an element begins; what stands behind it is there until the next one
 (`Block.place`). Text from outside has it taken away (`unplaced`)."""
@@ -32,6 +37,9 @@ DAMAGED: Final = (
     *(OSError, EOFError, struct.error, zlib.error),
 )
 """What the libraries that read documents are known to raise over damaged files, besides errors of their own."""
+PAGE_SECONDS: Final = 8.0
+"""Processor time for a page of PDF to be read, or to be drawn: fifty times what the heaviest pages seen take to be
+read; one that needs more is left out."""
 LEAST_SIZE: Final = 2.0
 """Points of height below which type cannot be read; footnotes and superscripts have 5 or more."""
 Span = tuple[int, int]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
-from pipeline.read.converted import DAMAGED, MOST_PIXELS, Unreadable
+from pipeline.read.converted import DAMAGED, MOST_PIXELS, PAGE_SECONDS, Unreadable
 
 try:
     import resource
@@ -26,8 +26,6 @@ except ImportError:  # Windows has no such limits
 
 PAGE_PIXELS: Final = 2_800_000
 """That a page has at most when it is read: A4 at 170 dpi."""
-DRAWN_SECONDS: Final = 6
-"""Processor time for a page of PDF; PDFium looks at no clock, and a pattern of small tiles has it draw for hours."""
 LAYERS: Final = 3
 """Images of `MOST_PIXELS` that a page may show: scanners part print from its background, and mask one by the other."""
 _FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP")
@@ -65,7 +63,8 @@ class PdfScans:
             _bounded(1, sum(width * height for width, height in sizes) // LAYERS)
             width, height = page.get_size()
             scale = min(math.sqrt(PAGE_PIXELS / (width * height)), 300 / 72)
-            with _ended_after(DRAWN_SECONDS):
+            # PDFium looks at no clock, and a pattern of small tiles has it draw for hours.
+            with _ended_after(PAGE_SECONDS):
                 return Scan(page.render(scale=scale, may_draw_forms=False).to_numpy()[:, :, :3], 1 / scale)
         except (pypdfium2.PdfiumError, *DAMAGED) as error:
             raise Unreadable(f"its page {number} is damaged ({error})") from error
@@ -107,13 +106,13 @@ class ImageScans:
 
 
 @contextmanager
-def _ended_after(seconds: int) -> Iterator[None]:
+def _ended_after(seconds: float) -> Iterator[None]:
     """Have the system end a process whose memory is bounded, as a converter's is, if the block takes longer."""
     if resource is None or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
         yield
         return
     before = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + seconds, before[1]))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds), before[1]))
     try:
         yield
     finally:

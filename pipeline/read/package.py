@@ -15,11 +15,9 @@ from xml.parsers.expat import ExpatError
 
 from lxml import etree
 
-from pipeline.read.converted import DAMAGED, MAX_ITEMS, Unreadable, person
+from pipeline.read.converted import DAMAGED, MAX_ITEMS, MAX_UNPACKED, Unreadable, person
 from pipeline.read.text import child_text, has_own_entities, local_name, parse_xml
 
-MAX_UNPACKED: Final = 30_000_000
-"""Bytes of all parts that hold text together."""
 MAX_TAGS: Final = 600_000
 """Of a part that is held as a tree, which then takes up to 70 MB; of what is shown, fewer become a page's elements."""
 _TEXTS: Final = (".xml", ".rels", ".opf", ".ncx", ".html", ".htm", ".xhtml", ".css")

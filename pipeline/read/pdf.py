@@ -28,6 +28,7 @@ from pipeline.documents import Trust
 from pipeline.read.converted import (
     INSTALL_OCR,
     MOST_PIXELS,
+    PAGE_SECONDS,
     PLACE,
     WHOLE,
     Converted,
@@ -38,9 +39,8 @@ from pipeline.read.converted import (
     placed,
     whole_page,
 )
-from pipeline.read.pdf_blocks import parts_of, sizes_of
 from pipeline.read.pdf_ink import SHOWS, Ink, layers_off, letters_of, times
-from pipeline.read.pdf_tables import TYPE, Cell, Line
+from pipeline.read.pdf_lines import TYPE, Cell, Line, parts_of, sizes_of
 from pipeline.read.sniff import PDF
 from pipeline.work import check_cancelled
 
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 SECONDS: Final = 60.0
 """Processor time for one reading: 400 pages as heavy as any seen (a browser's print, 140 ms each). Far above what files
 need, since where time cuts a file another run would cut it elsewhere."""
-PAGE_SECONDS: Final = 8.0
-"""Processor time for one page, fifty times what the heaviest pages seen take; one that needs more is left out."""
 MAX_PAGES: Final = 500
 """Of one reading: some 250,000 words, more than any call shows. The rest can be asked for."""
 _CAPS: Final = Configuration(

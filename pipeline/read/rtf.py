@@ -9,10 +9,8 @@ from typing import Final
 
 from striprtf.striprtf import rtf_to_text
 
-from pipeline.read.converted import DAMAGED, Converted, Unreadable, escape, html_table, whole_page
+from pipeline.read.converted import DAMAGED, SLOW_LETTERS, Converted, Unreadable, escape, html_table, whole_page
 
-_MAX_LETTERS: Final = 5_000_000
-"""striprtf needs about 1 s a million and cannot be stopped; pictures are letters in RTF, and taken out before."""
 _PICTURE: Final = re.compile(r"(?<=\s)[0-9a-fA-F\s]{2000,}")
 _HEADING: Final = "\ue001"
 """For private use: put into RTF where a heading begins, found again in its text."""
@@ -24,9 +22,9 @@ _CELL_END: Final = re.compile(r"\s*\n\|")
 
 def rtf_to_html(text: str) -> Converted:
     """Return RTF as HTML; raises `Unreadable` for one that is damaged, too long, or without text."""
-    text = _PICTURE.sub("", text)
-    if len(text) > _MAX_LETTERS:
-        raise Unreadable(f"it is RTF of over {_MAX_LETTERS:,} characters: save it as .docx or text")
+    text = _PICTURE.sub("", text)  # pictures are letters in RTF
+    if len(text) > SLOW_LETTERS:
+        raise Unreadable(f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text")
     text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING)}?", text)
     # What a reader does not know behind `\*` it passes over to the end of the group, and so hidden words.
     text = _HIDDEN.sub(r"\\*\\v", text)

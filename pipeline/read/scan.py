@@ -22,7 +22,7 @@ from rapidocr.main import RapidOCRError
 
 from pipeline.read.converted import MOST_PIXELS
 from pipeline.read.images import Scan
-from pipeline.read.pdf_tables import TYPE, Cell, Line
+from pipeline.read.pdf_lines import TYPE, Cell, Line
 from pipeline.work import check_cancelled
 
 FOUND_PIXELS: Final = 1_000_000

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from pipeline.read.converted import MAX_ITEMS
+from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -41,13 +42,9 @@ _DRAWN: Final = {
     "h1": "h2", "h2": "h2", "h3": "h3", "h4": "h4", "li": "li", "p": "p", "td": "p", "dd": "p", "pre": "pre"
 }  # fmt: skip
 """Elements of a flight that hold a text of their own, as what they are read."""
-_ELEMENT: Final = 4
-"""Parts of an element of a flight: a sign, its name, its key, its properties."""
 _ABOUT_THE_SITE: Final = frozenset(
     ["BreadcrumbList", "ImageObject", "Organization", "Person", "SiteNavigationElement", "WebSite"]
 )
-LONGEST_VALUE: Final = 200
-"""Characters of a value beside its name."""
 _MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
 _ASSIGNED: Final = re.compile(
     r"\s{0,200}(?:(?:window|self|globalThis|var|let|const)[\s.]\s{0,5})?[\w$.\[\]\"']{1,80}\s{0,5}=\s{0,5}(JSON\.parse\(\s{0,5})?(?=[{\[\"])"
@@ -173,7 +170,7 @@ def _pair(item: dict[str, Json]) -> str:
         return ""
     text = " ".join(str(value).split())
     unit = item.get("unitText") or item.get("unit")
-    return f"{label}: {text} {unit if isinstance(unit, str) else ''}".strip() if 0 < len(text) <= LONGEST_VALUE else ""
+    return f"{label}: {text} {unit if isinstance(unit, str) else ''}".strip() if 0 < len(text) <= LONGEST else ""
 
 
 def _price(item: dict[str, Json]) -> str:
@@ -240,8 +237,7 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
         if isinstance(item, dict):
             waiting.extend(reversed([inner for inner in item.values() if isinstance(inner, list | dict)]))
         elif isinstance(item, list):
-            name = item[1] if len(item) == _ELEMENT and item[0] == "$" else ""
-            properties = item[3] if name else None
+            name, properties = _element(item)
             if isinstance(name, str) and name in _DRAWN and isinstance(properties, dict):
                 if text := " ".join("".join(_strings(properties.get("children"))).split()):
                     yield _DRAWN[name], text
@@ -252,6 +248,14 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
                 waiting.append(properties)
             else:
                 waiting.extend(reversed(item))
+
+
+def _element(item: list[Json]) -> tuple[Json, Json]:
+    """Return name and properties of an element of a flight, nothing of any other list."""
+    match item:
+        case ["$", name, _, properties]:
+            return name, properties
+    return "", None
 
 
 def _strings(value: Json) -> list[str]:
@@ -265,9 +269,8 @@ def _strings(value: Json) -> list[str]:
             # A dollar leads in a reference, two a text that begins with one.
             found.append(text[1:] if text.startswith("$$") else "" if text.startswith("$") else text)
         elif isinstance(item, list):
-            is_element = len(item) == _ELEMENT and item[0] == "$"
-            inner = item[3] if is_element else None
-            waiting.extend([inner.get("children")] if isinstance(inner, dict) else [] if is_element else reversed(item))
+            name, inner = _element(item)
+            waiting.extend([inner.get("children")] if isinstance(inner, dict) else [] if name else reversed(item))
     return found
 
 

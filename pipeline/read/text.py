@@ -17,13 +17,11 @@ from markdown_it import MarkdownIt
 
 from pipeline.html.guard import parse
 from pipeline.html.tree import MAX_DEPTH
-from pipeline.read.converted import MAX_ITEMS, Converted, day_in, escape, html_table, unplaced, whole_page
+from pipeline.read.converted import MAX_ITEMS, SLOW_LETTERS, Converted, day_in, escape, html_table, unplaced, whole_page
 from pipeline.read.plain import plain_to_html
 from pipeline.read.subtitles import timed_to_html
 from pipeline.work import check_cancelled
 
-_MAX_MARKDOWN: Final = 5_000_000
-"""Characters; markdown-it needs about 1 s a million."""
 _FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
 
 _markdown: Final = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
@@ -36,7 +34,7 @@ def markdown_to_html(text: str) -> Converted:
     text = text[front.end() :] if front else text
     title, author = _field("title", above), _field("author", above)
     published = day_in(_field("date|published|created", above))
-    if len(text) > _MAX_MARKDOWN:
+    if len(text) > SLOW_LETTERS:
         plain = plain_to_html(text)
         notes = ("Markdown over 5 million characters, read as plain text",)
         return Converted(plain.html, title, author=author, published=published, notes=notes)

@@ -24,8 +24,8 @@ from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchS
 from pipeline.rank.bm25 import reciprocal_rank_fusion
 from pipeline.text.frame import new_mark, quoted
 from pipeline.text.glosses import heard
-from pipeline.text.words import word_runs
-from pipeline.work import STEP_SHARE, in_thread, time_left, traced
+from pipeline.text.words import TELLING_RUNS, word_runs
+from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
 
 _TRACKING: Final = re.compile(
     r"utm_\w+|ga_\w+|mc_[ce]id|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|yclid|twclid|ttclid|igshid|igsh|"
@@ -43,8 +43,6 @@ _AMP_CACHE: Final = re.compile(r"^/(?:[cvi]/)?(?:s/)?(?=[^/]+\.[^/]+)")
 _SAME_SNIPPET: Final = 0.9
 """Share of common three-word runs from which two snippets are one text; mirrors and syndicated copies lie at 0.95 and
 above, two pages about one event below 0.5."""
-_LONG_ENOUGH: Final = 10
-"""Such runs from which a snippet can tell; shorter ones ("Log in to see more") say nothing about the page."""
 
 
 def canonical_url(url: str) -> str:
@@ -97,7 +95,7 @@ def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
     known: list[frozenset[tuple[str, ...]]] = []
     for result in by_url.values():
         own = word_runs(result.snippet)
-        shares = (len(own & other) / len(own | other) for other in known if min(len(own), len(other)) >= _LONG_ENOUGH)
+        shares = (len(own & other) / len(own | other) for other in known if min(len(own), len(other)) >= TELLING_RUNS)
         same = next((number for number, share in enumerate(shares) if share >= _SAME_SNIPPET), None)
         if same is not None:
             kept[same] = merged(kept[same], result)
@@ -128,8 +126,6 @@ def merged(first: SearchResult, other: SearchResult) -> SearchResult:
 DEADLINE: Final = 7.0
 """Seconds for all queries and providers of the web together: APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of
 its engines; a metasearch that needs longer does not come back."""
-FIRST_SHARE: Final = 0.6
-"""Part of the time left that a provider gets while others wait behind it: 4 s, and SearXNG's engines have 3 s."""
 KEPT: Final = 900.0
 """Seconds an answer is remembered; long enough for an agent's repeats, short enough for news."""
 REST: Final = {"rate_limited": 60.0, "quota": 3600.0, "unauthorized": 300.0, "blocked": 60.0}
@@ -267,7 +263,7 @@ class Chain:
             for start in range(0, len(missing), WORKS):
                 wanted = tuple(missing[start : start + WORKS])
                 query = SearchQuery("", dois=wanted)
-                left = FIRST_SHARE * max(0.0, ends - anyio.current_time())
+                left = LONG_SHARE * max(0.0, ends - anyio.current_time())
                 outcome = await self._rest_of(provider) or await self._answer(provider, query, len(wanted), left)
                 outcomes.append(outcome)
                 found |= {one.doi: one for one in outcome.results}
@@ -279,7 +275,8 @@ class Chain:
         """Walk a line of providers for one query; every answer goes to `into` as it comes."""
         for provider in line:
             left = max(0.0, ends - anyio.current_time())
-            seconds = left if provider is line[-1] else left * FIRST_SHARE
+            # Others wait behind it: it gets 4 s, and SearXNG's engines have 3 s.
+            seconds = left if provider is line[-1] else left * LONG_SHARE
             outcome = await self._rest_of(provider) or await self._answer(provider, query, limit, seconds)
             into.append(outcome)
             empties = sum(one.status == "empty" for one in into)

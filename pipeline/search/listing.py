@@ -9,6 +9,7 @@ for: opening files, or which of them answer (`pipeline/search/folder.py`).
 """
 
 import ctypes
+import io
 import os
 import re
 import stat
@@ -39,14 +40,10 @@ _LOCAL: Final = frozenset(
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 # From <sys/inotify.h>: modified, attributes (links among them), closed after writing, moved, made, deleted; the folder
-# itself deleted or moved; and the flags to be refused what is no folder, to wait for nothing and to pass nothing on.
+# itself deleted or moved; and that a watch is over. Where the kernel lost count, the number of a watch is -1.
 _CHANGES: Final = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
-_ONLY_FOLDERS: Final = 0x01000000
-_OVERFLOW: Final = 0x4000
 _IGNORED: Final = 0x8000
 _EVENT: Final = struct.Struct("iIII")
-_BUFFER: Final = 1 << 18
-"""Bytes of one read, some thousands of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +220,7 @@ class _Watch:
         """Watch a folder; return whether that is possible."""
         if self._file < 0 or len(self._folders) >= _MOST_WATCHED:
             return False
-        number = self._library.inotify_add_watch(self._file, os.fsencode(folder), _CHANGES | _ONLY_FOLDERS)
+        number = self._library.inotify_add_watch(self._file, os.fsencode(folder), _CHANGES)
         if number >= 0:
             self._folders[number] = folder
         return bool(number >= 0)
@@ -234,14 +231,14 @@ class _Watch:
         whole = True
         while self._file >= 0:
             try:
-                data = os.read(self._file, _BUFFER)
+                data = os.read(self._file, io.DEFAULT_BUFFER_SIZE)
             except BlockingIOError:
                 break
             at = 0
             while at < len(data):
                 number, mask, _, length = _EVENT.unpack_from(data, at)
                 at += _EVENT.size + length
-                whole = whole and not mask & _OVERFLOW
+                whole = whole and number >= 0
                 # A watch that is ignored is over; its number is not given again.
                 folder = self._folders.pop(number, None) if mask & _IGNORED else self._folders.get(number)
                 if folder is not None:

@@ -2,36 +2,98 @@
 
 Every word that says something must be explained: by what is to be done, a column's name, a cell's value, a number that
 is compared, or the table's title. One that is not means another table, or something that no table tells, and nothing is
-said: a wrong value is worse than none. Not for: what the words ask (`words.py`), or computing (`query.py`).
+said: a wrong value is worse than none. Not for: computing (`query.py`).
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 from errors import UsageError
 from pipeline.documents import Document
-from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, without_totals
-from pipeline.tables.table import GROUP, Table, all_rows, entries, name_terms, tables_of
-from pipeline.tables.words import Spoken, Token, read_question, said_of, tokens_of
+from pipeline.tables.query import Condition, Measure, Operator, Query, measured, rows_of, without_totals
+from pipeline.tables.table import GROUP, KNOWN, Table, all_rows, entries, name_terms, tables_of
 from pipeline.text.frame import one_line
 from pipeline.text.glosses import heard
-from pipeline.text.lexicon import words
+from pipeline.text.lexicon import whole_words, words
 from pipeline.text.words import index_terms
 
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen, and as many that share an extreme are no choice."""
-KNOWN: Final = 0.9
-"""Share of the rows whose cells must be plain numbers for a value to be computed over all of them."""
-LONGEST: Final = 8
-"""Words of a cell up to which it is the name of something that a question may repeat."""
-LONG: Final = 80
-"""The same in characters."""
+LONGEST: Final = 80
+"""Characters of a cell up to which it is the name of something that a question may repeat."""
 REACH: Final = 4
 """Words between `not` and what it denies, and between a column's name and the number that it is compared with."""
 MOST_ROWS: Final = 0.5
 """Share of a table beyond which the rows that a condition keeps are no choice."""
+_WORD: Final = re.compile(r"\d[\d.,:]*\d|[^\W_]+(?:['’][^\W\d_]+)?|[%€$£✓✗]")
+_COMPARING: Final[tuple[tuple[str, Operator], ...]] = (
+    ("tables.most", "<="),
+    ("tables.least", ">="),
+    ("tables.below", "<"),
+    ("tables.above", ">"),
+)
+"""Sections of words before a number and what they ask of it; the first that stand at a place hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of the question."""
+
+    text: str
+    stem: str
+    """Its index term, a month's short form as its whole name; stop words have one too."""
+    start: int
+    says: bool
+    """Whether it is no stop word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A number of the question and what is asked of it: `under 50`."""
+
+    operator: Operator
+    number: int
+    """The number's place among the tokens."""
+    words: range
+    """Places of the words that compare."""
+
+
+@dataclass(slots=True)
+class Spoken:
+    """What the words of a question ask of a table."""
+
+    tokens: tuple[Token, ...]
+    language: str
+    least: set[int] = field(default_factory=set)
+    """Places of words that ask for the least; those for the most, and of the others, likewise."""
+    most: set[int] = field(default_factory=set)
+    total: set[int] = field(default_factory=set)
+    mean: set[int] = field(default_factory=set)
+    count: set[int] = field(default_factory=set)
+    negated: set[int] = field(default_factory=set)
+    compared: tuple[Compared, ...] = ()
+    place: int = 1
+    """2 for the second least or most."""
+    rows: int = 1
+    """How many of the least or most are asked for."""
+    ranks: set[int] = field(default_factory=set)
+    """Places of the words that say `place` or `rows`."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it chooses, compares, counts or adds."""
+        return bool(self.least | self.most | self.total | self.mean | self.count | self.negated or self.compared)
+
+    @property
+    def operating(self) -> set[int]:
+        """Places of the words that say what is to be done."""
+        compared = {place for one in self.compared for place in one.words}
+        chosen = self.least | self.most | self.ranks
+        return chosen | self.total | self.mean | self.count | self.negated | compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +183,8 @@ class _Asking:
         known = {stem: [place for place, other in enumerate(stems) if other == stem] for stem in stems}
         for column in range(len(self.table.columns)):
             for cell in dict.fromkeys(self.table.cells(column)):
-                own = tokens_of(cell, self.spoken.language) if len(cell) <= LONG else ()
-                if not 0 < len(own) <= LONGEST or own[0].stem not in known:
+                own = tokens_of(cell, self.spoken.language) if len(cell) <= LONGEST else ()
+                if not own or own[0].stem not in known:
                     continue
                 wanted = [token.stem for token in own]
                 for start in known[own[0].stem]:
@@ -158,8 +220,8 @@ class _Asking:
                 continue
             found: dict[int, set[str]] = {}
             for column in range(len(self.table.columns)):
-                for cell in dict.fromkeys(self.table.cells(column)):
-                    own = [token.stem for token in tokens_of(cell, self.spoken.language)] if len(cell) <= LONG else []
+                for cell in (one for one in dict.fromkeys(self.table.cells(column)) if len(one) <= LONGEST):
+                    own = [token.stem for token in tokens_of(cell, self.spoken.language)]
                     if any(tuple(own[at : at + len(run)]) == run for at in range(len(own))):
                         found.setdefault(column, set()).add(cell)
             if len(found) == 1:
@@ -402,3 +464,79 @@ class _Asking:
         known = self.used | self.spoken.operating
         rest = (token for place, token in enumerate(self.spoken.tokens) if token.says and place not in known)
         return all(token.stem in about or token.text.lower() in filler for token in rest)
+
+
+def read_question(question: str, language: str) -> Spoken:
+    """Return what the words of a question ask of tables of a language."""
+    lowered = question.lower()
+    tokens = tokens_of(question, language)
+    spoken = Spoken(tokens, language)
+    spoken.compared = _compared(lowered, tokens)
+    taken = {place for one in spoken.compared for place in one.words}
+    spoken.least = _places(lowered, tokens, "choosing.least") - taken
+    spoken.most = _places(lowered, tokens, "choosing.most") - taken
+    spoken.total = _places(lowered, tokens, "tables.sum")
+    spoken.mean = _places(lowered, tokens, "tables.mean")
+    count = _places(lowered, tokens, "tables.count")
+    spoken.count = set() if count & spoken.total else count
+    spoken.negated = _places(lowered, tokens, "tables.not") - taken
+    _rank(spoken)
+    return spoken
+
+
+@lru_cache(maxsize=20_000)
+def tokens_of(text: str, language: str) -> tuple[Token, ...]:
+    """Return the words of a text."""
+    return tuple(_token(found, language) for found in _WORD.finditer(text))
+
+
+def _token(found: re.Match[str], language: str) -> Token:
+    text = found[0]
+    stems = name_terms(text, language)
+    stem = " ".join(stems) or text.lower()
+    return Token(text, stem, found.start(), bool(index_terms(text, language=language)) or not text.isalpha())
+
+
+@lru_cache(maxsize=32)
+def _pattern(section: str) -> re.Pattern[str]:
+    return whole_words(words(section))
+
+
+def _places(lowered: str, tokens: Sequence[Token], section: str) -> set[int]:
+    spans = [found.span() for found in _pattern(section).finditer(lowered)]
+    return {place for place, token in enumerate(tokens) for start, end in spans if start <= token.start < end}
+
+
+def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
+    """Return each number that words compare with, a currency or a short word between them at most."""
+    found: dict[int, Compared] = {}
+    for section, operator in _COMPARING:
+        for match in _pattern(section).finditer(lowered):
+            own = [place for place, token in enumerate(tokens) if match.start() <= token.start < match.end()]
+            after = own[-1] + 1 if own else len(tokens)
+            near = range(after, min(after + 2, len(tokens)))
+            number = next((place for place in near if tokens[place].text[0].isdigit()), -1)
+            if number >= 0 and not any(set(own) & set(one.words) for one in found.values()):
+                found.setdefault(number, Compared(operator, number, range(own[0], after)))
+    return tuple(found.values())
+
+
+def _rank(spoken: Spoken) -> None:
+    """Read `second highest` and `three cheapest`, whose words stand next to each other."""
+    ordinals, numbers = entries("tables.ordinals"), entries("tables.numbers")
+    for chosen in sorted(spoken.least | spoken.most):
+        before = spoken.tokens[chosen - 1] if chosen else None
+        said = before.text.lower() if before else ""
+        if said in ordinals:
+            spoken.place, spoken.ranks = int(ordinals[said]), {chosen - 1}
+        elif said in numbers or (said.isdigit() and len(said) < 3):
+            spoken.rows, spoken.ranks = int(numbers.get(said, said)), {chosen - 1}
+
+
+def said_of(section: str, tokens: Iterable[Token]) -> str:
+    """Return what the entries of a section say of some words."""
+    known = entries(section)
+    spoken = [token.text.lower() for token in tokens]
+    # German words end in n, too
+    forms = dict.fromkeys(form for word in spoken for form in (word, word.removesuffix("n")))
+    return " ".join(known[form] for form in forms if form in known)

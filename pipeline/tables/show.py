@@ -14,7 +14,7 @@ from pipeline.evidence.cite import cite
 from pipeline.evidence.show import shortened
 from pipeline.prune.forms import Form, Line, write
 from pipeline.tables.asked import Told
-from pipeline.text.frame import address, framed, one_line, quoted
+from pipeline.text.frame import SAID_TOKENS, address, framed, one_line, quoted
 from pipeline.text.tokens import count_tokens
 
 RowForm = Literal["html", "markdown", "text", "csv", "json"]
@@ -24,8 +24,6 @@ SHARE: Final = 0.6
 """Part of an answer that a computed value may take with its rows: it is what was asked."""
 MOST: Final = 200
 """The same in tokens."""
-DESCRIBED: Final = 40
-"""Tokens of what was computed, in the names of columns."""
 
 
 def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -51,7 +49,7 @@ def told_values(computed: Sequence[Told], documents: Sequence[Document], mark: s
 
 def _told_value(told: Told, documents: Sequence[Document], mark: str, max_tokens: int) -> str:
     page = documents[told.document].page
-    what = quoted(shortened(told.what, DESCRIBED), mark)
+    what = quoted(shortened(told.what, SAID_TOKENS), mark)
     rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
     value = told.value if told.value.replace(".", "").replace("-", "").isdigit() else quoted(told.value, mark)
     head = (

@@ -19,8 +19,9 @@ from pipeline.work import check_cancelled
 
 GROUP: Final = "group"
 """Name of the column that holds the rows across a table which head the rows below them."""
-MOSTLY: Final = 0.8
-"""Share of a column's filled cells that are numbers, from which it is one of numbers; the others are `n/a` and `–`."""
+KNOWN: Final = 0.9
+"""Share of a column's filled cells that are numbers, from which it is one of numbers, and of the rows asked about that
+must be plain ones for a value to be computed over all; the others are `n/a` and `–`."""
 EMPTY: Final = frozenset({"", "-", "–", "—", "−", "n/a", "na", "none", "null", "?", "…", "..", "tbd"})
 """Cells that say that nothing is known, in lower case."""
 _PARTS: Final = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+|[%€$£°]")
@@ -59,7 +60,7 @@ class Table:
         """Whether nearly all that a column holds are numbers."""
         filled = [place for place, cell in enumerate(self.cells(column)) if cell.lower() not in EMPTY]
         values = self.values(column)
-        return bool(filled) and sum(values[place] is not None for place in filled) >= MOSTLY * len(filled)
+        return bool(filled) and sum(values[place] is not None for place in filled) >= KNOWN * len(filled)
 
 
 @lru_cache(maxsize=256)

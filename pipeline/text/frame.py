@@ -12,7 +12,7 @@ import string
 from typing import Final
 from urllib.parse import quote
 
-from errors import without_password
+from errors import QUOTED, without_password
 from pipeline.text.lexicon import whole_words, words
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import is_cjk
@@ -24,11 +24,12 @@ _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]+"
 )
-LONGEST: Final = 300
-"""Characters of what a stranger said, or of what names something (a title, an image's description, an address), within
-a line of ours."""
+LONGEST: Final = QUOTED
+"""The same of what names something: a title, an image's description, an address, a session."""
 TITLE_TOKENS: Final = 32
 """Tokens of a title: some 24 words, more than 99 of 100 real titles have."""
+SAID_TOKENS: Final = 40
+"""Tokens of what is quoted within a line of ours: a statement, what a source says of it, what a value was made of."""
 LONGEST_AUTHOR: Final = 80
 """Code points of who wrote a page."""
 _PLAIN_ADDRESS: Final = "!#$%&'()*+,-./:;=?@[]_~…"

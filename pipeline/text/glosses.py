@@ -17,10 +17,6 @@ from typing import Final
 from pipeline.text.words import OTHER_SCRIPTS, bare, fold, guess_language, index_terms, is_cjk, raw_words
 
 _FOLDER: Final = Path(__file__).with_name("glosses")
-_PHRASE: Final = 3
-"""Most words of an entry."""
-_RUN: Final = 6
-"""Most characters of a Chinese entry."""
 _PART: Final = 3
 """Least letters of a compound's part: shorter ones are found in any word."""
 _JOINTS: Final = ("", "s", "es", "n", "en")
@@ -84,6 +80,10 @@ class _WordList:
                 self._back.setdefault(_stem(sense, "en"), []).append(word)
         for word, sense in [*self._words.items()]:
             self._words.setdefault(fold(word), sense)
+        self._phrase = 1 + max(entry.count(" ") for entry in (*self._words, *self._back))
+        """Most words of an entry, in either language."""
+        self._run = max(map(len, self._words))
+        """Most characters of an entry."""
 
     def in_english(self, question: str) -> str:
         """Return `question` in English; as it is where so few words are known that it may be in another language."""
@@ -91,7 +91,7 @@ class _WordList:
         found: list[str] = []
         place = known = 0
         while place < len(words):
-            count, said = self._longest(words[place : place + _PHRASE])
+            count, said = self._longest(words[place : place + self._phrase])
             known += count if said is not None else 0
             found.append(words[place] if said is None else said)
             place += count
@@ -114,7 +114,7 @@ class _WordList:
         found: list[str] = []
         place = 0
         while place < len(words):
-            for count in range(min(_PHRASE, len(words) - place), 0, -1):
+            for count in range(min(self._phrase, len(words) - place), 0, -1):
                 phrase = " ".join(words[place : place + count])
                 if meant := self._back.get(_stem(phrase, "en")):
                     break
@@ -151,7 +151,7 @@ class _WordList:
         """Yield the English of the longest words that a run without blanks begins with, one after the other."""
         place = 0
         while place < len(run):
-            for end in range(min(len(run), place + _RUN), place, -1):
+            for end in range(min(len(run), place + self._run), place, -1):
                 found = self._words.get(fold(run[place:end]))
                 if found is not None:
                     yield found

@@ -51,6 +51,9 @@ LOOKED_AT: Final = 4_000
 """Characters of a request that are looked at; a longer one brings text along, whose words are not asked about."""
 _SCRIPT_SHARE: Final = 0.2
 """A script needs this share of the letters: one Greek letter in an English formula is no Greek."""
+TELLING_RUNS: Final = 10
+"""Runs of three terms from which a text is told from others by its words; what is shorter ("Log in to see more") says
+nothing about the page that it is of."""
 _REMEMBERED: Final = 300_000
 """Words a language's memory holds before it starts afresh: about 40 MB at most."""
 

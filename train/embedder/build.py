@@ -23,7 +23,7 @@ import safetensors.numpy as safetensors
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from models.session import EMBEDDED
+from models.onnx import EMBEDDED
 from train.embedder.graph import Peaks, Shape, Weights, build_graph
 from train.embedder.texts import calibration_texts, varied_texts
 

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor
 
+from models.onnx import padded
 from models.reader import Encoded
-from models.session import padded
 
 Tensors: TypeAlias = dict[str, Tensor]
 LAYERS, HEADS, WIDTH = 6, 12, 384

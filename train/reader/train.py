@@ -28,8 +28,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
+from models.onnx import EMBEDDED, read_tokenizer
 from models.reader import Encoded, join, tokenize
-from models.session import EMBEDDED, read_tokenizer
 from train.reader.data import ROOT, Corpus, Question, Split, load_own, load_public
 from train.reader.draw import Drawer, Example
 from train.reader.model import Tensors, forward, from_minilm, make_batch, trained
@@ -270,7 +270,7 @@ def encoded(examples: Sequence[Example]) -> list[Trained]:
     ids = dict(zip(texts, tokenize(tokenizer, list(texts)), strict=True))
     found: list[Trained] = []
     for one in examples:
-        window = join(ids[one.question], ids[one.window.above], [ids[text] for text in one.window.sentences])
+        window = join(tokenizer, ids[one.question], ids[one.window.above], [ids[text] for text in one.window.sentences])
         gold = np.zeros(len(window.starts) - 1, dtype=np.float32)
         gold[[place for place in one.gold if place < len(gold)]] = 1
         if gold.any() or not one.gold:
