@@ -134,14 +134,15 @@ def _joined(
 ) -> Iterator[tuple[str, list[str], bool]]:
     """Yield what neighbours in `words` that are in `gone` make one word in `made`, and take both out of them.
 
-    The one word must stand in `others` beside a word that stands beside the parts in `words`.
+    The one word must stand in `others` beside a word that stands beside the parts in `words`, more often than it does
+    in `words`: two badges of a person are not the day of a date that stands elsewhere, beside the same word.
     """
-    beside: dict[str, set[tuple[int, str]]] = {}
-    for at, word in enumerate(others):
-        if made[word]:
-            beside.setdefault(word, set()).update(
-                {(side, others[at + side]) for side in (-1, 1) if 0 <= at + side < len(others)}
-            )
+    beside: dict[str, Counter[tuple[int, str]]] = {}
+    for text, sign in ((others, 1), (words, -1)):
+        for at, word in enumerate(text):
+            for side in (-1, 1) if made[word] else ():
+                if 0 <= at + side < len(text):
+                    beside.setdefault(word, Counter())[side, text[at + side]] += sign
     for start in range(len(words)):
         if not gone[words[start]]:
             continue
@@ -152,11 +153,11 @@ def _joined(
             whole += words[end]
             if made[whole] > 0:
                 parts = list(words[start : end + 1])
-                around = {
+                around = (
                     (-1, words[start - 1]) if start else (0, ""),
                     (1, words[end + 1]) if end + 1 < len(words) else (0, ""),
-                }
-                if len(others) > 1 and beside[whole].isdisjoint(around):
+                )
+                if len(others) > 1 and not any(beside[whole][side] > 0 for side in around):
                     continue
                 if any(gone[part] < count for part, count in Counter(parts).items()):
                     break
