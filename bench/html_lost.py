@@ -137,12 +137,8 @@ def _joined(
     The one word must stand in `others` beside a word that stands beside the parts in `words`, more often than it does
     in `words`: two badges of a person are not the day of a date that stands elsewhere, beside the same word.
     """
-    beside: dict[str, Counter[tuple[int, str]]] = {}
-    for text, sign in ((others, 1), (words, -1)):
-        for at, word in enumerate(text):
-            for side in (-1, 1) if made[word] else ():
-                if 0 <= at + side < len(text):
-                    beside.setdefault(word, Counter())[side, text[at + side]] += sign
+    beside = _beside(others, made)
+    beside.subtract(_beside(words, made))
     for start in range(len(words)):
         if not gone[words[start]]:
             continue
@@ -157,7 +153,7 @@ def _joined(
                     (-1, words[start - 1]) if start else (0, ""),
                     (1, words[end + 1]) if end + 1 < len(words) else (0, ""),
                 )
-                if len(others) > 1 and not any(beside[whole][side] > 0 for side in around):
+                if len(others) > 1 and not any(beside[whole, *side] > 0 for side in around):
                     continue
                 if any(gone[part] < count for part, count in Counter(parts).items()):
                     break
@@ -168,6 +164,17 @@ def _joined(
     for counter in (gone, made):
         for word in [word for word, count in counter.items() if count <= 0]:
             del counter[word]
+
+
+def _beside(words: Sequence[str], wanted: Counter[str]) -> Counter[tuple[str, int, str]]:
+    """Return how often each wanted word stands before (1) or behind (-1) each other word."""
+    return Counter(
+        (word, side, words[at + side])
+        for at, word in enumerate(words)
+        if wanted[word]
+        for side in (-1, 1)
+        if 0 <= at + side < len(words)
+    )
 
 
 def _settle(counts: Counts, finding: str, whole: str, parts: list[str], *, is_soft: bool) -> None:

@@ -22,6 +22,6 @@ def _altered(shown: str, ours: str) -> int:
 
 
 def test_the_benchmark_tells_glued_numbers_from_a_date_beside_the_same_word() -> None:
-    shown = "Ann 4 4 gold badges. Bob 44 gold badges."
-    assert _altered(shown, "Ann 4 gold badges. Bob 44 gold badges. Asked 2019 03 44") == 0
-    assert _altered(shown, "Ann 44 gold badges. Bob 44 gold badges.") == 1
+    shown = "Ann 4 4 gold badges. Bob 44 gold badges. Eve 4 4 silver badges."
+    assert _altered(shown, "Ann 4 gold badges. Bob 44 gold badges. Eve 4 silver badges. Asked 2019 03 44") == 0
+    assert _altered(shown, "Ann 44 gold badges. Bob 44 gold badges. Eve 4 4 silver badges.") == 1
