@@ -53,6 +53,13 @@ async def test_a_row_that_is_lifted_over_all_others_leaves_them_the_rest_of_the_
     assert "choose a source" in result.pages[0].text
 
 
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_page_that_only_describes_an_image_says_so(method: Method) -> None:
+    one = document("<img alt='The keeper of Orvane lights the lamp'>")
+    result = await prune([one], "", options=PruneOptions(100, method=method), reader=Blend(None))
+    assert "lights the lamp" in result.pages[0].text
+
+
 async def test_items_keep_their_lead_in_and_code_its_lines() -> None:
     one = document()
     item = next(i for i, block in enumerate(one.blocks) if block.text.startswith("follow"))

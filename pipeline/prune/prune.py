@@ -126,7 +126,10 @@ async def prune(
         )
     question = question.strip()
     if options.method == "paper":
-        return await _prune_as_printed(documents, question, options, embedder, finer)
+        printed = await _prune_as_printed(documents, question, options, embedder, finer)
+        # The paper knows no blocks but texts: a page of described images has none, and is read as others are.
+        if printed.pages or printed.left_out or options.part > 1:
+            return printed
     if not question:
         reading = await in_thread(_reading_order, documents)
         budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
