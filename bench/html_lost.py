@@ -134,14 +134,11 @@ def _joined(
 ) -> Iterator[tuple[str, list[str], bool]]:
     """Yield what neighbours in `words` that are in `gone` make one word in `made`, and take both out of them.
 
-    The one word must stand in `others` beside a word that stands beside the parts in `words`.
+    The one word must stand in `others` beside a word that stands beside the parts in `words`, more often than it does
+    in `words`: two badges of a person are not the day of a date that stands elsewhere, beside the same word.
     """
-    beside: dict[str, set[tuple[int, str]]] = {}
-    for at, word in enumerate(others):
-        if made[word]:
-            beside.setdefault(word, set()).update(
-                {(side, others[at + side]) for side in (-1, 1) if 0 <= at + side < len(others)}
-            )
+    beside = _beside(others, made)
+    beside.subtract(_beside(words, made))
     for start in range(len(words)):
         if not gone[words[start]]:
             continue
@@ -152,11 +149,11 @@ def _joined(
             whole += words[end]
             if made[whole] > 0:
                 parts = list(words[start : end + 1])
-                around = {
+                around = (
                     (-1, words[start - 1]) if start else (0, ""),
                     (1, words[end + 1]) if end + 1 < len(words) else (0, ""),
-                }
-                if len(others) > 1 and beside[whole].isdisjoint(around):
+                )
+                if len(others) > 1 and not any(beside[whole, *side] > 0 for side in around):
                     continue
                 if any(gone[part] < count for part, count in Counter(parts).items()):
                     break
@@ -167,6 +164,17 @@ def _joined(
     for counter in (gone, made):
         for word in [word for word, count in counter.items() if count <= 0]:
             del counter[word]
+
+
+def _beside(words: Sequence[str], wanted: Counter[str]) -> Counter[tuple[str, int, str]]:
+    """Return how often each wanted word stands before (1) or behind (-1) each other word."""
+    return Counter(
+        (word, side, words[at + side])
+        for at, word in enumerate(words)
+        if wanted[word]
+        for side in (-1, 1)
+        if 0 <= at + side < len(words)
+    )
 
 
 def _settle(counts: Counts, finding: str, whole: str, parts: list[str], *, is_soft: bool) -> None:

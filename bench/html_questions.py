@@ -83,8 +83,8 @@ def judged(question: Question, text: str) -> tuple[bool, bool]:
 
 
 def folded(text: str) -> str:
-    """Return words and signs in lower case, one blank between them."""
-    return " ".join(_SIGN.findall(text.lower()))
+    """Return words and signs in lower case, one blank between them; an en dash is a hyphen."""
+    return " ".join(_SIGN.findall(text.lower().replace("–", "-")))
 
 
 if __name__ == "__main__":

@@ -58,9 +58,11 @@ async def test_a_short_page_is_shown_whole() -> None:
 
 async def test_answers_that_open_with_a_click_are_content() -> None:
     answer = "The boat leaves at six, in winter at five, and comes back when the last lamp of the island burns."
+    rest = "Of its stops tells the whole table of the ferries."
     asked = "<h2><button aria-expanded=false aria-controls=a>When does it leave?</button></h2>"
     menu = "".join(f"<p><a href='/{n}'>Every lamp of island number {n} on a map</a></p>" for n in range(9))
-    closed = f"{asked}<div id=a hidden>{answer}</div><div class=accordion hidden>{menu}</div>"
+    told = f"{asked}<div id=a hidden><p>{answer}</p><p><a href=/f>{rest}</a></p></div>"
+    closed = f"{told}<div class=accordion hidden>{menu}</div>"
     text = await shown(page(f"{PARAGRAPHS}{closed}{PARAGRAPHS.replace('lamp', 'lantern')}"))
     assert answer in text
     assert "on a map" not in text

@@ -47,6 +47,19 @@ async def test_a_single_row_reads_with_its_headers_and_several_stand_under_them_
     assert "<tr><th>River</th><th>Length km</th><th>Mouth</th></tr><tr><td>Danube</td><td>2850</td>" in html
 
 
+async def test_a_row_that_is_lifted_over_all_others_leaves_them_the_rest_of_the_budget() -> None:
+    result = await pruned("Which river of Europe has the smallest length?", 400)
+    assert "Dnieper | 2201" in result.pages[0].text and "Danube | 2850" in result.pages[0].text
+    assert "choose a source" in result.pages[0].text
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_page_that_only_describes_an_image_says_so(method: Method) -> None:
+    one = document("<img alt='The keeper of Orvane lights the lamp'>")
+    result = await prune([one], "", options=PruneOptions(100, method=method), reader=Blend(None))
+    assert "lights the lamp" in result.pages[0].text
+
+
 async def test_items_keep_their_lead_in_and_code_its_lines() -> None:
     one = document()
     item = next(i for i, block in enumerate(one.blocks) if block.text.startswith("follow"))

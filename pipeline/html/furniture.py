@@ -193,7 +193,7 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
         around = mark.around is not None and mark.around.believed
         own = mark.words <= most and not _is_story(mark, units, running)
         mark.believed = around or own
-        is_content = not own or (mark.opens and mark.linked < FEW_LINKS * mark.shown)
+        is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
         mark.closed = mark.believed and is_content and (mark.around is None or not around or mark.around.closed)
 
 

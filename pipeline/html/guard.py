@@ -75,9 +75,10 @@ def parse(html: str) -> LexborNode | None:
     source = html.encode("utf-8", "replace").replace(b"\0", b"")
     if b"shadowrootmode" in source:
         source = _without_shadows(source)
-    if source.count(b"<") > MAX_TAGS:
+    found = source.count(b"<")
+    if found > MAX_TAGS:
         source = source[: -1 - len(source.split(b"<", MAX_TAGS)[-1])]
-    if not _is_harmless(source):
+    if not _is_harmless(source, min(found, MAX_TAGS)):
         source = rebuild(source.decode()).encode()
     # With events each option of a `select` is looked at anew for every further one.
     return LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
@@ -98,11 +99,15 @@ def _without_shadows(source: bytes) -> bytes:
     return _TEMPLATE.sub(named, source)
 
 
-def _is_harmless(source: bytes) -> bool:
-    """Whether simple upper bounds of depth, formatting elements and attributes are all below their limits."""
-    found = source.count(b"<")
-    # The first count takes comments and signs in scripts for tags as well, and is all that most pages need.
-    if found - source.count(b"</") > MAX_OPEN and len(_STARTS.findall(source)) > MAX_OPEN:
+def _is_harmless(source: bytes, found: int) -> bool:
+    """Whether simple upper bounds of depth, formatting elements and attributes are all below their limits.
+
+    Args:
+        source: The page.
+        found: How many `<` it holds, comments and signs in scripts with them: all that most pages need.
+    """
+    most = found - source.count(b"</") if found > MAX_OPEN else found
+    if most > MAX_OPEN and len(_STARTS.findall(source)) > MAX_OPEN:
         return False
     gathering = set(_GATHERING.findall(source))
     roots = [tag for tag in gathering if tag[1:5].lower() in _ROOTS]

@@ -126,7 +126,10 @@ async def prune(
         )
     question = question.strip()
     if options.method == "paper":
-        return await _prune_as_printed(documents, question, options, embedder, finer)
+        printed = await _prune_as_printed(documents, question, options, embedder, finer)
+        # The paper knows no blocks but texts: a page of described images has none, and is read as others are.
+        if printed.pages or printed.left_out or options.part > 1:
+            return printed
     if not question:
         reading = await in_thread(_reading_order, documents)
         budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
@@ -160,7 +163,8 @@ def _reading_order(documents: Sequence[Document]) -> Reading:
 
 def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneOptions, *, open_end: bool) -> Pruned:
     # With a question the budget is for what answers it; the title stands in the answer's head.
-    style = Style(options.format, options.links, titled=reading.made_by != "content")
+    asked = reading.made_by != "content"
+    style = Style(options.format, options.links, titled=asked)
     pages = _Pages(documents, reading, style)
     budget = options.max_tokens or 0
     left = pages.order(open_end=open_end, floor=len(documents) > 1 and budget >= SHORT * len(documents))
@@ -168,8 +172,9 @@ def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneO
     for _ in range(options.part):
         check_cancelled()
         # Without a question the page's content is over 1, and what is none begins a part of its own; with one, what
-        # speaks to a model and is far from it.
-        ready = [row for row in left if reading.values[row] > 1] or quotable(left, reading.values, pages.speaks)
+        # speaks to a model and is far from it. A lifted row's score is over 1, too, by one rounding.
+        content = [] if asked else [row for row in left if reading.values[row] > 1]
+        ready = content or quotable(left, reading.values, pages.speaks)
         chosen = fill(ready, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
         written = pages.write(chosen)
         if ready and ready[0] not in chosen:  # the best does not fit: its beginning does
