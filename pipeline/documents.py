@@ -31,6 +31,8 @@ SearchStatus = Literal[
     "unsupported",
     "bad_response",
 ]
+KEPT_DOCUMENTS: Final = 64
+"""Cleaned pages kept in memory, and the words of their passages; one of 250 kB HTML is about 1 MB of Python objects."""
 WITH_COOKIES: Final = "read with cookies of yours (WINNOW_COOKIES)"
 """Note of a page that its server may have shown to nobody else."""
 BlockKind = Literal["heading", "paragraph", "item", "row", "code", "definition", "caption", "block", "about"]

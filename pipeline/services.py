@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Literal, Protocol
 
 from cache.store import Stores
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
-from pipeline.documents import Document, Page, SearchQuery
+from pipeline.documents import KEPT_DOCUMENTS, Document, Page, SearchQuery
 from pipeline.extract.extract import Asking
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend, Reader, Reread
@@ -20,9 +20,6 @@ from pipeline.raptor.tree import Clustering
 from pipeline.search.chain import Found
 from pipeline.segment.idms import IdmsOptions
 from pipeline.work import in_thread
-
-KEPT_DOCUMENTS: Final = 64
-"""Cleaned pages kept in memory; a cleaned page of 250 kB HTML is about 1 MB of Python objects."""
 
 
 class DocumentMemory:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from pipeline.documents import Document, Page, Reading
-from pipeline.evidence.assemble import WORTH, Assembled, assemble
+from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.document import read_document
+from pipeline.rank.relevance import WORTH
 from pipeline.text.frame import LONGEST_AUTHOR, headline, new_mark
 from pipeline.text.tokens import count_tokens
 

@@ -17,6 +17,7 @@ from pipeline.documents import Document, Evidence, Reading, Score, least_trust
 from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
 from pipeline.evidence.show import HEADING_TOKENS, LINK_TOKENS, Shown, headings_to_show, passage_text, show_evidence
 from pipeline.rank.bm25 import Floats
+from pipeline.rank.relevance import WORTH
 from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.work import check_cancelled, traced
@@ -37,8 +38,6 @@ UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 SHORT: Final = 60
 """Tokens of pages that are shown whole then; and of a budget for each page, from which every page is shown."""
-WORTH: Final = 0.5
-"""Least share of the best score that a unit needs in such an answer, and the best unit of a further page in any."""
 ASKED_ABOUT: Final = 0.7
 """Share of the best score from which a unit that speaks to a model is what the question is about: of the forms of
 bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over `WORTH`), 76 of 119 on it."""

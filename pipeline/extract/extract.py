@@ -16,12 +16,11 @@ import numpy as np
 from errors import ModelError
 from models.protocols import Generator
 from pipeline.documents import Block, Document, Failure, Reading, Sentence, Verdict
-from pipeline.evidence.assemble import WORTH
 from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.rank.bm25 import Floats
-from pipeline.rank.relevance import Reader, Relevance
+from pipeline.rank.relevance import WORTH, Reader, Relevance
 from pipeline.rank.table_rows import lift_rows
 from pipeline.rank.terms import PageUnits, page_units
 from pipeline.rank.verdict import judge

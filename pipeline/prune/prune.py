@@ -17,7 +17,7 @@ import numpy as np
 from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document, Reading
-from pipeline.evidence.assemble import SHORT, UNASKED, WORTH, fill, quotable, worth_showing
+from pipeline.evidence.assemble import SHORT, UNASKED, fill, quotable, worth_showing
 from pipeline.extract.extract import read_documents
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.opinion import main_content
@@ -35,7 +35,7 @@ from pipeline.prune.paper import (
 )
 from pipeline.prune.render import Kept, Style, is_header_row, render
 from pipeline.rank.bm25 import Floats, standardise, unit_range
-from pipeline.rank.relevance import Reader, score_texts
+from pipeline.rank.relevance import WORTH, Reader, score_texts
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import check_cancelled, in_thread, traced
 

@@ -17,7 +17,7 @@ import anyio
 import numpy as np
 
 from models.protocols import Embedder, Reranker
-from pipeline.documents import Document, Score, ScoreMaker, SearchResult
+from pipeline.documents import KEPT_DOCUMENTS, Document, Score, ScoreMaker, SearchResult
 from pipeline.extract.tag import tag_sentences
 from pipeline.rank.bm25 import BM25, RRF_K, Floats
 from pipeline.rank.relevance import SIZES, score_texts
@@ -38,9 +38,6 @@ ITEM_VOTES: Final = 3.0
 """Votes of the order by best items against one of the engines' order: a place there weighs as much as three of the
 engines'. Chosen on half of 161 questions, nDCG@10 of BM25 and of BM25 with MiniLM (`python -m bench.search`): this .959
 and .976, without the engines .946 and .978, a vote each for title+snippet, best passage and engines .945 and .957."""
-COUNTED: Final = 64
-"""Documents whose passages and their words are held in memory, as many as `DocumentMemory` holds; one question ranks a
-page's passages twice, the next one over the same folder again."""
 PAPER_TOKENS: Final = 512
 """Tokens of a whole content that the paper's form scores: its model's default cut (notes/zeroindex §0.11)."""
 
@@ -232,12 +229,12 @@ class _Same:
         return id(self.document)
 
 
-@lru_cache(maxsize=COUNTED)
+@lru_cache(maxsize=KEPT_DOCUMENTS)
 def _guessed(same: _Same) -> str:
     return guess_language(same.document.text)
 
 
-@lru_cache(maxsize=COUNTED)
+@lru_cache(maxsize=KEPT_DOCUMENTS)
 def _counted(same: _Same, language: str) -> tuple[list[Passage], BM25]:
     passages = cut_passages(same.document)
     return passages, BM25([passage.headed for passage in passages], language=language)

@@ -55,8 +55,9 @@ WINDOWS: Final = 16
 WINDOWS_OF_PAGES: Final = 40
 """Most windows of several pages; as many units see a reranker: these hold .97 to 1.0 of the evidence on pages of
 paragraphs."""
-WORTH_READING: Final = 0.5
-"""Share of the best score that the best unit of a window needs to be read beyond the first `WINDOWS`. Units best first
+WORTH: Final = 0.5
+"""Share of the best score from which a unit is worth its tokens where nobody asked for so many, a further page its
+place in an answer, and, by its best unit, a window beyond the first `WINDOWS` its reading. Of the last: units best first
 at 256, 512, 1,000 tokens: 98 questions to the sample library .847 / .939 / .990 with 24 windows read in the mean, the
 same with all 40; 112 to a folder of 28 pages .688 / .786 / .821 with 25, .679 / .768 / .830 with 40."""
 READ_AT_ONCE: Final = 4
@@ -331,7 +332,7 @@ def _best_windows(
     covered = np.zeros(relevance.index.size, dtype=bool)
     chosen: list[tuple[int, int]] = []
     for row in np.argsort(-relevance.values, kind="stable").tolist():
-        if len(chosen) == most or (len(chosen) >= least and relevance.values[row] < WORTH_READING):
+        if len(chosen) == most or (len(chosen) >= least and relevance.values[row] < WORTH):
             break
         if covered[row]:
             continue

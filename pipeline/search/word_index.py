@@ -30,7 +30,7 @@ from pipeline.fetch.files import CONVERTED
 from pipeline.rank.bm25 import Floats, okapi
 from pipeline.read.converted import can_recognise
 from pipeline.text.glosses import also_in_english
-from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
+from pipeline.text.words import LONGEST_WORD, REMEMBERED, bigrams, fold, index_terms, is_cjk, lower_runs
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
@@ -40,12 +40,8 @@ MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
 OUTLINE: Final = 500
 """Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first paragraphs, find no more."""
-LONGEST_WORD: Final = 40
-"""Letters of a word that is found by its other forms too."""
 _PREFIX: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
-_SPELLED: Final = 300_000
-"""Words known to be in the vocabulary that are held in memory, about 30 MB."""
 _BLANKS: Final = bytes(
     code if code >= 0x80 else ord(chr(code).lower()) if chr(code).isalnum() else 0x20 for code in range(256)
 )
@@ -270,7 +266,7 @@ class WordIndex:
         write("INSERT INTO texts(rowid, words) VALUES (?, ?)", (number, spaced))
         # 3. The vocabulary
         new = set(words) - self._spelled
-        if len(self._spelled) > _SPELLED:
+        if len(self._spelled) > REMEMBERED:
             self._spelled.clear()
         self._spelled |= new
         self._database.executemany("INSERT OR IGNORE INTO words VALUES (?)", ((w,) for w in new if _has_forms(w)))

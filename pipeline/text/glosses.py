@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
-from pipeline.text.words import OTHER_SCRIPTS, bare, fold, guess_language, index_terms, is_cjk, raw_words
+from pipeline.text.words import LONGEST_WORD, OTHER_SCRIPTS, bare, fold, guess_language, index_terms, is_cjk, raw_words
 
 _FOLDER: Final = Path(__file__).with_name("glosses")
 _PART: Final = 3
@@ -26,8 +26,6 @@ _KNOWN: Final = 0.4
 "plus" or "sans" are guessed to be in another language; in a real one all but names are known."""
 _SENSES: Final = 3
 """Words of a language that an English one is looked for by."""
-_LONGEST: Final = 40
-"""Letters of a word that is looked at as a compound."""
 _PARTS: Final = 4
 """Most parts of a compound; without a bound a word made for it has very many ways to be cut."""
 
@@ -133,7 +131,7 @@ class _WordList:
 
     def _parts(self, word: str, most: int = _PARTS) -> list[str]:
         """Return the English of the parts of a German compound, nothing where it is none of at most `most`."""
-        if self._language != "de" or len(word) > _LONGEST or most < 2:
+        if self._language != "de" or len(word) > LONGEST_WORD or most < 2:
             return []
         for end in range(len(word) - _PART, _PART - 1, -1):
             first = self._words.get(word[:end])

@@ -54,8 +54,10 @@ _SCRIPT_SHARE: Final = 0.2
 TELLING_RUNS: Final = 10
 """Runs of three terms from which a text is told from others by its words; what is shorter ("Log in to see more") says
 nothing about the page that it is of."""
-_REMEMBERED: Final = 300_000
-"""Words a language's memory holds before it starts afresh: about 40 MB at most."""
+REMEMBERED: Final = 300_000
+"""Words that a memory of them holds before it starts afresh: about 40 MB at most."""
+LONGEST_WORD: Final = 40
+"""Letters of a word that has other forms, or parts."""
 
 
 class _Memory(dict[str, str]):
@@ -73,7 +75,7 @@ class _Memory(dict[str, str]):
         if term:
             with self._lock:  # one stemmer must not be entered twice
                 term = self._stems.stemWord(term)
-        if len(self) >= _REMEMBERED:
+        if len(self) >= REMEMBERED:
             self.clear()
         self[word] = term
         return term
