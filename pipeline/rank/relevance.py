@@ -57,7 +57,7 @@ WINDOWS_OF_PAGES: Final = 40
 paragraphs."""
 WORTH: Final = 0.5
 """Share of the best score from which a unit is worth its tokens where nobody asked for so many, a further page its
-place in an answer, and, by its best unit, a window beyond the first `WINDOWS` its reading. Of the last: units best first
+place in an answer, and, by its best unit, a window beyond the first `WINDOWS` its reading. Of windows, units best first
 at 256, 512, 1,000 tokens: 98 questions to the sample library .847 / .939 / .990 with 24 windows read in the mean, the
 same with all 40; 112 to a folder of 28 pages .688 / .786 / .821 with 25, .679 / .768 / .830 with 40."""
 READ_AT_ONCE: Final = 4
