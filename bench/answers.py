@@ -372,12 +372,12 @@ def _missed(name: str, found: Sequence[Given], tools: Sequence[str], budgets: Se
             missed += [
                 f"{name}, {tool} at {budget}: {told} {np.mean(values):.3f} < {bar}"
                 for told, applies, values, bar in judged
-                if applies and _below(values, bar)
+                if applies and below(values, bar)
             ]
     return missed
 
 
-def _below(values: Sequence[float], bar: float) -> bool:
+def below(values: Sequence[float], bar: float) -> bool:
     """Whether the mean of a sample is below `bar` by more than chance (one-sided, 95 %)."""
     return float(np.mean(values) + CHANCE * np.std(values) / len(values) ** 0.5) < bar
 
