@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from errors import QUOTED
 from pipeline.documents import Verdict as Word
 from pipeline.rank.bm25 import Floats, rarity
 from pipeline.rank.relevance import Relevance
@@ -52,8 +53,6 @@ _ASKING: Final = frozenset(
 """Terms of words that say what kind of answer is wanted, or choose among rows; what answers seldom repeats them."""
 _FLOOR: Final = 0.3
 """Least weight of a word, as a share of the heaviest: common words count little, but they count."""
-LONGEST_HEARD: Final = 120
-"""Characters of a question in a page's language that a reason repeats."""
 _LONG: Final = 10
 """Words of a question from which on its length changes nothing: long questions are never covered whole."""
 
@@ -103,7 +102,7 @@ def judge(question: str, relevance: Relevance) -> Verdict:
     if best.missing:
         reason += f"; not on that page: {', '.join(best.missing[:5])}"
     if best.heard:
-        reason += f"; asked word for word: {best.heard[:LONGEST_HEARD]}"
+        reason += f"; asked word for word: {best.heard[:QUOTED]}"
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     near = any(page.cosine is not None and page.cosine >= NEAR for page in pages)

@@ -25,7 +25,7 @@ _SHORTEST: Final = 3
 _OWN_WORDS: Final = 2
 """Words by which a part says what it is about; one with fewer leans on another ("and in what year?"), and one without
 any ("and why?") is answered where that is."""
-_SURE_WORDS: Final = 4
+_SURE_WORDS: Final = 2 * _OWN_WORDS
 """The same where a part has a word that points back, which among so many points to something in the part itself."""
 _MARKS: Final = "?？؟"
 _SENTENCE: Final = re.compile(rf"(?<=[{_MARKS}])\s*(?=\S)")
