@@ -110,7 +110,7 @@ def main() -> int:
         memory, load = _run(soak, pids, seconds, wanted.callers, hangs if wanted.engine_hangs else None)
         print(soak.table())
         print(f"{sum(map(len, soak.took.values())) / seconds:.2f} calls a second, {load.cpu():.0f} processor seconds")
-    print("MB a minute: " + " ".join(f"{megabytes:.0f}" for megabytes in memory[:: max(1, int(60 / EACH))]))
+    print("MB a minute: " + " ".join(f"{used:.0f}" for used in memory[:: max(1, int(60 / EACH))]))
     if profile is not None:
         _tell(profile)
     third = len(memory) // 3

@@ -369,12 +369,13 @@ class FolderProvider:
         """Do the same in small batches until a question comes; return whether there were any."""
         index = self._opened()
         new = await in_thread(lambda: index.without_vector(embedder.name, index.files(), OUTLINES))
+        at_once = EMBEDDED_AT_ONCE // 4
         vectors: list[Floats] = []
-        for at in range(0, len(new), EMBEDDED_AT_ONCE // 4):
+        for at in range(0, len(new), at_once):
             if self._wanted.is_set():
                 break
             async with self._slice():
-                texts = [text for _, text in new[at : at + EMBEDDED_AT_ONCE // 4]]
+                texts = [text for _, text in new[at : at + at_once]]
                 vectors.extend(await embedder.embed(texts, kind="passage"))
         if vectors:
             abouts = [about for about, _ in new[: len(vectors)]]
