@@ -49,6 +49,9 @@ OUTLINES: Final = 128
 after it leave the rest to `behind`: over 3,000 notes a further search takes .5 processor seconds instead of 1.8."""
 SLICE: Final = 0.1
 """Processor seconds of counting after which the database is free for a question, and for other processes."""
+QUIET: Final = 1.0
+"""Seconds from a question's beginning on in which nothing is counted or embedded behind it, unless it waits for that:
+its pages are read and ranked meanwhile."""
 WAIT_SHARE: Final = 0.15
 """Part of a call's time left that a question waits for new files, where that is less than `FolderLimits.seconds`. For
 embedding it waits half as long, and reading has what is left of twice as long, which is below what the chain gives a
@@ -112,6 +115,7 @@ class FolderProvider:
         self._group: TaskGroup | None = None
         self._wanted, self._caught_up = anyio.Event(), anyio.Event()
         self._waiting = 0
+        self._asked = 0.0
         self._embedding = False  # behind, since a question embedded the first outlines
         name = hashlib.blake2b(repr(self._roots).encode(), digest_size=12).hexdigest()
         self._place = place / f"{VERSION}-{name}.sqlite" if place is not None else None
@@ -138,7 +142,8 @@ class FolderProvider:
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return at most `limit` files with a term of `query`, or near it, best first, each with its best passage."""
         language = query.language or guess_language(query.text) or "en"
-        ends = anyio.current_time() + 2 * self._patience
+        self._asked = anyio.current_time()
+        ends = self._asked + 2 * self._patience
         try:
             # 1. What is there, and what of it is new; count that as far as there is time
             await in_thread(self._look_around, time.monotonic())
@@ -283,7 +288,10 @@ class FolderProvider:
 
     @asynccontextmanager
     async def _slice(self) -> AsyncIterator[None]:
-        """Rest as long as the work in the context took, while no question waits for it."""
+        """Rest as long as the work in the context took, and before it until it is quiet, while no question waits."""
+        if not self._waiting:
+            with anyio.CancelScope(deadline=self._asked + QUIET):
+                await self._wanted.wait()
         began = anyio.current_time()
         yield
         await anyio.sleep(0 if self._waiting else anyio.current_time() - began)
@@ -368,13 +376,16 @@ class FolderProvider:
     async def _embed_behind(self, embedder: Embedder) -> bool:
         """Do the same in small batches until a question comes; return whether there were any."""
         index = self._opened()
-        new = await in_thread(lambda: index.without_vector(embedder.name, index.files(), OUTLINES))
+        async with self._slice():
+            if self._wanted.is_set():
+                return True
+            new = await in_thread(lambda: index.without_vector(embedder.name, index.files(), OUTLINES))
         at_once = EMBEDDED_AT_ONCE // 4
         vectors: list[Floats] = []
         for at in range(0, len(new), at_once):
-            if self._wanted.is_set():
-                break
             async with self._slice():
+                if self._wanted.is_set():
+                    break
                 texts = [text for _, text in new[at : at + at_once]]
                 vectors.extend(await embedder.embed(texts, kind="passage"))
         if vectors:

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -137,6 +137,15 @@ class IndexedFile(NamedTuple):
     """What of it was not read, and is not counted."""
 
 
+class _Listed(NamedTuple):
+    """All files, and arrays of what every question asks of each: of 100,000 they take .02 processor seconds to make."""
+
+    files: list[IndexedFile]
+    places: NDArray[np.int64]
+    """Where a file stands in `files`, by its number; -1 where it is gone."""
+    lengths: NDArray[np.float64]
+
+
 class WordIndex:
     """The words of many files; for any number of threads and processes.
 
@@ -156,10 +165,13 @@ class WordIndex:
         )
         self._lock = threading.RLock()
         self._files: dict[str, IndexedFile] = {}
+        self._listed: _Listed | None = None
         self.newest = 0
         """The number of the file taken in last."""
         self._spelled: set[str] = set()
-        self._vectors: dict[str, list[tuple[list[int], Floats]]] = {}  # by model: hashes of outlines with vectors
+        self._vectors: dict[
+            str, list[tuple[NDArray[np.int64], Floats]]
+        ] = {}  # by model: hashes of outlines with vectors
         self._database.executescript(_SCHEMA)
         # Two slices of another process; who does not get its turn by then comes again.
         self._database.execute("PRAGMA busy_timeout = 200")
@@ -216,12 +228,21 @@ class WordIndex:
             ):
                 stamp = FileStamp(os.fsdecode(path), mtime_ns, size)
                 self._files[stamp.path] = IndexedFile(number, stamp, *rest)
-                self.newest = number
+                self.newest, self._listed = number, None
 
     def files(self) -> list[IndexedFile]:
         """Return all files."""
         with self._lock:
-            return list(self._files.values())
+            return self._list().files
+
+    def _list(self) -> _Listed:
+        if self._listed is None:
+            files = list(self._files.values())
+            places = np.full(self.newest + 1, -1, dtype=np.int64)
+            places[[file.id for file in files]] = np.arange(len(files))
+            lengths = np.asarray([file.length for file in files], dtype=np.float64)
+            self._listed = _Listed(files, places, lengths)
+        return self._listed
 
     def known(self, stamp: FileStamp) -> bool:
         """Whether the file is here just as `stamp` says."""
@@ -231,6 +252,7 @@ class WordIndex:
         """Leave out the files that are not in `paths`, and with `forget` drop them from the database."""
         with self._lock:
             gone = [(self._files.pop(path).id,) for path in self._files.keys() - set(paths)]
+            self._listed = None if gone else self._listed
             if gone and forget:
                 with self.writing() as mine:
                     if mine:
@@ -245,7 +267,7 @@ class WordIndex:
         old = self._files.get(stamp.path)
         same = "UPDATE files SET mtime_ns = ? WHERE id = ? AND mark = ? AND failure = ''"
         if old is not None and not failure and write(same, (stamp.mtime_ns, old.id, mark)).rowcount:
-            self._files[stamp.path] = old._replace(stamp=stamp)
+            self._files[stamp.path], self._listed = old._replace(stamp=stamp), None
             return
         # 1. Its words
         suffix, name = suffix_of(stamp.path), os.path.splitext(os.path.basename(stamp.path))[0].replace("_", " ")
@@ -279,15 +301,13 @@ class WordIndex:
             for term in index_terms(one, language=code) or index_terms(one, language=code, keep_stop_words=True)
         )
         with self._lock:
-            files = self.files()
-            place_of = np.full(self.newest + 1, -1, dtype=np.int64)  # -1 where a file is gone
-            place_of[[file.id for file in files]] = np.arange(len(files))
+            files, places, lengths = self._list()
             ids = [self._ids(term, code) for term, code in terms]
-        at = [place_of[own[own <= self.newest]] for own in ids]
+        at = [places[own[own < len(places)]] for own in ids]
         found = [np.bincount(own[own >= 0], minlength=len(files)) for own in at]
         if not found or not files:
             return files, np.zeros(len(files), dtype=np.float32)
-        return files, okapi(np.stack(found), np.asarray([file.length for file in files], dtype=np.float64))
+        return files, okapi(np.stack(found), lengths)
 
     def _ids(self, term: str, language: str) -> NDArray[np.int64]:
         """The files, as often as a term stands in them in any of its forms."""
@@ -296,10 +316,12 @@ class WordIndex:
             "SELECT word FROM words WHERE word >= ? AND word < ?", (prefix, f"{prefix}\U0010ffff")
         )
         forms = {word for (word,) in near if index_terms(word, language=language, keep_stop_words=True) == [term]}
-        places = self._database.execute(
-            "SELECT doc FROM places WHERE term IN (SELECT value FROM json_each(?))", (json.dumps([*forms | {term}]),)
+        # As one text: 112,000 places come in .01 processor seconds, row by row in .03.
+        [(places,)] = self._database.execute(
+            "SELECT coalesce(group_concat(doc), '') FROM places WHERE term IN (SELECT value FROM json_each(?))",
+            (json.dumps([*forms | {term}]),),
         )
-        return np.fromiter(chain.from_iterable(places), dtype=np.int64)
+        return np.fromstring(places, dtype=np.int64, sep=",")
 
     def without_vector(self, model: str, files: Iterable[IndexedFile], most: int) -> list[tuple[int, str]]:
         """Return hash and outline of the first `most` of `files` that have no vector of `model` yet."""
@@ -308,8 +330,11 @@ class WordIndex:
                 kept = "SELECT about, vector FROM outlines WHERE model = ?"
                 packed = dict(self._database.execute(kept, (model,)))
                 rows = np.frombuffer(b"".join(packed.values()), dtype=np.float16).astype(np.float32)
-                self._vectors[model] = [(list(packed), rows.reshape(len(packed), -1))] if packed else []
-            known = {about for abouts, _ in self._vectors[model] for about in abouts}
+                self._vectors[model] = []
+                if packed:
+                    abouts = np.asarray(list(packed), dtype=np.int64)
+                    self._vectors[model].append((abouts, rows.reshape(len(packed), -1)))
+            known = {about for abouts, _ in self._vectors[model] for about in abouts.tolist()}
             new = dict.fromkeys(file.about for file in files if file.about not in known)
             query = "SELECT about, text FROM outlines WHERE about IN (SELECT value FROM json_each(?))"
             return list(self._database.execute(query, (json.dumps(list(islice(new, most))),)))
@@ -317,7 +342,7 @@ class WordIndex:
     def keep_vectors(self, model: str, abouts: list[int], vectors: Floats) -> None:
         """Keep the unit vectors [n, width] of outlines with these hashes."""
         with self._lock, self.writing() as mine:
-            self._vectors.setdefault(model, []).append((abouts, vectors))
+            self._vectors.setdefault(model, []).append((np.asarray(abouts, dtype=np.int64), vectors))
             if mine:
                 rows = zip(vectors.astype(np.float16), abouts, strict=True)
                 self._database.executemany(
@@ -329,10 +354,15 @@ class WordIndex:
         """Return the best cosine of the unit vectors [k, d] with each file's outline [n]; unknown ones the lowest."""
         with self._lock:
             lots = list(self._vectors.get(model, ()))
-        pairs = (zip(abouts, (vectors @ asked.T).max(axis=1).tolist(), strict=True) for abouts, vectors in lots)
-        found = dict(chain.from_iterable(pairs))
-        lowest = min(found.values(), default=0.0)
-        return np.fromiter((found.get(file.about, lowest) for file in files), dtype=np.float32, count=len(files))
+        if not lots:
+            return np.zeros(len(files), dtype=np.float32)
+        known = np.concatenate([abouts for abouts, _ in lots])
+        found = np.concatenate([(vectors @ asked.T).max(axis=1) for _, vectors in lots])
+        wanted = np.fromiter((file.about for file in files), dtype=np.int64, count=len(files))
+        order = np.argsort(known)
+        at = order[np.searchsorted(known, wanted, sorter=order).clip(max=len(known) - 1)]
+        likeness: Floats = np.where(known[at] == wanted, found[at], found.min())
+        return likeness
 
 
 def remove(place: Path) -> None:
