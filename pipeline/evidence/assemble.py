@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
-from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -27,9 +26,6 @@ ROUNDS: Final = 8
 are estimated at the text is measured 16 times so, and 163 times without a bound."""
 SMALLEST: Final = 6
 """Tokens of room that are not worth another round, and of a gap that is closed rather than marked."""
-TOKENS_A_PAGE: Final = 300
-"""Budget for each page opened beyond the first, or one for each part of a question: a page costs 40 to 60 tokens before
-its first word."""
 SAME_WORDS: Final = 12
 """Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
 REACH: Final = 12
@@ -145,12 +141,13 @@ def assemble(
     writer = _Writer(documents, reading, mark, max_tokens)
     # 1. Candidates: units that say something, each statement once
     order = writer.candidates()
-    # 2. Which pages: those whose best unit is near the best of all, as many as the budget bears
-    opened = writer.opened(order, max(1, len(reading.parts)) + max_tokens // TOKENS_A_PAGE)
-    order = [row for row in order if writer.places[row][0] in opened]
-    near = quotable(order, reading.values, writer.speaks)
+    # 2. Of the pages whose best unit is near the best of all; their heads share the frame, however many they are
+    values = reading.values
+    near_pages = {writer.places[row][0] for row in order if values[row] >= WORTH * values[order[0]]}
+    order = [row for row in order if writer.places[row][0] in near_pages]
+    near = quotable(order, values, writer.speaks)
     writer.unquoted, order = len(order) - len(near), near
-    order = worth_showing(order, reading.values, writer.costs) if open_end else order
+    order = worth_showing(order, values, writer.costs) if open_end else order
     # 3. Fill, measure, refill
     # Without a named budget there is room for the addresses of some pages, and the link of the best passage.
     room = max_tokens - 3 * LINK_TOKENS if open_end else max_tokens
@@ -221,24 +218,6 @@ class _Writer:
         place, unit = self.places[row]
         letters = "".join(filter(str.isalnum, unit.text.casefold()))
         return letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
-
-    def opened(self, order: Sequence[int], most: int) -> dict[int, int]:
-        """Return the pages that may be shown, best first, each with its best row."""
-        values = self.reading.values
-        best: dict[int, int] = {}
-        for row in order:
-            best.setdefault(self.places[row][0], row)
-        worth = {place: row for place, row in best.items() if values[row] >= WORTH * values[order[0]]}
-        # One site leaves a place to another; files are no site.
-        share = max(1, most - 1)
-        sites: dict[str, int] = {}
-        first: dict[int, int] = {}
-        for place, row in worth.items():
-            site = _site(self.documents[place])
-            sites[site] = sites.get(site, 0) + 1
-            if not site or sites[site] <= share:
-                first[place] = row
-        return dict(list({**first, **worth}.items())[:most])
 
     def write(self, rows: Sequence[int]) -> Shown:
         evidence = self.evidence(rows, cited=False)
@@ -369,8 +348,3 @@ class _Writer:
         cut = replace(bare, text=text if text == passage.text else f"{text} …")
         shown = show_evidence((cut,), self.mark, max_tokens=self.max_tokens)
         return Assembled((cut,), shown, left_out)
-
-
-def _site(document: Document) -> str:
-    parts = urlsplit(document.page.final_url or document.page.url)
-    return (parts.hostname or "").removeprefix("www.") if parts.scheme in {"http", "https"} else ""
