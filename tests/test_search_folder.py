@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
@@ -19,10 +20,11 @@ from hypothesis import strategies as st
 
 from cache.store import Store, open_stores
 from models.onnx import OnnxEmbedder
+from models.protocols import TextKind, Vectors
 from pipeline.documents import SearchOutcome, SearchQuery
 from pipeline.fetch.files import Files
 from pipeline.read.converter import Converter
-from pipeline.search.folder import FolderLimits, FolderProvider
+from pipeline.search.folder import OUTLINES, QUIET, FolderLimits, FolderProvider
 from pipeline.search.listing import list_files
 from pipeline.search.word_index import FileStamp, WordIndex, title_text_outline
 from tests.support.pdf import make_pdf
@@ -599,6 +601,37 @@ async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_beh
         assert names(outcome)[0] == "manual.pdf"
         assert "zeppelin" in outcome.results[0].snippet
         assert converter.converted == once
+
+
+class _Noting(OnnxEmbedder):
+    """Notes when passages are embedded, and tells when something is embedded behind a question."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answered = False
+        self.behind = anyio.Event()
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        if self.answered:
+            self.behind.set()
+        return await super().embed(texts, kind=kind)
+
+
+@pytest.mark.anyio
+async def test_outlines_are_embedded_behind_a_question_only_when_its_pages_have_had_time_to_be_ranked(
+    tmp_path: Path,
+) -> None:
+    for number in range(OUTLINES + 4):
+        (tmp_path / f"{number}.md").write_text(f"# Boat {number}\n\nIt sails.")
+    embedder = _Noting()
+    provider = FolderProvider([tmp_path], None, embedder=embedder, limits=PATIENT)
+    async with provider.behind():
+        began = anyio.current_time()
+        await asked(provider, "boat")
+        embedder.answered = True
+        with anyio.fail_after(60):
+            await embedder.behind.wait()
+        assert anyio.current_time() - began >= QUIET
 
 
 @pytest.mark.slow
