@@ -164,7 +164,7 @@ def test_words_that_only_the_markup_has_are_neither_cited_nor_context() -> None:
     described = doc.text.index("Profile photo")
     assert cite(doc, described, described + len("Profile photo for Ilse Marr")) == BASE
     shown = doc.text.rindex("Ilse Marr")
-    assert unquote(cite(doc, shown, len(doc.text))).endswith("#:~:text=Ilse Marr,The light was built in 1871")
+    assert unquote(cite(doc, shown, len(doc.text))).endswith("#:~:text=Ilse Marr,light was built in 1871")
 
 
 def test_a_row_with_a_picture_is_cited_by_the_words_beside_it() -> None:
