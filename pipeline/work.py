@@ -98,8 +98,7 @@ class Stopped(BaseException):
 def check_cancelled() -> None:
     """Leave the running worker function if its caller has gone.
 
-    Raises:
-        Stopped: The call that this thread works for was cancelled.
+    Raises `Stopped`: the call that this thread works for was cancelled.
     """
     stop = _stop.get()
     if stop is not None and stop():

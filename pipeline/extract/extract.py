@@ -94,8 +94,7 @@ async def read_units(
 ) -> Reading:
     """Return the reading of some units of each document, `tagged`, which `pages` holds as the core reads them.
 
-    Raises:
-        ModelError: A model failed.
+    Raises `ModelError`: a model failed.
     """
     # 1. Relevance of every unit
     relevance = await reader.read(question, pages, share=share)
@@ -182,9 +181,7 @@ async def extract(
 
     `parts` are as in `read_documents`; a model is asked the whole question and leaves their verdicts alone. One that
     fails or is too slow is left out, and the reason says so.
-
-    Raises:
-        ModelError: A model of `reader` failed.
+    Raises `ModelError`: a model of `reader` failed.
     """
     seconds = STEP_SHARE * time_left()
     reading = await read_documents(question, documents, reader=reader, seconds=seconds, parts=parts)
