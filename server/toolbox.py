@@ -19,8 +19,7 @@ from pydantic import ValidationError
 
 from errors import Busy, WinnowError
 from server.admission import Admission
-from server.arguments import explained
-from server.calls import HEADER, Observer, observed, request_id
+from server.calls import HEADER, Observer, explained, observed, request_id
 from tools.context import TOOL, owner_of, reporter
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html
