@@ -44,25 +44,8 @@ _TITLES: Final[dict[ToolFunction, str]] = {
 _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 _TEXT: Final = {"type": "string"}
 _ASIDE: Final = frozenset(
-    {
-        "parsed_by",
-        "scored_by",
-        "need_search",
-        "freshness",
-        "left_out",
-        "mode",
-        "layers",
-        "leaves",
-        "summaries",
-        "parts",
-        "reason",
-        "computed",
-        "checked",
-        "hidden",
-        "origins",
-        "tokens",
-        "next",
-    }
+    "parsed_by scored_by freshness left_out mode layers leaves summaries parts reason computed checked hidden origins "
+    "tokens next".split()
 )
 """Fields that tell how an answer came about, and `next`, which every answer has: no program needs their types."""
 

@@ -254,11 +254,8 @@ def behind(evidence: Iterable[Evidence], documents: Iterable[Document]) -> Itera
 
 def larger(tool: str, max_tokens: int) -> list[Next]:
     """Return the running call with twice the budget, where that is still allowed."""
-    return (
-        [Next(tool=tool, arguments={"max_tokens": min(2 * max_tokens, MOST_TOKENS)})]
-        if max_tokens < MOST_TOKENS
-        else []
-    )
+    more = min(2 * max_tokens, MOST_TOKENS)
+    return [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
 
 
 def repeated(tool: str, failures: Iterable[Failure], *, beside: Sequence[str] = (), **change: object) -> list[Next]:
