@@ -112,16 +112,10 @@ def way_for(setting: str, model: object) -> Way:
 
 
 async def ask(request: str, candidates: Sequence[Candidate], model: Generator, *, way: Way) -> Chosen:
-    """Let `model` say which candidates answer `request`.
+    """Let `model` say which candidates, best first, answer `request`.
 
-    Args:
-        request: The question.
-        candidates: Best first; as many of them are shown, in reading order, as `fitting` lets through.
-        model: A generator that can be asked in this way (`can_ask`).
-        way: Numbered lines, the paper's tags, or a vote on each.
-
-    Raises:
-        ModelError: The model failed, cannot be asked so, or answered with something that is no choice.
+    As many of them are shown, in reading order, as `fitting` lets through.
+    Raises `ModelError`: the model failed, cannot be asked so, or answered with something that is no choice.
     """
     if not can_ask(model, way):
         raise ModelError(f"{model.name} cannot be asked by {way}.", hint="Set WINNOW_EXTRACTOR to another way.")
