@@ -180,3 +180,13 @@ def test_a_run_that_ends_like_a_cell_above_is_told_by_what_follows_it() -> None:
         ("row", "Eagles | 3", ("Eagles", "3")),
     )
     assert fragment(doc, "Wanderers | 15 | 12 | 12") == "Wanderers,12,-Eagles"
+
+
+def test_a_sign_is_no_end_of_a_row_and_a_bar_of_ours_is_no_context() -> None:
+    doc = document(
+        ("row", "Liberals | 38 | ✔ | ✔", ("Liberals", "38", "✔", "✔")),
+        ("row", "Bloc | 12 | 12", ("Bloc", "12", "12")),
+        ("row", "| Greens | 1", ("", "Greens", "1")),
+    )
+    assert fragment(doc, "Liberals | 38 | ✔ | ✔") == "Liberals,38"
+    assert fragment(doc, "Bloc | 12 | 12") == "Bloc,12,-Greens"

@@ -144,7 +144,7 @@ def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tu
         if found and (block is None or start < block.start):
             break
         tail = _tail(text, max(start, head_end), end, low=head_end)
-        if tail is not None and text[tail:end].strip():
+        if tail is not None and any(map(str.isalnum, text[tail:end])):
             if _first_place(text, tail, end, low=head_end) == tail:
                 return tail, end, ""
             after = "" if found else _after(text, end)
@@ -215,7 +215,7 @@ def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, i
     """Trim, and leave out leading cells such as `1` or `yes` that stand earlier on the page, while another does not."""
     cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
-        if _first_place(text, start, end) == start:
+        if _first_place(text, start, end) == start and any(map(str.isalnum, text[start:end])):
             return cells[index:]
     return cells
 
@@ -308,7 +308,7 @@ def _with_context(document: Document, start: int, end: int, head: str, *, tail: 
 def _after(text: str, place: int) -> str:
     """The words that follow `place`, of one unit or cell; empty at the end."""
     pieces = _SEPARATOR.split(text[place : place + _CONTEXT_REACH])
-    return " ".join(next((piece for piece in pieces if piece.strip()), "").split()[:_WORDS])
+    return " ".join(next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[:_WORDS])
 
 
 def _part_before(document: Document, place: int) -> int:
