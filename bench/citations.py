@@ -6,8 +6,9 @@
 Every page is served on loopback without its scripts, with highlights painted in one colour; a picture of the window
 tells which of the words in it carry that colour. Right is a highlight of the cited words and nothing else; a table's
 row may begin at its first telling cell. Every third citation is a run of `RUN` units, as evidence joins them: right is
-what begins in the first and ends in the last. Needs the package playwright and an installed Chromium. Not for: which
-sentences are chosen.
+what begins in the first and ends in the last. What Chromium itself says it renders (`innerText`) is the reference for
+words that nothing could highlight, such as an image's description: they may be missing. Needs the package playwright
+and an installed Chromium. Not for: which sentences are chosen.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 import anyio
@@ -44,10 +46,12 @@ RUN: Final = 4
 LOOKS: Final = (60, 300, 900)
 """Milliseconds before each look: Chromium searches for the words after the page is loaded."""
 WIDTH, HEIGHT = 1200, 2000
+_WORD: Final = re.compile(r"[^\W_]+")
 _STYLE: Final = (
     "<style>::target-text{background-color:#f0f!important;color:#f0f!important}"
     "*{transition:none!important;animation:none!important;scroll-behavior:auto!important;"
-    "opacity:1!important}</style>"  # some pages wait for a script before they show themselves
+    "opacity:1!important;"  # some pages wait for a script before they show themselves
+    "background-image:none!important}</style>"  # a gradient over the words pales the paint
 )
 _WORDS: Final = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -61,16 +65,18 @@ _WORDS: Final = """() => {
       range.setStart(node, match.index);
       range.setEnd(node, match.index + match[0].length);
       const at = range.getClientRects()[0];
-      if (at && at.width > 0) found.push([match[0], at.x + at.width / 2, at.y + at.height / 2]);
+      if (!at || at.width === 0) continue;
+      const x = at.x + at.width / 2, y = at.y + at.height / 2;
+      // A word under another layer's words stands where their highlight is painted.
+      const top = document.elementsFromPoint(x, y).find(
+        one => [...one.childNodes].some(child => child.nodeType === 3 && child.data.trim()));
+      if (!top || top.contains(node) || node.parentElement.contains(top)) found.push([match[0], x, y]);
     }
   }
   return found;
 }"""
-_UNCOVER: Final = """() => {
-  for (const element of document.querySelectorAll('body *'))
-    if (['fixed', 'sticky'].includes(getComputedStyle(element).position))
-      element.style.setProperty('visibility', 'hidden', 'important');
-}"""
+_COVERING: Final = re.compile(r"(?i)\bposition\s*:\s*(?:fixed|sticky)\b")
+"""What would stand over the words, or out of the window's reach, without the style sheet or script that places it."""
 _PAINTED: Final = """async ([picture, points]) => {
   const image = new Image();
   image.src = 'data:image/png;base64,' + picture;
@@ -99,12 +105,12 @@ class Cited:
     highlighted: str
     """The words that Chromium painted, joined."""
     outcome: str
-    """`right`, `row from a later cell`, `run`, `nothing`, `other words` or `part of a run`."""
+    """`right`, `row from a later cell`, `run`, `nothing to highlight`, `nothing`, `other words` or `part of a run`."""
 
     @property
     def right(self) -> bool:
         """Whether the words are the cited ones."""
-        return self.outcome in {"right", "row from a later cell", "run"}
+        return self.outcome in {"right", "row from a later cell", "run", "nothing to highlight"}
 
 
 def main() -> int:
@@ -195,8 +201,6 @@ async def _opened(window: Any, decoder: Any, document: Document, span: Sequence[
     # Another document each time: a change of the fragment alone is no navigation.
     address, _, fragment = citation.partition("#")
     await window.goto(f"{address}?{span[0].number}-{len(span)}#{fragment}", wait_until="load")
-    # A banner over the words, which its own style sheet or script would place or close, hides the paint.
-    await window.evaluate(_UNCOVER)
     got = ""
     for wait in LOOKS:
         await window.wait_for_timeout(wait)
@@ -206,12 +210,25 @@ async def _opened(window: Any, decoder: Any, document: Document, span: Sequence[
         got = " ".join(word for (word, _, _), lit in zip(words, painted, strict=True) if lit)
         if got:
             break
+    shown = _letters(await window.evaluate("() => document.body.innerText"))
     wanted = document.text[span[0].start : span[-1].end]
+    if not fragment and not got and not _rendered(wanted, "", shown):
+        return Cited(name, wanted, citation, got, "nothing to highlight")
+    first, last = (_rendered(document.text[one.start : one.end], got, shown) for one in (span[0], span[-1]))
     if len(span) > 1:
-        first, last = (document.text[one.start : one.end] for one in (span[0], span[-1]))
         return Cited(name, wanted, citation, got, _outcome_of_run(first, last, got))
     kind = document.blocks[span[0].block].kind
-    return Cited(name, wanted, citation, got, _outcome(wanted, got, row=kind == "row"))
+    return Cited(name, wanted, citation, got, _outcome(first, got, row=kind == "row"))
+
+
+def _rendered(wanted: str, got: str, shown: str) -> str:
+    """Return `wanted` without stretches that are not in `got` and of which Chromium renders no such letters."""
+    words, lit = _WORD.findall(wanted), _WORD.findall(got)
+    kept: list[str] = []
+    for kind, begin, end, *_ in SequenceMatcher(None, words, lit, autojunk=False).get_opcodes():
+        stretch = words[begin:end]
+        kept += stretch if kind == "equal" or _letters("".join(stretch)) in shown else []
+    return " ".join(kept)
 
 
 def _outcome(wanted: str, got: str, *, row: bool) -> str:
@@ -246,6 +263,7 @@ def served(pages: dict[str, str]) -> Iterator[str]:
         html = re.sub(
             r"(?i)<meta[^>]{0,40}http-equiv[^>]{0,400}>", "", pages.get(path.strip("/").partition("?")[0], "")
         )
+        html = _COVERING.sub("position:static", html)
         policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
         return Answer((html + _STYLE).encode() if html else b"", headers={"Content-Security-Policy": policy})
 

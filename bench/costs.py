@@ -37,7 +37,7 @@ from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, kept_summary
 from pipeline.raptor.tree import TreeOptions
 from pipeline.search.parse import Parser, parse
-from pipeline.segment.judge import Judge
+from pipeline.segment.idms import Judge
 from pipeline.text.tokens import count_tokens
 
 PATIENCE: Final = 3_000.0

@@ -30,8 +30,7 @@ from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, write_summary
 from pipeline.raptor.tree import TreeOptions
-from pipeline.segment.idms import Idms, IdmsOptions
-from pipeline.segment.judge import judge_of
+from pipeline.segment.idms import Idms, IdmsOptions, judge_of
 from pipeline.segment.partition import Rule, cut_by_margins, partition, segment
 from pipeline.text.sentences import split_sentences
 from pipeline.text.tokens import count_tokens

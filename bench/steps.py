@@ -35,7 +35,7 @@ from pipeline.html.document import read_document
 from pipeline.prune.paper import PathScorer, paper_blocks, path_scorer
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.relevance import Blend
-from pipeline.segment.judge import Judge
+from pipeline.segment.idms import Judge
 from pipeline.segment.partition import Rule, cut_by_margins, partition, sentence_costs
 
 RULES: Final[tuple[Rule, ...]] = ("running", "partition")

@@ -80,11 +80,7 @@ class Writing:
 async def write_answer(question: str, evidence: Sequence[Evidence], labels: Sequence[str], writing: Writing) -> Answer:
     """Return what the generator writes from `evidence`, each sentence checked; a failure is returned as the reason.
 
-    Args:
-        question: What is asked.
-        evidence: Passages, best first.
-        labels: Their labels in the text that the reader sees, one each.
-        writing: Generator, store, time.
+    Passages come best first, each with its label in the text that the reader sees.
     """
     model = writing.generator.name
     passages = {label: one_line(one.text) for label, one in zip(labels, evidence, strict=True)}

@@ -149,8 +149,7 @@ class CachedEmbedder(_Cached[Embedder]):
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension]; only texts not seen before reach the model, each once.
 
-        Raises:
-            ModelError: The model failed.
+        Raises `ModelError`: the model failed.
         """
         await _prepare(self._model)
         keys = [f"{self.name}:{kind}:{_digest(text)}" for text in texts]
@@ -168,8 +167,7 @@ class CachedReranker(_Cached[Reranker]):
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one float32 score a text [n]; only texts not scored before reach the model, each once.
 
-        Raises:
-            ModelError: The model failed.
+        Raises `ModelError`: the model failed.
         """
         await _prepare(self._model)
 
@@ -192,11 +190,7 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
         return self._model.reads(text)
 
     async def read(self, question: str, windows: Sequence[Window]) -> list[WindowReading]:
-        """Return one reading a window; only windows not read before reach the model, each once.
-
-        Raises:
-            ModelError: The model failed.
-        """
+        """Return one reading a window; only windows not read before reach the model, each once; raises `ModelError`."""
         keys = [f"read:{self.name}:{_digest(question, one.above, *one.sentences)}" for one in windows]
         by_key = dict(zip(keys, windows, strict=True))
 

@@ -289,11 +289,7 @@ class Gathered:
 
 
 async def gather_pages(wanted: Wanted, services: Services, *, report: Report) -> Gathered:
-    """Search, fetch and rank; returns at most `wanted.max_pages` pages.
-
-    Raises:
-        SearchFailed: No provider could answer.
-    """
+    """Search, fetch and rank; returns at most `wanted.max_pages` pages; raises `SearchFailed`."""
     # 1. PARSER: what to ask, in which language, how fresh
     parser = Parser(services.generator, services.stores.scores, services.seconds * STEP_SHARE)
     parsed = await parse(wanted.question, parser, today=services.today())

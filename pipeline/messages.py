@@ -62,8 +62,7 @@ async def ask(generator: Generator, messages: Sequence[Said], asking: Asking, *,
 async def within(seconds: float, call: Awaitable[T], *, model: str) -> T:
     """Return what `call`, which asks `model`, returns.
 
-    Raises:
-        ModelError: It failed, or was not done within `seconds`.
+    Raises `ModelError`: it failed, or was not done within `seconds`.
     """
     with anyio.move_on_after(seconds):
         return await call
@@ -82,8 +81,7 @@ def shrinking(size: int) -> Iterator[int]:
 async def side_by_side(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     """Return the results of `calls` in their order, at most `ANSWERS_AT_ONCE` of them under way at a time.
 
-    Raises:
-        ModelError: One of them failed; the others are cancelled.
+    Raises `ModelError`: one of them failed; the others are cancelled.
     """
     found: dict[int, T] = {}
     failures: list[ModelError] = []

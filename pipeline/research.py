@@ -120,8 +120,7 @@ async def research(
 ) -> Researched:
     """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also with a written answer.
 
-    Raises:
-        SearchFailed: No provider could answer.
+    Raises `SearchFailed`: no provider could answer.
     """
     began = anyio.current_time()
     # 1.–4. PARSER, search, fetch, mixed ranking

@@ -160,8 +160,7 @@ class Ongoing:
     async def begin(cls, stores: Stores, question: str, *, handle: str, owner: str, roots: Sequence[Path]) -> "Ongoing":
         """Go on with the session of `handle`, or begin one where that is empty; `roots` are the folders of files.
 
-        Raises:
-            UsageError: There is no such session for this caller.
+        Raises `UsageError`: there is no such session for this caller.
         """
         session: Session | None = Session(f"{SCHEME}{secrets.token_hex(12)}", owner, _now())
         if handle.strip():

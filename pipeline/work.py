@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
@@ -56,12 +56,9 @@ class Call:
     """One call of a tool: when it has to answer, and the processor time that its threads have used."""
 
     def __init__(self, ends: float, *, light: bool, go_on: Callable[["Call"], Awaitable[None]]) -> None:
-        """Open the account of a call.
+        """Open the account of a call that has to answer at `ends`, by `time.monotonic`.
 
-        Args:
-            ends: When it has to answer, by `time.monotonic`.
-            light: Whether it is expected to use little.
-            go_on: Awaited before every piece of CPU work; it may have the call wait.
+        A `light` one is expected to use little. `go_on`, awaited before each piece of CPU work, may have it wait.
         """
         self.ends = ends
         self.light = light
@@ -75,14 +72,9 @@ class Call:
         with self._lock:
             self.spent += seconds
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """Have the steps of this task work for the call."""
-        before = _call.set(self)
-        try:
-            yield
-        finally:
-            _call.reset(before)
+        return _having(_call, self)
 
 
 def time_left() -> float:
@@ -98,22 +90,25 @@ class Stopped(BaseException):
 def check_cancelled() -> None:
     """Leave the running worker function if its caller has gone.
 
-    Raises:
-        Stopped: The call that this thread works for was cancelled.
+    Raises `Stopped`: the call that this thread works for was cancelled.
     """
     stop = _stop.get()
     if stop is not None and stop():
         raise Stopped
 
 
-@contextmanager
-def stopped_by(stop: Callable[[], bool]) -> Iterator[None]:
+def stopped_by(stop: Callable[[], bool]) -> AbstractContextManager[None]:
     """Let `check_cancelled` ask `stop` whether to, in a process that works for calls of another."""
-    before = _stop.set(stop)
+    return _having(_stop, stop)
+
+
+@contextmanager
+def _having(variable: ContextVar[T | None], value: T) -> Iterator[None]:
+    before = variable.set(value)
     try:
         yield
     finally:
-        _stop.reset(before)
+        variable.reset(before)
 
 
 @functools.cache

@@ -23,8 +23,7 @@ class Prompt:
     def fill(self, **values: str) -> str:
         """Return the text with every variable filled.
 
-        Raises:
-            KeyError: A variable is missing; a programming mistake.
+        Raises `KeyError`: a variable is missing; a programming mistake.
         """
         return Template(self.text).substitute(values).strip()
 
@@ -33,8 +32,7 @@ class Prompt:
 def load(name: str) -> Prompt:
     """Return the prompt `name` (`prompts/NAME.md`).
 
-    Raises:
-        FileNotFoundError: There is no such prompt; a programming mistake.
+    Raises `FileNotFoundError`: there is no such prompt; a programming mistake.
     """
     raw = resources.files("prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
     _, text = raw.split("\n---\n", 1)

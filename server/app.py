@@ -25,8 +25,7 @@ from mcp_types import Tool as ListedTool
 from desk.page import desk_html
 from pipeline.work import in_thread
 from server.admission import Admission
-from server.arguments import CheckArguments
-from server.calls import Observer, log_call
+from server.calls import CheckArguments, Observer, log_call
 from server.process import (
     Drain,
     OpenFirst,

@@ -17,6 +17,7 @@ from pipeline.fetch.handles import find_page
 from pipeline.gather import open_tree
 from pipeline.raptor.draw import layout
 from pipeline.raptor.outline import outline
+from pipeline.raptor.tree import Tree
 from pipeline.services import Services
 from pipeline.session import find_session
 from pipeline.text.frame import framed, new_mark, notice
@@ -42,19 +43,19 @@ async def read_page(handle: str, services: Services) -> str:
 
 async def read_tree(handle: str, services: Services) -> str:
     """Return the outline of the tree behind `handle`."""
-    try:
-        found = await in_thread(open_tree, handle, services)
-    except SourceNotFound as error:
-        raise ResourceNotFoundError(str(error)) from error
-    return _quoted(await in_thread(outline, found, max_tokens=OUTLINE_TOKENS))
+    return _quoted(await in_thread(outline, await _tree(handle, services), max_tokens=OUTLINE_TOKENS))
 
 
 async def read_layout(handle: str, services: Services) -> str:
     """Return the tree behind `handle` as JSON to be drawn: sources, and every node with its place."""
-    found = await in_thread(open_tree, handle, services)
-    if found is None:
-        raise ResourceNotFoundError(f"{handle} is unknown or has expired; call raptor_query with the sources again.")
-    return json.dumps(await in_thread(layout, found), ensure_ascii=False)
+    return json.dumps(await in_thread(layout, await _tree(handle, services)), ensure_ascii=False)
+
+
+async def _tree(handle: str, services: Services) -> Tree:
+    try:
+        return await in_thread(open_tree, handle, services)
+    except SourceNotFound as error:
+        raise ResourceNotFoundError(str(error)) from error
 
 
 async def read_session(handle: str, form: str, services: Services, *, owner: str) -> str:

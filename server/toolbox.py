@@ -19,8 +19,7 @@ from pydantic import ValidationError
 
 from errors import Busy, WinnowError
 from server.admission import Admission
-from server.arguments import explained
-from server.calls import HEADER, Observer, observed, request_id
+from server.calls import HEADER, Observer, explained, observed, request_id
 from tools.context import TOOL, owner_of, reporter
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html
@@ -44,26 +43,9 @@ _TITLES: Final[dict[ToolFunction, str]] = {
 }
 _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 _TEXT: Final = {"type": "string"}
-_ASIDE: Final = frozenset(
-    {
-        "parsed_by",
-        "scored_by",
-        "need_search",
-        "freshness",
-        "left_out",
-        "mode",
-        "layers",
-        "leaves",
-        "summaries",
-        "parts",
-        "reason",
-        "computed",
-        "checked",
-        "hidden",
-        "origins",
-        "tokens",
-        "next",
-    }
+_ASIDE: Final = (
+    "parsed_by scored_by freshness left_out mode layers leaves summaries parts reason computed checked hidden origins "
+    "tokens next"
 )
 """Fields that tell how an answer came about, and `next`, which every answer has: no program needs their types."""
 
@@ -199,7 +181,7 @@ def _output_schema(schema: Schema) -> Schema:
         "properties": {
             name: {"type": "array", "items": {}} if "items" in field else {"type": field.get("type", "object")}
             for name, field in fields.items()
-            if field.get("items") != _TEXT and name not in _ASIDE
+            if field.get("items") != _TEXT and name not in _ASIDE.split()
         },
     }
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cache.backup import read_backup
 from cache.rows import Cipher, RefusedRow
 from cache.store import open_stores
+from cli.kept import read_backup
 from pipeline.session import find_session
 from tests.support import LIBRARY
 from tests.support.cache_server import cache_server

@@ -155,3 +155,38 @@ def test_what_a_page_says_of_itself_beside_its_text_is_cited_by_the_page_alone()
     assert doc.text.splitlines()[0] == "Author: Ilse Marr"
     assert cite(doc, 0, doc.blocks[0].end) == BASE
     assert unquote(cite(doc, 0, len(doc.text))).endswith("#:~:text=The light was built in 1871")
+
+
+def test_words_that_only_the_markup_has_are_neither_cited_nor_context() -> None:
+    portrait = '<figure><img alt="Profile photo for Ilse Marr"></figure>'
+    html = f"<p>Harbour news of the week</p>{portrait}<h2>Ilse Marr</h2><p>The light was built in 1871.</p>"
+    doc = read_document(Page(BASE, BASE, "", html, "text/html"))
+    described = doc.text.index("Profile photo")
+    assert cite(doc, described, described + len("Profile photo for Ilse Marr")) == BASE
+    shown = doc.text.rindex("Ilse Marr")
+    assert unquote(cite(doc, shown, len(doc.text))).endswith("#:~:text=Ilse Marr,light was built in 1871")
+
+
+def test_a_row_with_a_picture_is_cited_by_the_words_beside_it() -> None:
+    html = '<table><tr><td>Ship<td>Built<tr><td><img alt="Curlew.jpg"> The Curlew<td>1904</table>'
+    doc = read_document(Page(BASE, BASE, "", html, "text/html"))
+    start = doc.text.index("Curlew.jpg")
+    assert unquote(cite(doc, start, len(doc.text))).endswith("#:~:text=The Curlew,1904")
+
+
+def test_a_run_that_ends_like_a_cell_above_is_told_by_what_follows_it() -> None:
+    doc = document(
+        ("row", "Wanderers | 15 | 12 | 12", ("Wanderers", "15", "12", "12")),
+        ("row", "Eagles | 3", ("Eagles", "3")),
+    )
+    assert fragment(doc, "Wanderers | 15 | 12 | 12") == "Wanderers,12,-Eagles"
+
+
+def test_a_sign_is_no_end_of_a_row_and_a_bar_of_ours_is_no_context() -> None:
+    doc = document(
+        ("row", "Liberals | 38 | ✔ | ✔", ("Liberals", "38", "✔", "✔")),
+        ("row", "Bloc | 12 | 12", ("Bloc", "12", "12")),
+        ("row", "| Greens | 1", ("", "Greens", "1")),
+    )
+    assert fragment(doc, "Liberals | 38 | ✔ | ✔") == "Liberals,38"
+    assert fragment(doc, "Bloc | 12 | 12") == "Bloc,12,-Greens"

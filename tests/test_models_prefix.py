@@ -11,7 +11,7 @@ import pytest
 
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from pipeline.segment.judge import Judge
+from pipeline.segment.idms import Judge
 from tests.support.llama_reference import plain_scores, smol_weights, tokens
 from tests.support.llama_shapes import Shape, write_model
 from tests.support.marks import LLAMA

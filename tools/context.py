@@ -224,11 +224,8 @@ async def drawn(ctx: Context[Any, Any], make: Callable[P, View], *args: P.args, 
 def answer(text: str, data: BaseModel, *, pages: Iterable[Page] = (), view: View | None = None) -> CallToolResult:
     """Return `text` for readers and `data` for programs, neither repeating the other.
 
-    Args:
-        text: What a model reads.
-        data: The structured part; fields at their default are left out.
-        pages: Pages that the answer stands on; the first few are linked, so that a host can open them whole.
-        view: What the desk draws, for clients that show it (`drawn`); no model reads it.
+    Fields of `data` at their default are left out. The first few of the `pages` that the answer stands on are linked,
+    so that a host can open them whole. `view` is what the desk draws, for clients that show it (`drawn`).
     """
     links = [
         ResourceLink(
@@ -254,11 +251,8 @@ def behind(evidence: Iterable[Evidence], documents: Iterable[Document]) -> Itera
 
 def larger(tool: str, max_tokens: int) -> list[Next]:
     """Return the running call with twice the budget, where that is still allowed."""
-    return (
-        [Next(tool=tool, arguments={"max_tokens": min(2 * max_tokens, MOST_TOKENS)})]
-        if max_tokens < MOST_TOKENS
-        else []
-    )
+    more = min(2 * max_tokens, MOST_TOKENS)
+    return [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
 
 
 def repeated(tool: str, failures: Iterable[Failure], *, beside: Sequence[str] = (), **change: object) -> list[Next]:

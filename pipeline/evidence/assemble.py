@@ -64,13 +64,9 @@ def labels_of(evidence: Sequence[Evidence], labels: Sequence[str]) -> dict[tuple
 def fill(
     order: Sequence[int], costs: Sequence[int], measure: Callable[[Sequence[int]], int], max_tokens: int
 ) -> list[int]:
-    """Return the units to show, best first, so that their text is within `max_tokens` exactly.
+    """Return the units of `order`, best first, whose text is within `max_tokens` exactly.
 
-    Args:
-        order: Units, best first.
-        costs: Estimated tokens of every unit that `order` may name.
-        measure: Tokens of the text that shows some units, with all that stands around them.
-        max_tokens: The budget.
+    `costs` are estimates for each unit; `measure` counts the text that shows some, with all that stands around them.
     """
     chosen: list[int] = []
     left = list(order)
@@ -98,13 +94,7 @@ def fill(
 
 
 def worth_showing(order: Sequence[int], values: Floats, costs: Sequence[int]) -> list[int]:
-    """Return the units of `order`, best first, that an answer without a named budget shows: all of a short page.
-
-    Args:
-        order: Units, best first.
-        values: Scores of all units.
-        costs: Tokens of all units.
-    """
+    """Return the units of `order`, best first, that an answer without a named budget shows: all of a short page."""
     if sum(costs[unit] for unit in order) <= SHORT:
         return list(order)
     return [unit for unit in order if values[unit] >= WORTH * values[order[0]]]
@@ -129,12 +119,8 @@ def assemble(
 ) -> Assembled:
     """Choose units best first until `max_tokens` are used, and write them out as cited passages.
 
-    Args:
-        documents: The pages of the reading; they are numbered by their best unit.
-        reading: What was found in them; nothing is chosen from a `none`.
-        max_tokens: Bound on `count_tokens` of the text, kept exactly.
-        mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
-        open_end: Whether units that are much weaker than the best are left out, however much room there is.
+    Pages are numbered by their best unit; nothing is chosen from a `none`. `mark` is the answer's own for untrusted
+    text (`pipeline/text/frame.py`). With `open_end` units much weaker than the best are left out, whatever the room.
     """
     if reading.verdict == "none" or not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)

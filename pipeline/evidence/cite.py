@@ -1,7 +1,8 @@
 """Citations: the page's URL with a text fragment that a browser scrolls to and highlights.
 
 The directive is `#:~:text=[prefix-,]start[,end][,-suffix]` (WICG scroll-to-text-fragment). A browser looks for the
-first match whose ends are word boundaries; `start` and `end` must each lie within one block, the context may not.
+first match whose ends are word boundaries; `start` and `end` must each lie within one block, the context may not. It
+finds no words that only the markup has: an image's description, the author beside the text.
 Not for: choosing what to cite.
 """
 
@@ -9,6 +10,7 @@ import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote, unquote, urldefrag
 
@@ -35,9 +37,12 @@ _PLAYED: Final = re.compile(r"https?://(?:www\.|m\.)?youtube\.com/watch\?")
 _WORD: Final = re.compile(r"\S+")
 _CLAUSE: Final = re.compile(r"[、，,；;：:。！？\s]+")
 _INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
-_PARTING: Final = re.compile(rf"<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>")
+_PARTING: Final = re.compile(rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)")
 """A tag that ends a block or a line."""
 _TAG: Final = re.compile(r"<[^>]*>")
+_DESCRIBED: Final = re.compile(r'<img\b[^>]*?\balt="([^"]+)')
+_GAP: Final = r"[\s|]*"
+"""What may stand between words and their context: white space, and the marks that we put between cells."""
 _SEPARATOR: Final = re.compile(r"\n|\s\|\s")
 """What stands between units and between a row's cells in the document's text, and nowhere on the page."""
 _BEFORE: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
@@ -57,7 +62,8 @@ def cite(document: Document, start: int, end: int) -> str:
     code points; a span without any visible text gives the bare URL.
     """
     url = urldefrag(document.page.final_url or document.page.url).url
-    directive = _directive(document, max(start, 0), min(end, len(document.text)))
+    rendered = replace(document, text=_rendered(document))
+    directive = _directive(rendered, max(start, 0), min(end, len(document.text)))
     place = place_of(document, max(start, 0), min(end, len(document.text)))
     if is_box(place):  # a viewer finds no words in an image
         return f"{url}#{place}"
@@ -66,6 +72,48 @@ def cite(document: Document, start: int, end: int) -> str:
         url, place = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
     place = f"#{place}" if place else ""
     return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
+
+
+def _rendered(document: Document) -> str:
+    """Return the document's text with line ends in place of all that a browser does not render, as long as it is."""
+    unseen: list[tuple[int, int]] = []
+    for block in document.blocks:
+        if block.kind == "about" or block.trust == "attribute":
+            unseen.append((block.start, block.end))
+        elif "<img" in block.html:
+            unseen += _descriptions(document.text, block)
+    kept, place = "", 0
+    for start, end in unseen:
+        kept += document.text[place:start] + "\n" * (end - start)
+        place = end
+    return kept + document.text[place:]
+
+
+def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
+    """Where descriptions of images stand in a unit's text, of those that were taken into it."""
+    found: list[tuple[int, int]] = []
+    place = block.start
+    pieces = _PARTING.split(block.html)
+    described = [_DESCRIBED.match(piece) for piece in pieces]
+    words = [_words(said[1] if said else piece) for said, piece in zip(described, pieces, strict=True)]
+    for index, said in enumerate(described):
+        start = text.find(words[index], place, block.end) if words[index] else -1
+        if start < 0 or (said and text[place:start].strip(" |\n")):
+            continue
+        behind = start + len(words[index])
+        if said:
+            shown = (word for word, other in zip(words[index:], described[index:], strict=True) if word and not other)
+            # A button's icon that is described by the button's own words is not in the text beside them.
+            if text.find(next(shown, ""), behind, block.end) < 0:
+                continue
+            found.append((start, behind))
+        place = behind
+    return found
+
+
+def _words(piece: str) -> str:
+    """What a piece of HTML reads like in a document's text."""
+    return " ".join(html.unescape(_TAG.sub("", piece)).split())
 
 
 def _directive(document: Document, start: int, end: int) -> str:
@@ -78,29 +126,32 @@ def _directive(document: Document, start: int, end: int) -> str:
     if len(pieces) == 1 and len(first) <= (_WHOLE_CJK if is_cjk(first) else _WHOLE):
         return _with_context(document, first_start, first_end, _encode(first))
     head_end = _head(text, first_start, first_end)
-    tail_start, tail_end = _end(document, pieces, head_end)
-    tail = _encode(text[tail_start:tail_end])
+    tail_start, tail_end, after = _end(document, pieces, head_end)
+    tail = _encode(text[tail_start:tail_end]) + (f",-{_encode(after)}" if after else "")
     return _with_context(document, first_start, head_end, _encode(text[first_start:head_end]), tail=tail)
 
 
-def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tuple[int, int]:
-    """Return where a range's last words stand, empty where nothing is left for them.
+def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tuple[int, int, str]:
+    """Return where a range's last words stand, empty where nothing is left for them, and what must follow them.
 
-    The browser takes the first such words behind the range's start, so a last cell that reads like one above it gives
-    way to the cell before it.
+    The browser takes the first such words behind the range's start, so a last cell that reads like one above it is
+    told by what follows, or gives way to the cell before it.
     """
     text = document.text
     block, _ = _block_at(document, pieces[-1][0])
-    found: list[tuple[int, int]] = []
+    found: list[tuple[int, int, str]] = []
     for start, end in reversed(pieces):
         if found and (block is None or start < block.start):
             break
         tail = _tail(text, max(start, head_end), end, low=head_end)
-        if tail is not None and text[tail:end].strip():
+        if tail is not None and any(map(str.isalnum, text[tail:end])):
             if _first_place(text, tail, end, low=head_end) == tail:
-                return tail, end
-            found.append((tail, end))
-    return found[0] if found else (head_end, head_end)
+                return tail, end, ""
+            after = "" if found else _after(text, end)
+            if after and _first_place(text, tail, end, low=head_end, after=after) == tail:
+                return tail, end, after
+            found.append((tail, end, ""))
+    return found[0] if found else (head_end, head_end, "")
 
 
 def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
@@ -110,9 +161,7 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
     while place < end:
         block, behind = _block_at(document, place)
         stop = min(end, behind)
-        if block is not None and block.kind == "about":
-            pass  # stands nowhere in the page's text
-        elif block is not None and block.kind == "row" and block.cells and place <= block.start:
+        if block is not None and block.kind == "row" and block.cells and place <= block.start:
             spans += _from_distinct(document.text, _parts(document.text, block)) or _cells(document.text, block)
         elif block is not None and (parts := _parts(document.text, block)):
             spans += [(max(a, place), min(b, stop)) for a, b in parts if a < stop and b > place]
@@ -139,8 +188,7 @@ def _parts(text: str, block: Block) -> list[tuple[int, int]]:
     """
     if block.kind == "code":
         return []
-    pieces = [_TAG.sub("", piece) for piece in _PARTING.split(block.html)]
-    words = [" ".join(html.unescape(piece).split()) for piece in pieces]
+    words = [_words(piece) for piece in _PARTING.split(block.html)]
     spans: list[tuple[int, int]] = []
     place = block.start
     for piece in filter(None, words):
@@ -167,7 +215,7 @@ def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, i
     """Trim, and leave out leading cells such as `1` or `yes` that stand earlier on the page, while another does not."""
     cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
-        if _first_place(text, start, end) == start:
+        if _first_place(text, start, end) == start and any(map(str.isalnum, text[start:end])):
             return cells[index:]
     return cells
 
@@ -223,17 +271,18 @@ def _word_starts(text: str, start: int, end: int) -> list[int]:
     return [start + m.start() for m in _WORD.finditer(piece) if m.group()[0] not in _EDGE]
 
 
-def _pattern(phrase: str) -> re.Pattern[str]:
+def _pattern(phrase: str) -> str:
     """What a browser takes for `phrase`: any case, any white space, whole words."""
     words = r"\s+".join(re.escape(word) for word in phrase.split())
     left = r"(?<!\w)" if phrase[:1].isalnum() and not is_cjk(phrase[:1]) else ""
     right = r"(?!\w)" if phrase[-1:].isalnum() and not is_cjk(phrase[-1:]) else ""
-    return re.compile(f"{left}{words}{right}", re.IGNORECASE)
+    return f"{left}{words}{right}"
 
 
-def _first_place(text: str, start: int, end: int, *, low: int = 0) -> int:
-    """Where a browser that searches from `low` finds text[start:end] first."""
-    found = _pattern(text[start:end]).search(text, low)
+def _first_place(text: str, start: int, end: int, *, low: int = 0, after: str = "") -> int:
+    """Where a browser that searches from `low` finds text[start:end] first, of those that `after` follows."""
+    pattern = _pattern(text[start:end]) + (_GAP + _pattern(after) if after else "")
+    found = re.compile(pattern, re.IGNORECASE).search(text, low)
     return found.start() if found else start
 
 
@@ -252,9 +301,14 @@ def _with_context(document: Document, start: int, end: int, head: str, *, tail: 
         words = words[1:]
     if words:
         return f"{_encode(' '.join(words))}-,{middle}"
-    after = [piece for piece in _SEPARATOR.split(text[end : end + _CONTEXT_REACH]) if piece.strip()]
-    words = after[0].split()[:_WORDS] if after else []
-    return f"{middle},-{_encode(' '.join(words))}" if words and not tail else middle
+    after = "" if tail else _after(text, end)
+    return f"{middle},-{_encode(after)}" if after else middle
+
+
+def _after(text: str, place: int) -> str:
+    """The words that follow `place`, of one unit or cell; empty at the end."""
+    pieces = _SEPARATOR.split(text[place : place + _CONTEXT_REACH])
+    return " ".join(next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[:_WORDS])
 
 
 def _part_before(document: Document, place: int) -> int:

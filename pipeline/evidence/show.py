@@ -60,9 +60,7 @@ def doubt(reading: Reading) -> str:
 def told_parts(reading: Reading, labels: Sequence[str]) -> str:
     """Return the line that says of each part of a question how it stands and where; empty for a question that is one.
 
-    Args:
-        reading: What was found.
-        labels: Of the passage that speaks best to each part, empty for none.
+    `labels` are of the passage that speaks best to each part, empty for none.
     """
     told = [
         f'"{shortened(one_line(part.question), HEADING_TOKENS)}" {SAID[part.verdict]}{f" [{label}]" if label else ""}'
@@ -103,14 +101,9 @@ def show_evidence(
 ) -> Shown:
     """Write `evidence` out, passages of one page that follow each other under one head.
 
-    Args:
-        evidence: In the order to be shown.
-        mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
-        max_tokens: Budget that decides how much may stand around the words (`FRAME_SHARE`); the words themselves may
-            exceed it.
-        links: What links of passages, and other pages with the same words, may take below: nothing, what is left of
-            the frame, or the rest of the budget.
-        unquoted: Units that speak to a model and are left out, which is told.
+    `max_tokens` decides how much may stand around the words (`FRAME_SHARE`); the words themselves may exceed it.
+    `links` is what links of passages, and other pages with the same words, may take below: nothing, what is left of the
+    frame, or the rest of the budget. `unquoted` units speak to a model and are left out, which is told.
     """
     groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
     labels: list[str] = []

@@ -31,12 +31,8 @@ def view_evidence(
 ) -> View:
     """Return passages with their sentences' scores, their pages, and the best of what was left out.
 
-    Args:
-        question: What was asked.
-        assembled: What is shown.
-        documents: Those of the reading, in its order; others than its own have no scores.
-        reading: None where nodes of a tree were scored instead of units.
-        max_tokens: The budget, 0 where none was named.
+    Documents are those of the reading, in its order; others than its own have no scores. The reading is None where
+    nodes of a tree were scored instead of units.
     """
     rows = _Rows(documents, reading)
     urls = list(dict.fromkeys(one.url for one in assembled.evidence))

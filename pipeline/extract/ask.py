@@ -100,8 +100,7 @@ def can_ask(model: object, way: Way) -> bool:
 def way_for(setting: str, model: object) -> Way:
     """Return the way that `setting` names for a model.
 
-    Raises:
-        UsageError: There is no such way, or the model's backend does not have it.
+    Raises `UsageError`: there is no such way, or the model's backend does not have it.
     """
     named = next((way for way in WAYS if way == setting), None)
     if named is None or not can_ask(model, named):
@@ -113,16 +112,10 @@ def way_for(setting: str, model: object) -> Way:
 
 
 async def ask(request: str, candidates: Sequence[Candidate], model: Generator, *, way: Way) -> Chosen:
-    """Let `model` say which candidates answer `request`.
+    """Let `model` say which candidates, best first, answer `request`.
 
-    Args:
-        request: The question.
-        candidates: Best first; as many of them are shown, in reading order, as `fitting` lets through.
-        model: A generator that can be asked in this way (`can_ask`).
-        way: Numbered lines, the paper's tags, or a vote on each.
-
-    Raises:
-        ModelError: The model failed, cannot be asked so, or answered with something that is no choice.
+    As many of them are shown, in reading order, as `fitting` lets through.
+    Raises `ModelError`: the model failed, cannot be asked so, or answered with something that is no choice.
     """
     if not can_ask(model, way):
         raise ModelError(f"{model.name} cannot be asked by {way}.", hint="Set WINNOW_EXTRACTOR to another way.")
@@ -197,8 +190,7 @@ def grammar_of(count: int, *, tags: bool) -> str:
 def read_answer(answer: str, count: int) -> frozenset[int]:
     """Return the numbers of an answer such as `3-5,12`, `<TAG-3>-<TAG-5>` or `None`.
 
-    Raises:
-        ModelError: It is neither, or names a number that is not between 1 and `count`.
+    Raises `ModelError`: it is neither, or names a number that is not between 1 and `count`.
     """
     plain = re.sub(r"<TAG-(\d+)>", r"\1", answer).replace(" ", "").strip()
     if plain == "None":

@@ -60,16 +60,9 @@ async def read_documents(
 ) -> Reading:
     """Return one score a unit of `documents`, all competing with each other, and whether any of them answers.
 
-    Args:
-        question: Self-contained, in any language.
-        documents: Pages to read.
-        reader: What judges units.
-        parts: What must each be answered, none for a question that is one; cut by rules where nobody did it.
-        share: Part of a call's work that this reading may take.
-        seconds: For cutting documents into units; those that it does not reach are named in `Reading.unread`.
-
-    Raises:
-        ModelError: A model failed.
+    `parts` must each be answered, none for a question that is one; they are cut by rules where nobody did it. `share`
+    is the part of a call's work that this reading may take. Documents that are not cut into units within `seconds` are
+    named in `Reading.unread`. Raises `ModelError`.
     """
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
@@ -94,8 +87,7 @@ async def read_units(
 ) -> Reading:
     """Return the reading of some units of each document, `tagged`, which `pages` holds as the core reads them.
 
-    Raises:
-        ModelError: A model failed.
+    Raises `ModelError`: a model failed.
     """
     # 1. Relevance of every unit
     relevance = await reader.read(question, pages, share=share)
@@ -123,9 +115,7 @@ def _units(
 def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
     """Return a reading that is never `none` where something that could hold the answer was not read.
 
-    Args:
-        reading: What was found in what was read.
-        failures: What was not read; a source that does not exist holds no answer.
+    A source that does not exist holds no answer.
     """
     missing = [failure for failure in failures if not failure.gone]
     if missing and reading.parts:
@@ -182,9 +172,7 @@ async def extract(
 
     `parts` are as in `read_documents`; a model is asked the whole question and leaves their verdicts alone. One that
     fails or is too slow is left out, and the reason says so.
-
-    Raises:
-        ModelError: A model of `reader` failed.
+    Raises `ModelError`: a model of `reader` failed.
     """
     seconds = STEP_SHARE * time_left()
     reading = await read_documents(question, documents, reader=reader, seconds=seconds, parts=parts)
@@ -280,14 +268,7 @@ def units_of(reading: Reading, documents: Sequence[Document]) -> dict[str, tuple
 def widened(
     reading: Reading, read: Sequence[Document], documents: Sequence[Document], units: Mapping[str, tuple[Sentence, ...]]
 ) -> Reading:
-    """Return a reading of some documents as one of more, whose `units` score nothing.
-
-    Args:
-        reading: The reading.
-        read: Its documents.
-        documents: Those that it is to be of.
-        units: Of every document by its address.
-    """
+    """Return a reading of the documents `read` as one of more `documents`, whose `units`, by address, score nothing."""
     ends = np.cumsum([len(tagged) for tagged in reading.tagged])
     scores = dict(zip(units_of(reading, read), filter(len, np.split(reading.values, ends[:-1])), strict=True))
     urls = [document.page.final_url for document in documents]

@@ -27,11 +27,8 @@ def tag_sentences(document: Document, blocks: Iterable[int] | None = None) -> tu
     """Return the sentences and units of `document` in reading order, numbered from 1.
 
     Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint and ascending. `Sentence.text`
-    is the span on one line; for rows it is the block's `header: value` text.
-
-    Args:
-        document: Any document.
-        blocks: Those to cut, ascending indices into `Document.blocks`; all without it.
+    is the span on one line; for rows it is the block's `header: value` text. Only `blocks` are cut where they are
+    given: ascending indices into `Document.blocks`.
     """
     sentences: list[Sentence] = []
     for index in range(len(document.blocks)) if blocks is None else blocks:

@@ -1,26 +1,180 @@
 """How documents become IDMS leaves: boundaries by a rule, and written forms of chunks by their density, where wanted.
 
 What `chunking="idms"` of a tree uses. A tree's handle takes in `Idms.version`, so that a tree whose model ran out of
-time does not stand under the handle of a whole one. Not for: margins (`judge.py`), rules (`partition.py`), forms
-(`density.py`).
+time does not stand under the handle of a whole one.
+
+Margins are P(yes) - P(no) by a generator that a sentence goes on with the text before it (IDMS Eq. 1). The text so far
+is the prefix of one growing prompt, so that each sentence enters the model once as text and once as question. Questions
+about several gaps are one token tree along the text, which fills the model's batches. A model leans to the option that
+it reads first: some gaps are asked in both orders, and the mean difference is taken off. Not for: rules
+(`partition.py`), forms (`density.py`).
 """
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, TypeAlias
 
 import anyio
+import numpy as np
+from numpy.typing import NDArray
 
 from cache.store import Store
-from errors import ModelError
-from models.protocols import Embedder, Generator
+from errors import ContextExceeded, ModelError
+from models.protocols import Embedder, Generator, Said, chooser, tree_scorer
 from pipeline.documents import Sentence
+from pipeline.messages import KEPT_SECONDS
 from pipeline.segment.density import DensityModels, Form, densities, enrich
-from pipeline.segment.judge import judge_of
 from pipeline.segment.partition import Ranges, Rule, cut_by_margins, segment, sentence_costs
+from pipeline.text.frame import one_line
+from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
 from prompts import load
+
+PROMPT: Final = "segment"
+OPTIONS: Final = ("Yes", "No")
+ORDERS: Final = (OPTIONS, OPTIONS[::-1])
+Question: TypeAlias = tuple[int, tuple[str, str]]
+"""A gap, and the order in which the options are offered."""
+CALIBRATED: Final = 8
+"""Gaps of a document that are asked about in both orders."""
+TOGETHER: Final = 400
+"""Tokens of the questions asked at once, with the text between them, so that one batch of 512 holds them; also the most
+characters of a sentence that the model is shown, since a character may be a token."""
+
+
+class Judge:
+    """Asks a generator about gaps between sentences."""
+
+    def __init__(self, generator: Generator, *, store: Store | None, seconds: float) -> None:
+        """Ask `generator`, keep its answers in `store`, and spend at most `seconds` from the first call on."""
+        self._scorer = tree_scorer(generator)
+        self._chooser = chooser(generator)
+        self.name = generator.name
+        self._window = generator.context_tokens // 2
+        """Tokens that the text so far may fill before it is begun anew."""
+        self._longest = min(TOGETHER, generator.context_tokens // 4)
+        self._together = TOGETHER if self._scorer is not None else 0
+        self._question = count_tokens(split_prompt("", "", OPTIONS)[1])
+        self._store = store
+        self._seconds = seconds
+        self._until: float | None = None
+
+    @property
+    def version(self) -> str:
+        """Model and prompt: what the margins depend on besides the sentences."""
+        return f"{self.name}:{load(PROMPT).version}"
+
+    async def margins(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return how much the sentences `texts` i and i+1 belong together, from -1 to 1 less the lean, [n - 1]."""
+        if len(texts) < 2:
+            return np.zeros(0)
+        found: NDArray[np.float64] | None = None
+        self._until = self._until or anyio.current_time() + self._seconds
+        with anyio.CancelScope(deadline=self._until):
+            found = await self._ask_all([one_line(text)[: self._longest] for text in texts])
+        if found is None:
+            raise ModelError(
+                f"{self.name.partition(':')[0]} judged only part of {len(texts) - 1} gaps in {self._seconds:.0f} s.",
+                hint="Ask again: what it judged is kept." if self._store is not None else "Raise WINNOW_SECONDS.",
+            )
+        return found
+
+    async def _ask_all(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        gaps = len(texts) - 1
+        both = {int(gap) for gap in np.linspace(0, gaps - 1, min(CALIBRATED, gaps))}
+        sizes = sentence_costs(texts)
+        margins = np.zeros(gaps)
+        changed: list[float] = []
+        start = gap = 0
+        while gap < gaps:
+            if sum(sizes[start : gap + 1]) > self._window and gap > start:
+                # A new prompt begins with the last two sentences.
+                start = max(start + 1, gap - 1)
+            end = self._end_of_stretch(sizes, start, gap)
+            asked = [(at, order) for at in range(gap, end) for order in ORDERS[: 1 + (at in both)]]
+            try:
+                answers = await self._answers(*stretch_prompts(texts, start, asked))
+            except ContextExceeded:
+                # The model's tokenizer splits finer than ours: fewer gaps at once, then a smaller window.
+                if end - gap > 1:
+                    self._together //= 2
+                elif gap > start:
+                    self._window //= 2
+                else:
+                    raise
+                continue
+            for (at, order), answer in zip(asked, answers.tolist(), strict=True):
+                if order == OPTIONS:
+                    margins[at] = answer
+                else:
+                    changed.append((margins[at] - answer) / 2)
+            gap = end
+        return margins - np.mean(changed)
+
+    def _end_of_stretch(self, sizes: Sequence[int], start: int, gap: int) -> int:
+        """Return the end of the gaps from `gap` on that are asked at once, with the text from `start` on."""
+        shown, asked = sum(sizes[start : gap + 1]), sizes[gap + 1] + self._question
+        for end in range(gap + 1, len(sizes) - 1):
+            shown += sizes[end]
+            asked += sizes[end] + sizes[end + 1] + self._question
+            if asked > self._together or shown > self._window:
+                return end
+        return len(sizes) - 1
+
+    async def _answers(self, prefix: str, questions: Sequence[str]) -> NDArray[np.float64]:
+        """Return P(yes) - P(no) of each question [n], from the store where it was asked before."""
+        raw = json.dumps([self.version, prefix, *questions]).encode()
+        key = f"margins:{hashlib.blake2b(raw, digest_size=20).hexdigest()}"
+        kept = await in_thread(self._store.get_bytes, key) if self._store is not None else None
+        if kept is not None and len(kept) == 8 * len(questions):
+            return np.frombuffer(kept, dtype=np.float64)
+        answers = await self._weighed(prefix, questions)
+        if self._store is not None:
+            # At once, so that a call that is cut short leaves to the next what it found.
+            await in_thread(self._store.set_bytes, key, answers.tobytes(), expire=KEPT_SECONDS)
+        return answers
+
+    async def _weighed(self, prefix: str, questions: Sequence[str]) -> NDArray[np.float64]:
+        """Probabilities are those of the two answers alone, where they part: a vocabulary may spell them in pieces."""
+        if self._scorer is not None:
+            paths = [f"{question} {option}" for question in questions for option in OPTIONS]
+            scored = await self._scorer.score_tree(prefix, paths, among_siblings=True)
+            yes, no = scored.log_probabilities.reshape(-1, 2).T
+            return np.asarray(np.tanh((yes - no) / 2), dtype=np.float64)
+        if self._chooser is None:
+            raise ModelError(f"{self.name} lists no probabilities.", hint="Set a GGUF generator (llama:FILE.gguf).")
+        chosen = [
+            await self._chooser.choose([Said("user", prefix + question)], list(OPTIONS)) for question in questions
+        ]
+        return np.array([chances[0] - chances[1] for chances in chosen], dtype=np.float64)
+
+
+def stretch_prompts(texts: Sequence[str], start: int, asked: Sequence[Question]) -> tuple[str, list[str]]:
+    """Return the prompt from sentence `start` up to the first gap asked about, and how it goes on to each question."""
+    first = asked[0][0]
+    before, _ = split_prompt("\n".join(texts[start : first + 1]), "", OPTIONS)
+    questions = []
+    for gap, order in asked:
+        _, question = split_prompt("", texts[gap + 1], order)
+        questions.append("".join(f"\n{text}" for text in texts[first + 1 : gap + 1]) + question)
+    return before, questions
+
+
+def split_prompt(so_far: str, following: str, order: tuple[str, str]) -> tuple[str, str]:
+    """Return the prompt up to the end of the text so far, which the next gap's prompt goes on from, and the rest."""
+    text = load(PROMPT).fill(text="\0", next=following, options=f"{order[0]} or {order[1]}")
+    before, after = text.split("\0", 1)
+    return before + so_far, after
+
+
+def judge_of(generator: Generator | None, *, store: Store | None, seconds: float) -> Judge | None:
+    """Return a judge where `generator` can be one, else None: the embeddings decide then."""
+    if generator is None or (tree_scorer(generator) is None and chooser(generator) is None):
+        return None
+    return Judge(generator, store=store, seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)

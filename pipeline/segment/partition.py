@@ -2,7 +2,7 @@
 
 One dynamic programme serves both kinds of evidence: how much the vectors of a segment agree (the default), and how far
 the margin at each boundary falls short (IDMS, margin sampling chunking). The running mean of the paper splits about
-half of all gaps whatever their level, so it is a choice and not the default. Not for: margins (`judge.py`).
+half of all gaps whatever their level, so it is a choice and not the default. Not for: margins (`idms.py`).
 """
 
 from collections import Counter
