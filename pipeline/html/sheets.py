@@ -209,6 +209,8 @@ class StyleJudge:
     def __init__(self, top: LexborNode | None = None) -> None:
         """Read the sheets of the page below `top`."""
         self._own_styles: dict[str, tuple[Mapping[str, str], Hiding]] = {}
+        self._looked: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
+        """Of what elements with a style of their own and no other were found to be, by that and what they stand in."""
         self._variables: dict[str, str] = {}
         self._rules: dict[str, list[_Rule]] = {}
         """By what an element must be named, or as `[a` by an attribute that it must have; the rest under `*`."""
@@ -243,8 +245,14 @@ class StyleJudge:
         """Return how an element is hidden, and what its text inherits where `around` is what it stands in."""
         style, own = self._style_at(place, node), attributes.get("style")
         if own or not PRESENTING.isdisjoint(attributes):
+            alone = own is not None and not style.given and PRESENTING.isdisjoint(attributes)
+            if alone and (looked := self._looked.get((own, around))):
+                return looked
             found, hiding = self._found(style.given, own)
-            return hiding, shade_under(around, attributes, found)
+            looked = hiding, shade_under(around, attributes, found)
+            if alone and "var(" not in own.lower():
+                self._looked[own, around] = looked
+            return looked
         if not style.said:
             return SHOWN, around
         if (known := style.known.get(around)) is None:
@@ -438,8 +446,9 @@ class StyleJudge:
 
     def _read(self, top: LexborNode) -> None:
         """Take the rules of all `<style>` elements; the ground is known where no linked sheet may set it."""
-        sheets = [sheet.text(deep=True) for sheet in top.css("style")]
-        linked = bool(top.css('link[rel~="stylesheet"]')) or any("@import" in sheet for sheet in sheets)
+        found = top.css('style, link[rel~="stylesheet"]')
+        sheets = [sheet.text(deep=True) for sheet in found if sheet.tag == "style"]
+        linked = len(found) > len(sheets) or any("@import" in sheet for sheet in sheets)
         if sheets:
             self._folds = _folds_case(top)
             self._present = _names_in(top, folds=self._folds)
@@ -499,7 +508,7 @@ def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
     """Return the classes of a page as `.a`, and its ids as `#a`."""
     names = {f"#{node.id}" for node in (top, *top.css("[id]"))}
     classes = {node.attrs.get("class") or "" for node in (top, *top.css("[class]"))}
-    names.update(*([f".{name}" for name in each.split()] for each in classes))
+    names.update([f".{name}" for name in set(" ".join(classes).split())])
     return frozenset(map(str.lower, names) if folds else names)
 
 
