@@ -208,9 +208,8 @@ class StyleJudge:
 
     def __init__(self, top: LexborNode | None = None) -> None:
         """Read the sheets of the page below `top`."""
-        self._own_styles: dict[str, tuple[Mapping[str, str], Hiding]] = {}
-        self._looked: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
-        """Of what elements with a style of their own and no other were found to be, by that and what they stand in."""
+        self._alone: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
+        """By the style that an element has of its own and no other, and what it stands in: what `look` found."""
         self._variables: dict[str, str] = {}
         self._rules: dict[str, list[_Rule]] = {}
         """By what an element must be named, or as `[a` by an attribute that it must have; the rest under `*`."""
@@ -245,14 +244,14 @@ class StyleJudge:
         """Return how an element is hidden, and what its text inherits where `around` is what it stands in."""
         style, own = self._style_at(place, node), attributes.get("style")
         if own or not PRESENTING.isdisjoint(attributes):
-            alone = own is not None and not style.given and PRESENTING.isdisjoint(attributes)
-            if alone and (looked := self._looked.get((own, around))):
-                return looked
+            alone = not style.given and PRESENTING.isdisjoint(attributes)
+            if alone and (seen := self._alone.get((own, around))):
+                return seen
             found, hiding = self._found(style.given, own)
-            looked = hiding, shade_under(around, attributes, found)
-            if alone and "var(" not in own.lower():
-                self._looked[own, around] = looked
-            return looked
+            seen = hiding, shade_under(around, attributes, found)
+            if alone and own and "var(" not in own.lower():
+                self._alone[own, around] = seen
+            return seen
         if not style.said:
             return SHOWN, around
         if (known := style.known.get(around)) is None:
@@ -416,17 +415,12 @@ class StyleJudge:
     def _own(self, style: str) -> tuple[Mapping[str, str], Hiding]:
         """Return the declarations of a style attribute, and how they hide."""
         style = style.lower()
-        known = self._own_styles.get(style)
-        if known is None:
-            if not NOT_PLAIN.search(style):
-                return {}, SHOWN
-            found = declarations(style)
-            self._set(found.items())
-            found = {name: self._filled(value) for name, value in found.items()}
-            known = found, how_hidden(found)
-            if "var(" not in style:
-                self._own_styles[style] = known
-        return known
+        if not NOT_PLAIN.search(style):
+            return {}, SHOWN
+        found = declarations(style)
+        self._set(found.items())
+        found = {name: self._filled(value) for name, value in found.items()}
+        return found, how_hidden(found)
 
     def _set(self, found: Iterable[tuple[str, str]]) -> None:
         """Remember what custom properties are."""
@@ -506,9 +500,8 @@ class StyleJudge:
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
     """Return the classes of a page as `.a`, and its ids as `#a`."""
-    names = {f"#{node.id}" for node in (top, *top.css("[id]"))}
     classes = {node.attrs.get("class") or "" for node in (top, *top.css("[class]"))}
-    names.update([f".{name}" for name in set(" ".join(classes).split())])
+    names = {f"#{node.id}" for node in (top, *top.css("[id]"))} | {f".{name}" for name in " ".join(classes).split()}
     return frozenset(map(str.lower, names) if folds else names)
 
 
