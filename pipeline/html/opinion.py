@@ -2,10 +2,11 @@
 
 Furniture that says so of itself is known by then (`furniture.py`). What goes besides is what stands around the element
 `main` or `article` that holds most of the content; sections whose headings lead on to other pages, ask for something or
-share this one, and comments below an article; what stands above the title, or without one before the first block
-that trafilatura has as well, and behind the box of the last one; buttons, and labels and captions among what it does not have; texts that
-stand there a second time, for another width of screen; and headings that nothing is left of. It costs four times what
-reading the page does, so it is not for questions: to them no block is lost, and ranking tells content from the rest.
+share this one, and comments below an article; what stands above the title, or without one before the first block that
+trafilatura has as well, and behind the box of the last such block; buttons, and labels and captions among what it does
+not have; texts that stand there a second time, for another width of screen; and headings that nothing is left of. It
+costs four times what reading the page does, so it is not for questions: to them no block is lost, and ranking tells
+content from the rest.
 """
 
 import logging
