@@ -95,7 +95,7 @@ async def test_a_heading_that_nothing_is_left_of_is_the_next_part_unless_heading
     story = f"{PARAGRAPHS}{label}<h2>Oil</h2>{PARAGRAPHS.replace('lamp', 'sail')}"
     assert "of the week" not in await shown(page(story))
     titles = "".join(f"<h2>Lamp number {n}</h2>" for n in range(40))
-    assert "Lamp number 38" in await shown(page(titles))
+    assert "Lamp number 38" in await shown(page(f"<p>{STORY[0]}</p>{titles}"))
 
 
 async def test_what_stands_below_a_picture_is_the_next_part_where_the_second_reader_has_the_text_alone() -> None:
