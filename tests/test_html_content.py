@@ -90,14 +90,6 @@ async def test_the_end_of_the_box_in_which_the_second_reader_stops_is_content() 
     assert "others of our readers" not in text
 
 
-async def test_a_heading_that_nothing_is_left_of_is_the_next_part_unless_headings_are_the_content() -> None:
-    label = "<h2>Our picture of the week</h2><div><a href=/p>Open it</a></div>"
-    story = f"{PARAGRAPHS}{label}<h2>Oil</h2>{PARAGRAPHS.replace('lamp', 'sail')}"
-    assert "of the week" not in await shown(page(story))
-    titles = "".join(f"<h2>Lamp number {n}</h2>" for n in range(40))
-    assert "Lamp number 38" in await shown(page(f"<p>{STORY[0]}</p>{titles}"))
-
-
 async def test_what_stands_below_a_picture_is_the_next_part_where_the_second_reader_has_the_text_alone() -> None:
     picture = "<figure><img src=a.png><figcaption>A hand with a lantern in it, at low tide.</figcaption></figure>"
     html = page(f"{PARAGRAPHS}{picture}{PARAGRAPHS.replace('lamp', 'lantern')}")

@@ -2,11 +2,10 @@
 
 Furniture that says so of itself is known by then (`furniture.py`). What goes besides is what stands around the element
 `main` or `article` that holds most of the content; sections whose headings lead on to other pages, ask for something or
-share this one, and comments below an article; what stands above the title, or without one before the first block that
-trafilatura has as well, and behind the box of the last such block; buttons, and labels and captions among what it does
-not have; texts that stand there a second time, for another width of screen; and headings that nothing is left of. It
-costs four times what reading the page does, so it is not for questions: to them no block is lost, and ranking tells
-content from the rest.
+share this one, and comments below an article; what stands above the title, before the first block that trafilatura has
+as well, and behind the box of the last such block; buttons, and labels and captions among what it does not have; texts
+that stand there a second time, for another width of screen. It costs four times what reading the page does, so it is
+not for questions: to them no block is lost, and ranking tells content from the rest.
 """
 
 import logging
@@ -38,15 +37,14 @@ LONGEST: Final = 1_000_000
 """Characters of markup, scripts and styles left out, up to which a second opinion is asked; most take a tenth of a
 second, the longest half of one."""
 LABEL: Final = 8
-"""Words up to which a block that trafilatura does not have is a label (`Add to cart`, `5,421`). Precision and recall on
-108 pages are .880 / .966 with 5, .883 / .964 with 8, .884 / .962 with 12."""
+"""Words up to which a block that trafilatura does not have, nor its neighbours, is a label (`Add to cart`, `5,421`)."""
 BUTTON: Final = 20
 """Words up to which a button is looked for in a text; the longest that is one on 108 pages has 16."""
 MOST: Final = 0.7
 """Share of the content that a `main` or `article` must hold for what stands around it to be none; that stands before a
-heading which leads away, for it to end the page; and that may stand above a page's one `h1`. Other such sections, what
-stands above another title, and headings that nothing is left of may hold no more than the rest. Word F1 over blocks of
-the pages tuned on / held aside is .902 / .892 with .7, .897 / .892 with .65, .901 / .891 with .8."""
+heading which leads away, for it to end the page; and that may stand above a page's one `h1`. Other such sections, and
+what stands above another title, may hold no more than the rest. Word F1 over blocks of the pages tuned on / held
+aside is .902 / .892 with .7, .897 / .892 with .65, .901 / .891 with .8."""
 _SHORT: Final = frozenset({"block", "item", "paragraph"})
 """Kinds of blocks that may be buttons."""
 _WHOLE: Final = frozenset({"code", "row"})
@@ -72,19 +70,19 @@ def main_content(document: Document) -> list[bool]:
         for number in left:
             aside[number], words[number] = True, []
     agreed = _agreed(document, words, of_all)
-    first = _top(document, words) or min(agreed, default=0)
+    first = max(_top(document, words), min(agreed, default=0))
     last = _end(blocks, max(agreed)) if agreed else len(blocks) - 1
+    near = {number + step for number in agreed for step in (-1, 0, 1)}
     said, buttons = set[str](), _buttons(document.page.html)
     shown = set[int]()
     for number, block in enumerate(blocks):
         fresh = first <= number <= last and (len(words[number]) < TOLD or block.text not in said)
         label = block.kind in _SHORT and _is_buttons(words[number], buttons)
         if agreed and number not in agreed:
-            label = label or _is_label(block, _length(block, words[number]))
+            label = label or _is_label(block, _length(block, words[number]), apart=number not in near)
         if not aside[number] and ((fresh and not label) or block.kind in _WHOLE):
             shown.add(number)
             said.add(block.text)
-    shown -= _bare(blocks, words, shown, agreed)
     return [number in shown for number in range(len(blocks))]
 
 
@@ -94,20 +92,6 @@ def _end(blocks: Sequence[Block], last: int) -> int:
     while last + 1 < len(blocks) and blocks[last + 1].path.startswith(box):
         last += 1
     return last
-
-
-def _bare(blocks: Sequence[Block], words: Sequence[Sequence[str]], shown: Set[int], agreed: Set[int]) -> Set[int]:
-    """Return the headings, short and not agreed on, below which nothing is shown; none where they are the content."""
-    heads = {
-        number
-        for number in shown - agreed
-        if blocks[number].kind == "heading" and _length(blocks[number], words[number]) <= LABEL_WORDS
-    }
-    paths = {blocks[number].heading_path for number in shown - heads}
-    led = {path[:end] for path in paths for end in range(1, len(path) + 1)}
-    bare = {number for number in heads if (*blocks[number].heading_path, blocks[number].text) not in led}
-    is_few = sum(len(words[number]) for number in bare) <= (1 - MOST) * sum(len(words[number]) for number in shown)
-    return bare if is_few else set()
 
 
 def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int]:
@@ -223,9 +207,9 @@ def _length(block: Block, words: Sequence[str]) -> int:
     return max(len(words), count_words(block.text))
 
 
-def _is_label(block: Block, words: int) -> bool:
+def _is_label(block: Block, words: int, *, apart: bool) -> bool:
     """Whether a block is a label, a caption, or a link that leads on."""
-    if block.kind == "caption" or (block.kind == "block" and words <= LABEL):
+    if block.kind == "caption" or (block.kind == "block" and apart and words <= LABEL):
         return True
     if block.kind not in {"block", "paragraph"} or words > LABEL_WORDS:
         return False
