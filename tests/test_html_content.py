@@ -90,6 +90,13 @@ async def test_the_end_of_the_box_in_which_the_second_reader_stops_is_content() 
     assert "others of our readers" not in text
 
 
+async def test_what_stands_between_the_title_and_where_the_second_reader_begins_is_content() -> None:
+    first = "Twelve lamps burned on this coast until the year in which the last keeper of them moved inland."
+    text = await shown(page(f"<div class=embed>{first}</div>{PARAGRAPHS}"))
+    assert first in text
+    assert "members hear first" not in text
+
+
 async def test_what_stands_below_a_picture_is_the_next_part_where_the_second_reader_has_the_text_alone() -> None:
     picture = "<figure><img src=a.png><figcaption>A hand with a lantern in it, at low tide.</figcaption></figure>"
     html = page(f"{PARAGRAPHS}{picture}{PARAGRAPHS.replace('lamp', 'lantern')}")

@@ -2,10 +2,10 @@
 
 Furniture that says so of itself is known by then (`furniture.py`). What goes besides is what stands around the element
 `main` or `article` that holds most of the content; sections whose headings lead on to other pages, ask for something or
-share this one, and comments below an article; what stands above the title, before the first block that trafilatura has
-as well, and behind the box of the last such block; buttons, and labels and captions among what it does not have; texts
-that stand there a second time, for another width of screen. It costs four times what reading the page does, so it is
-not for questions: to them no block is lost, and ranking tells content from the rest.
+share this one, and comments below an article; what stands above the title, or without one before the first block that
+trafilatura has as well; what stands behind the box of the last such block; buttons, and labels and captions among what
+it does not have; texts that stand there a second time, for another width of screen. It costs four times what reading
+the page does, so it is not for questions: to them no block is lost, and ranking tells content from the rest.
 """
 
 import logging
@@ -70,7 +70,7 @@ def main_content(document: Document) -> list[bool]:
         for number in left:
             aside[number], words[number] = True, []
     agreed = _agreed(document, words, of_all)
-    first = max(_top(document, words), min(agreed, default=0))
+    first = _top(document, words) or min(agreed, default=0)
     last = _end(blocks, max(agreed)) if agreed else len(blocks) - 1
     near = {number + step for number in agreed for step in (-1, 0, 1)}
     said, buttons = set[str](), _buttons(document.page.html)
