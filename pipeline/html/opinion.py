@@ -46,7 +46,7 @@ heading which leads away, for it to end the page; and that may stand above a pag
 what stands above another title, may hold no more than the rest. Word F1 over blocks of the pages tuned on / held
 aside is .902 / .892 with .7, .897 / .892 with .65, .901 / .891 with .8."""
 _SHORT: Final = frozenset({"block", "item", "paragraph"})
-"""Kinds of blocks that may be buttons."""
+"""Kinds of blocks that may be buttons or links."""
 _WHOLE: Final = frozenset({"code", "row"})
 """Kinds of blocks that trafilatura often loses, and that may say the same twice."""
 _REGIONS: Final = (re.compile(r".*?/main\d*(?:/|$)"), re.compile(r".*?/article(?:/|$)"))
@@ -211,7 +211,7 @@ def _is_label(block: Block, words: int, *, apart: bool) -> bool:
     """Whether a block is a label, a caption, or a link that leads on."""
     if block.kind == "caption" or (block.kind == "block" and apart and words <= LABEL):
         return True
-    if block.kind not in {"block", "paragraph"} or words > LABEL_WORDS:
+    if block.kind not in _SHORT or words > LABEL_WORDS:
         return False
     return 2 * sum(map(len, _LINK.findall(block.html))) > len(block.text)
 
