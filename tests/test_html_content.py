@@ -83,6 +83,27 @@ async def test_what_stands_on_several_buttons_in_a_row_is_no_content() -> None:
     assert "Tell a friend" not in text
 
 
+async def test_the_end_of_the_box_in_which_the_second_reader_stops_is_content() -> None:
+    last = "Whoever keeps the lamps after me finds the rest of the oil below the stairs of the old tower."
+    text = await shown(page(f"{PARAGRAPHS}<p class=embed>{last}</p>"))
+    assert last in text
+    assert "others of our readers" not in text
+
+
+async def test_what_stands_between_the_title_and_where_the_second_reader_begins_is_content() -> None:
+    first = "Twelve lamps burned on this coast until the year in which the last keeper of them moved inland."
+    text = await shown(page(f"<div class=embed>{first}</div>{PARAGRAPHS}"))
+    assert first in text
+    assert "members hear first" not in text
+
+
+async def test_what_stands_below_a_picture_is_the_next_part_where_the_second_reader_has_the_text_alone() -> None:
+    picture = "<figure><img src=a.png><figcaption>A hand with a lantern in it, at low tide.</figcaption></figure>"
+    html = page(f"{PARAGRAPHS}{picture}{PARAGRAPHS.replace('lamp', 'lantern')}")
+    assert "at low tide" not in await shown(html)
+    assert "at low tide" in await shown(html, part=2)
+
+
 @pytest.mark.parametrize("heading", ["Related articles", "Das könnte dich auch interessieren", "関連記事"])
 async def test_a_section_whose_heading_leads_on_is_the_next_part(heading: str) -> None:
     story = (

@@ -2,10 +2,10 @@
 
 Furniture that says so of itself is known by then (`furniture.py`). What goes besides is what stands around the element
 `main` or `article` that holds most of the content; sections whose headings lead on to other pages, ask for something or
-share this one, and comments below an article; what stands above the title, before the first and behind the last block
-that trafilatura takes for content as well; buttons, and labels among what it does not take; texts that stand there a
-second time, for another width of screen. It costs four times what reading the page does, so it is not for questions: to
-them no block is lost, and ranking tells content from the rest.
+share this one, and comments below an article; what stands above the title, or without one before the first block that
+trafilatura has as well; what stands behind the box of the last such block; buttons, and labels and captions among what
+it does not have; texts that stand there a second time, for another width of screen. It costs four times what reading
+the page does, so it is not for questions: to them no block is lost, and ranking tells content from the rest.
 """
 
 import logging
@@ -46,7 +46,7 @@ heading which leads away, for it to end the page; and that may stand above a pag
 what stands above another title, may hold no more than the rest. Word F1 over blocks of the pages tuned on / held
 aside is .902 / .892 with .7, .897 / .892 with .65, .901 / .891 with .8."""
 _SHORT: Final = frozenset({"block", "item", "paragraph"})
-"""Kinds of blocks that may be buttons."""
+"""Kinds of blocks that may be buttons or links."""
 _WHOLE: Final = frozenset({"code", "row"})
 """Kinds of blocks that trafilatura often loses, and that may say the same twice."""
 _REGIONS: Final = (re.compile(r".*?/main\d*(?:/|$)"), re.compile(r".*?/article(?:/|$)"))
@@ -70,20 +70,28 @@ def main_content(document: Document) -> list[bool]:
         for number in left:
             aside[number], words[number] = True, []
     agreed = _agreed(document, words, of_all)
+    first = _top(document, words) or min(agreed, default=0)
+    last = _end(blocks, max(agreed)) if agreed else len(blocks) - 1
     near = {number + step for number in agreed for step in (-1, 0, 1)}
-    first = max(_top(document, words), agreed[0] if agreed else 0)
-    last = agreed[-1] if agreed else len(blocks) - 1
     said, buttons = set[str](), _buttons(document.page.html)
-    main: list[bool] = []
+    shown = set[int]()
     for number, block in enumerate(blocks):
         fresh = first <= number <= last and (len(words[number]) < TOLD or block.text not in said)
         label = block.kind in _SHORT and _is_buttons(words[number], buttons)
         if agreed and number not in agreed:
             label = label or _is_label(block, _length(block, words[number]), apart=number not in near)
-        main.append(not aside[number] and ((fresh and not label) or block.kind in _WHOLE))
-        if main[-1]:
+        if not aside[number] and ((fresh and not label) or block.kind in _WHOLE):
+            shown.add(number)
             said.add(block.text)
-    return main
+    return [number in shown for number in range(len(blocks))]
+
+
+def _end(blocks: Sequence[Block], last: int) -> int:
+    """Return the last block of the box that a block stands in: trafilatura may stop before a text or list ends."""
+    box = blocks[last].path.rpartition("/")[0] + "/"
+    while last + 1 < len(blocks) and blocks[last + 1].path.startswith(box):
+        last += 1
+    return last
 
 
 def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int]:
@@ -200,26 +208,26 @@ def _length(block: Block, words: Sequence[str]) -> int:
 
 
 def _is_label(block: Block, words: int, *, apart: bool) -> bool:
-    """Whether a block is a label, or a link that leads on."""
-    if block.kind == "block" and apart and words <= LABEL:
+    """Whether a block is a label, a caption, or a link that leads on."""
+    if block.kind == "caption" or (block.kind == "block" and apart and words <= LABEL):
         return True
-    if block.kind not in {"block", "paragraph"} or words > LABEL_WORDS:
+    if block.kind not in _SHORT or words > LABEL_WORDS:
         return False
     return 2 * sum(map(len, _LINK.findall(block.html))) > len(block.text)
 
 
-def _agreed(document: Document, words: list[list[str]], of_all: int) -> list[int]:
+def _agreed(document: Document, words: list[list[str]], of_all: int) -> set[int]:
     """Return the blocks that trafilatura calls content as well; none where it agrees on too little."""
     if of_all < LONG or "html" not in document.page.media_type:
-        return []
+        return set()
     html = _shown(document.page.html)
     if len(html) > LONGEST:
-        return []
+        return set()
     other = _WORD.findall(_extracted(html, document.page.final_url).lower())
     runs = set(zip(*(other[place:] for place in range(RUN)), strict=False))
-    found = [number for number, of in enumerate(words) if len(of) >= TOLD and _is_in(of, runs)]
+    found = {number for number, of in enumerate(words) if len(of) >= TOLD and _is_in(of, runs)}
     shared = sum(len(words[number]) for number in found)
-    return found if shared >= AGREED * of_all else []
+    return found if shared >= AGREED * of_all else set()
 
 
 def _shown(html: str) -> str:

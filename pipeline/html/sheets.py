@@ -208,7 +208,8 @@ class StyleJudge:
 
     def __init__(self, top: LexborNode | None = None) -> None:
         """Read the sheets of the page below `top`."""
-        self._own_styles: dict[str, tuple[Mapping[str, str], Hiding]] = {}
+        self._alone: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
+        """By the style that an element has of its own and no other, and what it stands in: what `look` found."""
         self._variables: dict[str, str] = {}
         self._rules: dict[str, list[_Rule]] = {}
         """By what an element must be named, or as `[a` by an attribute that it must have; the rest under `*`."""
@@ -243,8 +244,14 @@ class StyleJudge:
         """Return how an element is hidden, and what its text inherits where `around` is what it stands in."""
         style, own = self._style_at(place, node), attributes.get("style")
         if own or not PRESENTING.isdisjoint(attributes):
+            alone = not style.given and PRESENTING.isdisjoint(attributes)
+            if alone and (seen := self._alone.get((own, around))):
+                return seen
             found, hiding = self._found(style.given, own)
-            return hiding, shade_under(around, attributes, found)
+            seen = hiding, shade_under(around, attributes, found)
+            if alone and own and "var(" not in own.lower():
+                self._alone[own, around] = seen
+            return seen
         if not style.said:
             return SHOWN, around
         if (known := style.known.get(around)) is None:
@@ -408,17 +415,12 @@ class StyleJudge:
     def _own(self, style: str) -> tuple[Mapping[str, str], Hiding]:
         """Return the declarations of a style attribute, and how they hide."""
         style = style.lower()
-        known = self._own_styles.get(style)
-        if known is None:
-            if not NOT_PLAIN.search(style):
-                return {}, SHOWN
-            found = declarations(style)
-            self._set(found.items())
-            found = {name: self._filled(value) for name, value in found.items()}
-            known = found, how_hidden(found)
-            if "var(" not in style:
-                self._own_styles[style] = known
-        return known
+        if not NOT_PLAIN.search(style):
+            return {}, SHOWN
+        found = declarations(style)
+        self._set(found.items())
+        found = {name: self._filled(value) for name, value in found.items()}
+        return found, how_hidden(found)
 
     def _set(self, found: Iterable[tuple[str, str]]) -> None:
         """Remember what custom properties are."""
@@ -438,8 +440,9 @@ class StyleJudge:
 
     def _read(self, top: LexborNode) -> None:
         """Take the rules of all `<style>` elements; the ground is known where no linked sheet may set it."""
-        sheets = [sheet.text(deep=True) for sheet in top.css("style")]
-        linked = bool(top.css('link[rel~="stylesheet"]')) or any("@import" in sheet for sheet in sheets)
+        found = top.css('style, link[rel~="stylesheet"]')
+        sheets = [sheet.text(deep=True) for sheet in found if sheet.tag == "style"]
+        linked = len(found) > len(sheets) or any("@import" in sheet for sheet in sheets)
         if sheets:
             self._folds = _folds_case(top)
             self._present = _names_in(top, folds=self._folds)
@@ -497,9 +500,8 @@ class StyleJudge:
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
     """Return the classes of a page as `.a`, and its ids as `#a`."""
-    names = {f"#{node.id}" for node in (top, *top.css("[id]"))}
     classes = {node.attrs.get("class") or "" for node in (top, *top.css("[class]"))}
-    names.update(*([f".{name}" for name in each.split()] for each in classes))
+    names = {f"#{node.id}" for node in (top, *top.css("[id]"))} | {f".{name}" for name in " ".join(classes).split()}
     return frozenset(map(str.lower, names) if folds else names)
 
 
