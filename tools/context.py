@@ -287,8 +287,10 @@ def told(outcome: SearchOutcome, mark: str) -> str:
 
 def failures_of(failures: Iterable[Failure]) -> list[str]:
     """Return what could not be read for the structured part, folded and bounded."""
+    # A reason that begins with its source says it once, and has its room for the rest.
     return [
-        f"{address(f.source)[:LONGEST]}: {without_password(one_line(f.reason))[:LONGEST]}"
+        ("" if f.reason.startswith(f.source) else f"{address(f.source)[:LONGEST]}: ")
+        + without_password(one_line(f.reason))[:LONGEST]
         for f in islice(failures, 4 * FIRST)
     ]
 
