@@ -80,17 +80,17 @@ class Soak:
         with self._lock:
             self.took[tool].append(time.perf_counter() - began)
             self.ends[tool][end] += 1
-            self.ends["all"][end] += 1
             self.told += [f"{tool}: {answer}"[:300]] if end == "nothing" else []
         time.sleep(wait)
 
     def table(self) -> str:
         """Return a row for each tool."""
         lines = [f"{'':22}{'calls':>7}{'p50':>8}{'p95':>8}{'p99':>8}  ended"]
-        every = [seconds for took in self.took.values() for seconds in took]
-        for tool, took in [*sorted(self.took.items()), ("all", every)]:
+        rows = [(tool, took, self.ends[tool]) for tool, took in sorted(self.took.items())]
+        rows.append(("all", [one for _, took, _ in rows for one in took], sum(self.ends.values(), Counter())))
+        for tool, took, ends in rows:
             p99 = sorted(took)[math.ceil(0.99 * len(took)) - 1]
-            ended = ", ".join(f"{count} {end}" for end, count in self.ends[tool].most_common())
+            ended = ", ".join(f"{count} {end}" for end, count in ends.most_common())
             lines.append(f"{tool:22}{len(took):7}{statistics.median(took):8.2f}{p95(took):8.2f}{p99:8.2f}  {ended}")
         return "\n".join(lines)
 

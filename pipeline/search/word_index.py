@@ -169,9 +169,8 @@ class WordIndex:
         self.newest = 0
         """The number of the file taken in last."""
         self._spelled: set[str] = set()
-        self._vectors: dict[
-            str, list[tuple[NDArray[np.int64], Floats]]
-        ] = {}  # by model: hashes of outlines with vectors
+        self._vectors: dict[str, list[tuple[NDArray[np.int64], Floats]]] = {}
+        """By model: hashes of outlines, and their vectors."""
         self._database.executescript(_SCHEMA)
         # Two slices of another process; who does not get its turn by then comes again.
         self._database.execute("PRAGMA busy_timeout = 200")
