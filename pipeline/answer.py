@@ -24,11 +24,6 @@ PROMPT: Final = "answer"
 NOTHING: Final = "The evidence does not answer this."
 MARKED: Final = "[no support]"
 """Stands behind a sentence that its citation does not bear out."""
-SENTENCES: Final = 3
-SENTENCE: Final = 200
-"""Characters."""
-TOKENS: Final = 2 * ANSWER_TOKENS
-"""Room for so many such sentences with their form in writings of a token a character: twice a short answer."""
 SHARED_WORDS: Final = 0.6
 """Part of a sentence's words that its passages must hold."""
 
@@ -91,7 +86,8 @@ async def write_answer(question: str, evidence: Sequence[Evidence], labels: Sequ
     for count in shrinking(len(passages)):
         shown = dict(list(passages.items())[:count])
         lines = "\n".join(f"[{label}] {text}" for label, text in shown.items())
-        asking = Asking(TOKENS, writing.seconds, prompt.version, _schema(list(shown)))
+        # Twice a short answer: room for the form with all its letters in writings of a token a character.
+        asking = Asking(2 * ANSWER_TOKENS, writing.seconds, prompt.version, _schema(list(shown)))
         said = prompt.fill(question=one_line(question), date=writing.today.isoformat(), evidence=lines)
         try:
             reply = await ask(writing.generator, [Said("user", said)], asking, store=writing.store)
@@ -111,9 +107,9 @@ def _schema(labels: list[str]) -> dict[str, object]:
     Without it SmolLM2-135M cites nothing in 9 of 9 answers.
     """
     cited = {"type": "array", "items": {"enum": labels}, "minItems": 1, "maxItems": 2}
-    form = {"passages": cited, "sentence": {"type": "string", "maxLength": SENTENCE}}
+    form = {"passages": cited, "sentence": {"type": "string", "maxLength": 200}}
     one = {"type": "object", "properties": form, "required": list(form), "additionalProperties": False}
-    all_of_them = {"sentences": {"type": "array", "items": one, "maxItems": SENTENCES}}
+    all_of_them = {"sentences": {"type": "array", "items": one, "maxItems": 3}}
     return {"type": "object", "properties": all_of_them, "required": ["sentences"], "additionalProperties": False}
 
 

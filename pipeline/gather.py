@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import anyio
 
 from cache.store import Store
-from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError
+from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError, without_password
 from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.files import CONVERTED, DOCUMENTS, IMAGES, is_hidden, may_open, path_of_url, split_span
 from pipeline.fetch.handles import keep_page
@@ -25,7 +25,7 @@ from pipeline.raptor.tree import Tree, below, find_tree
 from pipeline.search.parse import Parser, parse
 from pipeline.services import Services
 from pipeline.sites import Twins, is_site, look_over, nearest
-from pipeline.text.frame import address
+from pipeline.text.frame import LONGEST, address, one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report, time_left, traced
 
@@ -131,9 +131,15 @@ def in_part(url: str, unread: str, rest: str) -> Failure:
     return Failure(unquote(url.partition("#")[0].rpartition("/")[2]) or url, told, rest=rest)
 
 
+def failure_line(failure: Failure) -> str:
+    """Return `source: reason` as answers say it, folded and bounded; a reason that begins with its source names it."""
+    source = "" if failure.reason.startswith(failure.source) else f"{address(failure.source)[:LONGEST]}: "
+    return source + without_password(one_line(failure.reason))[:LONGEST]
+
+
 def room_for(failures: Iterable[Failure], max_tokens: int) -> int:
     """Return the tokens of a budget to keep free for what was not read."""
-    told = sum(count_tokens(f"Not read: {failure.source}: {failure.reason}") + 1 for failure in failures)
+    told = sum(count_tokens(f"Not read: {failure_line(failure)}") + 1 for failure in failures)
     return min(told, int(UNREAD_SHARE * max_tokens))
 
 

@@ -18,7 +18,7 @@ from typing import Final
 import anyio
 import numpy as np
 
-from errors import SearchFailed, without_password
+from errors import SearchFailed
 from pipeline.answer import Answer, Writing, write_answer
 from pipeline.documents import Document, Page, Reading, SearchOutcome, SearchQuery, SearchResult, Sentence, Trust
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
@@ -42,7 +42,7 @@ from pipeline.extract.extract import (
     unless_cut,
     widened,
 )
-from pipeline.gather import Gathered, Wanted, failure_of, gather_pages, narrowed, open_all, room_for
+from pipeline.gather import Gathered, Wanted, failure_line, failure_of, gather_pages, narrowed, open_all, room_for
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.prune.render import links_in
 from pipeline.rank.mixed import RankedPage
@@ -244,7 +244,7 @@ def _followed(hop: Hop, label: str, mark: str) -> str:
 
 def _foot(gathered: Gathered, reading: Reading) -> list[str]:
     """Return what was not read, and what was searched: failures always, all of it where nothing answers."""
-    lines = [f"Not read: {address(f.source)}: {without_password(one_line(f.reason))}" for f in gathered.failures[:5]]
+    lines = [f"Not read: {failure_line(failure)}" for failure in gathered.failures[:5]]
     answers = ", ".join(dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes))
     lines += filter(None, (one_line(gathered.parsed.fallback), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:

@@ -46,12 +46,8 @@ server that is away changes nothing: answers are given without it, and every oth
 MINUTE: Final = timedelta(minutes=1).total_seconds()
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures with a public key only: a shared secret cannot be published, and `none` is no signature."""
-DRAIN_SECONDS: Final = 2 * GRACE
-"""Beyond the deadline of calls that run when the server is told to end."""
 REQUEST_SECONDS: Final = 10.0
 """For the head of a request, and for its whole body, which has at most a megabyte."""
-SESSIONS: Final = 1_000
-"""Sessions of the 2025 era that may be open: 38 kB each (300 opened at once)."""
 SESSION_IDLE: Final = timedelta(minutes=10).total_seconds()
 """Seconds after which a session without a request or an open stream ends."""
 _METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
@@ -305,7 +301,7 @@ def build_app(
     auth, verifier = _oauth(settings)
 
     async def drain() -> None:
-        with anyio.move_on_after(settings.seconds + DRAIN_SECONDS):
+        with anyio.move_on_after(settings.seconds + 2 * GRACE):
             await gate.drain()
         await anyio.sleep(PAUSE)  # the last answer leaves: uvloop writes when a turn of its loop ends
 
@@ -325,7 +321,7 @@ def build_app(
         max_request_body_size=MEGABYTE,
         stateless_http=settings.http_stateless,
         session_idle_timeout=SESSION_IDLE,
-        max_sessions=SESSIONS,
+        max_sessions=1_000,  # of the 2025 era: 38 kB each (300 opened at once)
     )
     gate = Gate(
         app,

@@ -43,9 +43,11 @@ _TITLES: Final[dict[ToolFunction, str]] = {
 }
 _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 _TEXT: Final = {"type": "string"}
-_ASIDE: Final = (
-    "parsed_by scored_by freshness left_out mode layers leaves summaries parts reason computed checked hidden origins "
-    "tokens next"
+_ASIDE: Final = frozenset(
+    (
+        *("parsed_by", "scored_by", "freshness", "left_out", "mode", "layers", "leaves", "summaries", "parts"),
+        *("reason", "computed", "checked", "hidden", "origins", "tokens", "next"),
+    )
 )
 """Fields that tell how an answer came about, and `next`, which every answer has: no program needs their types."""
 
@@ -181,7 +183,7 @@ def _output_schema(schema: Schema) -> Schema:
         "properties": {
             name: {"type": "array", "items": {}} if "items" in field else {"type": field.get("type", "object")}
             for name, field in fields.items()
-            if field.get("items") != _TEXT and name not in _ASIDE.split()
+            if field.get("items") != _TEXT and name not in _ASIDE
         },
     }
 

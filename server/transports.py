@@ -19,8 +19,6 @@ import anyio
 from errors import UsageError
 from server.settings import Settings
 
-CONNECTIONS: Final = 512
-"""Connections and requests open at once; below the 1,024 files that a process may open by default."""
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
@@ -91,7 +89,7 @@ def serve_http(
         host=host,
         port=port,
         http=PatientProtocol,
-        limit_concurrency=CONNECTIONS,
+        limit_concurrency=512,  # below the 1,024 files that a process may open by default
         log_level=settings.log_level.lower(),
         log_config=None,  # its lines go where ours go
         access_log=False,  # a call has a line of its own (server/calls.py); probes need none

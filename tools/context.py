@@ -18,13 +18,14 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ResourceLink, TextContent
 from pydantic import BaseModel, Field
 
-from errors import UsageError, without_password
+from errors import UsageError
 from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome, Trust
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.cite import count_origins
 from pipeline.evidence.show import Sheet, shortened
 from pipeline.evidence.view import View
 from pipeline.fetch.handles import page_handle
+from pipeline.gather import failure_line
 from pipeline.services import Services
 from pipeline.tables.asked import Told
 from pipeline.tables.show import cited_row
@@ -287,12 +288,7 @@ def told(outcome: SearchOutcome, mark: str) -> str:
 
 def failures_of(failures: Iterable[Failure]) -> list[str]:
     """Return what could not be read for the structured part, folded and bounded."""
-    # A reason that begins with its source says it once, and has its room for the rest.
-    return [
-        ("" if f.reason.startswith(f.source) else f"{address(f.source)[:LONGEST]}: ")
-        + without_password(one_line(f.reason))[:LONGEST]
-        for f in islice(failures, 4 * FIRST)
-    ]
+    return list(map(failure_line, islice(failures, 4 * FIRST)))
 
 
 def tell_notes(sheet: Sheet, pages: Iterable[Page]) -> None:

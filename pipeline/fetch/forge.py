@@ -49,9 +49,7 @@ def forge_at(kind: str, site: str) -> Forge:
     return Forge(kind, site, f"{site}/api/{'v4' if kind == 'gitlab' else 'v1'}")
 
 
-_FULL: Final = 100
-"""Rows of a full page where an address asks for `per_page=100`."""
-MOST_ROWS: Final = 5 * _FULL
+MOST_ROWS: Final = 500
 """Comments that are asked for, and files of a tree that are listed, the least deep first."""
 _QUERY: Final = re.compile(r"(?:plain=1|tab=readme-ov-file|ref_type=\w+)?")
 """What an address may ask for besides without being another page."""
@@ -118,7 +116,7 @@ class Plan:
         value = self._json(await get(url))
         rows = list(value) if isinstance(value, list) else []
         page = 1
-        while rows and "per_page=100" in url and len(rows) == page * _FULL < MOST_ROWS:
+        while rows and "per_page=100" in url and len(rows) == page * 100 < MOST_ROWS:
             page += 1
             more = self._json(await get(f"{url}&page={page}"))
             rows += more if isinstance(more, list) else []

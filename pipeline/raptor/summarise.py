@@ -32,8 +32,6 @@ DAMPED: Final = 0.25
 """What is left of a word's worth once a chosen sentence has it (SumBasic squares it, which is about as much), of a
 sentence's for each that was taken from the same summary below, and of what is no whole sentence: rows of tables,
 headings and captions share words but say little alone."""
-PATIENCE: Final = 20.0
-"""Seconds that a summary which another process writes is waited for: what a small model on a processor takes."""
 WORDS_A_TOKEN: Final = 0.6
 """Words asked for, a token of room: English has 0.75, and models overshoot."""
 
@@ -138,7 +136,8 @@ async def kept_summary(writer: Writer, texts: Sequence[str], *, max_tokens: int,
     key = f"summary:{writer.name}:{max_tokens}:{digest}"
     if store is None:
         return await write_summary(writer, texts, max_tokens=max_tokens)
-    async with alone(store, key, partial(store.get_json, key), enough=bool, patience=PATIENCE) as (kept, _):
+    # What another process writes is waited for as long as a small model on a processor takes.
+    async with alone(store, key, partial(store.get_json, key), enough=bool, patience=20.0) as (kept, _):
         if isinstance(kept, list) and kept:
             return Summary(str(kept[0]), (), tuple(map(str, kept[1:])))
         summary = await write_summary(writer, texts, max_tokens=max_tokens)

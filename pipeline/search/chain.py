@@ -126,8 +126,6 @@ def merged(first: SearchResult, other: SearchResult) -> SearchResult:
 DEADLINE: Final = 7.0
 """Seconds for all queries and providers of the web together: APIs answer in 0.3 to 2 s, SearXNG soon after the 3 s of
 its engines; a metasearch that needs longer does not come back."""
-KEPT: Final = 900.0
-"""Seconds an answer is remembered; long enough for an agent's repeats, short enough for news."""
 REST: Final = {"rate_limited": 60.0, "quota": 3600.0, "unauthorized": 300.0, "blocked": 60.0}
 """Seconds a provider is left alone when it did not say for how long."""
 _LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
@@ -298,7 +296,8 @@ class Chain:
         # Local files may change at any moment and are cached file by file where they are read.
         is_local = any(result.url.startswith("file:") for result in outcome.results)
         if outcome.status == "ok" and self._store is not None and not is_local:
-            await in_thread(self._store.set_json, key, _RESULTS.dump_python(outcome.results, mode="json"), expire=KEPT)
+            # Long enough for an agent's repeats, short enough for news.
+            await in_thread(self._store.set_json, key, _RESULTS.dump_python(outcome.results, mode="json"), expire=900.0)
         return outcome
 
     async def _rest_of(self, provider: Provider) -> SearchOutcome | None:

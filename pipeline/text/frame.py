@@ -48,13 +48,14 @@ _LOADING: Final = re.compile(
 )
 """The beginning of a tag that fetches something, or leads somewhere, where a host draws an answer as Markdown."""
 _LOT: Final = secrets.SystemRandom()
-_MARK_DIGITS: Final = 12
-"""One chance in 10^12 for a page that guesses. Three digits are one token, so that every mark costs alike."""
 
 
 def new_mark(rng: random.Random = _LOT) -> str:
-    """Draw a mark for one answer; a training run, which repeats itself, brings its own `rng`."""
-    return "".join(rng.choices(string.digits, k=_MARK_DIGITS))
+    """Draw a mark for one answer; a training run, which repeats itself, brings its own `rng`.
+
+    A page that guesses has one chance in 10^12. Three digits are one token, so that every mark costs alike.
+    """
+    return "".join(rng.choices(string.digits, k=12))
 
 
 def visible(text: str) -> str:

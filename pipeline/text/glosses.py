@@ -26,8 +26,6 @@ _KNOWN: Final = 0.4
 "plus" or "sans" are guessed to be in another language; in a real one all but names are known."""
 _SENSES: Final = 3
 """Words of a language that an English one is looked for by."""
-_PARTS: Final = 4
-"""Most parts of a compound; without a bound a word made for it has very many ways to be cut."""
 
 
 @lru_cache(maxsize=256)
@@ -129,8 +127,11 @@ class _WordList:
     def _stem(self, phrase: str) -> str:
         return _stem(phrase, self._language)
 
-    def _parts(self, word: str, most: int = _PARTS) -> list[str]:
-        """Return the English of the parts of a German compound, nothing where it is none of at most `most`."""
+    def _parts(self, word: str, most: int = 4) -> list[str]:
+        """Return the English of the parts of a German compound, nothing where it is none of at most `most`.
+
+        Without a bound a word made for it has very many ways to be cut.
+        """
         if self._language != "de" or len(word) > LONGEST_WORD or most < 2:
             return []
         for end in range(len(word) - _PART, _PART - 1, -1):

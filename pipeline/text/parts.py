@@ -25,8 +25,6 @@ _SHORTEST: Final = 3
 _OWN_WORDS: Final = 2
 """Words by which a part says what it is about; one with fewer leans on another ("and in what year?"), and one without
 any ("and why?") is answered where that is."""
-_SURE_WORDS: Final = 2 * _OWN_WORDS
-"""The same where a part has a word that points back, which among so many points to something in the part itself."""
 _MARKS: Final = "?？؟"
 _SENTENCE: Final = re.compile(rf"(?<=[{_MARKS}])\s*(?=\S)")
 _ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
@@ -156,7 +154,8 @@ def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
 def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
     """Return a part with the question that it leans on, where it points back or says too little by itself."""
     own = _own_words(piece, rules)
-    leans = is_cjk(piece) or own < (_SURE_WORDS if rules.back.search(piece) else _OWN_WORDS)
+    # A word that points back points, among twice as many, to something in the part itself.
+    leans = is_cjk(piece) or own < (2 if rules.back.search(piece) else 1) * _OWN_WORDS
     return f"{piece} ({whole.rstrip(f'{_MARKS} ')})" if leans and piece != whole else piece
 
 

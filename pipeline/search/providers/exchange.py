@@ -26,8 +26,6 @@ from pipeline.text.frame import LONGEST, one_line
 
 MAX_BYTES: Final = 4_000_000
 """A page of results has about 50 kB, with long passages 300 kB."""
-LONGEST_SNIPPET: Final = 2_000
-"""Characters kept; real snippets have a median of 1,509 in the CRAG sample and a long tail."""
 _TAG: Final = re.compile(r"<(?:!--[^<>]*|/?[a-zA-Z][^<>]*)>")
 _LOGIN: Final = re.compile(r"(?<=//)[^/@]*@")
 """Name and password in an address, which no reason may show."""
@@ -142,8 +140,11 @@ class Exchange:
         return self.failed("bad_response", "The answer has no list of results; the API may have changed.")
 
 
-def plain_text(value: object, *, longest: int = LONGEST_SNIPPET) -> str:
-    """Return `value` as one line without markup, entities and invisible characters; empty if it is no text."""
+def plain_text(value: object, *, longest: int = 2_000) -> str:
+    """Return `value` as one line without markup, entities and invisible characters; empty if it is no text.
+
+    `longest`: Characters kept; real snippets have a median of 1,509 in the CRAG sample and a long tail.
+    """
     if not isinstance(value, str):
         return ""
     bare = html.unescape(_TAG.sub("", value[: 4 * longest]))
