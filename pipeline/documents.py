@@ -220,9 +220,9 @@ class Block:
         return last[2:-2] if self.kind == "row" and last.startswith("| ") else ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """A page that was cleaned and cut into content units; what every later step reads."""
+    """A page that was cleaned and cut into content units; what every later step reads. It equals itself only."""
 
     page: Page
     html: str

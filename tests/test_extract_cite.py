@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import time
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -165,6 +166,15 @@ def test_words_that_only_the_markup_has_are_neither_cited_nor_context() -> None:
     assert cite(doc, described, described + len("Profile photo for Ilse Marr")) == BASE
     shown = doc.text.rindex("Ilse Marr")
     assert unquote(cite(doc, shown, len(doc.text))).endswith("#:~:text=Ilse Marr,light was built in 1871")
+
+
+def test_a_hundred_citations_of_a_page_full_of_pictures_cost_little() -> None:
+    items = "".join(f'<p>Berth {n} <img alt="a picture of ship {n}"> is {n} m long.</p>' for n in range(4_000))
+    doc = read_document(Page(BASE, BASE, "", items, "text/html"))
+    began = time.process_time()
+    for block in doc.blocks[:100]:
+        assert cite(doc, block.start, block.end).startswith(BASE)
+    assert time.process_time() - began < 1
 
 
 def test_a_row_with_a_picture_is_cited_by_the_words_beside_it() -> None:

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote, urldefrag
 
@@ -62,8 +63,7 @@ def cite(document: Document, start: int, end: int) -> str:
     code points; a span without any visible text gives the bare URL.
     """
     url = urldefrag(document.page.final_url or document.page.url).url
-    rendered = replace(document, text=_rendered(document))
-    directive = _directive(rendered, max(start, 0), min(end, len(document.text)))
+    directive = _directive(_rendered(document), max(start, 0), min(end, len(document.text)))
     place = place_of(document, max(start, 0), min(end, len(document.text)))
     if is_box(place):  # a viewer finds no words in an image
         return f"{url}#{place}"
@@ -74,19 +74,20 @@ def cite(document: Document, start: int, end: int) -> str:
     return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
 
 
-def _rendered(document: Document) -> str:
-    """Return the document's text with line ends in place of all that a browser does not render, as long as it is."""
+@lru_cache(maxsize=8)
+def _rendered(document: Document) -> Document:
+    """Return the document with line ends in its text for all that a browser does not render; kept for a page's next."""
     unseen: list[tuple[int, int]] = []
     for block in document.blocks:
         if block.kind == "about" or block.trust == "attribute":
             unseen.append((block.start, block.end))
         elif "<img" in block.html:
             unseen += _descriptions(document.text, block)
-    kept, place = "", 0
+    kept, place = list[str](), 0
     for start, end in unseen:
-        kept += document.text[place:start] + "\n" * (end - start)
+        kept += document.text[place:start], "\n" * (end - start)
         place = end
-    return kept + document.text[place:]
+    return replace(document, text="".join((*kept, document.text[place:])))
 
 
 def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
