@@ -177,6 +177,14 @@ def test_a_hundred_citations_of_a_page_full_of_pictures_cost_little() -> None:
     assert time.process_time() - began < 1
 
 
+def test_struck_words_are_cited_without_the_marks_that_the_text_puts_around_them() -> None:
+    html = "<p>Old price <del>$79</del></p><p>Ticket <s>$32</s> $29 at the pier</p><p>Old price <del>$79</del></p>"
+    doc = read_document(Page(BASE, BASE, "", html, "text/html"))
+    assert "~~$79~~" in doc.text
+    assert unquote(fragment(doc, "Ticket ~~$32~~ $29 at the pier")) == "Ticket $32 $29 at the pier"
+    assert unquote(cite(doc, doc.text.rindex("Old"), len(doc.text))).endswith("$29 at the pier-,Old price $79")
+
+
 def test_a_row_with_a_picture_is_cited_by_the_words_beside_it() -> None:
     html = '<table><tr><td>Ship<td>Built<tr><td><img alt="Curlew.jpg"> The Curlew<td>1904</table>'
     doc = read_document(Page(BASE, BASE, "", html, "text/html"))

@@ -16,6 +16,7 @@ from typing import Final
 from urllib.parse import quote, unquote, urldefrag
 
 from pipeline.documents import Block, Document, Evidence, Sentence
+from pipeline.html.tree import STRUCK
 from pipeline.read.converted import is_box
 from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
 
@@ -52,7 +53,7 @@ COPIED: Final = 0.5
 """Share of a text's runs that a page holds from which it is a copy: of 150 pages with every tenth word dropped, put in
 or replaced .98 to 1.0 are found (with .6 .93, with .7 .81), and 2 of 22,350 pairs of different pages are
 taken for copies, over a line of reviews of one site (`python -m bench.claims`)."""
-_EDGE: Final = " \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
+_EDGE: Final = "~ \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
 
 
 def cite(document: Document, start: int, end: int) -> str:
@@ -321,8 +322,8 @@ def _part_before(document: Document, place: int) -> int:
 
 
 def _encode(words: str) -> str:
-    """Percent-encode; the hyphen too, since it marks context in a directive."""
-    return quote(" ".join(words.split()), safe="").replace("-", "%2D")
+    """Percent-encode, without our marks of struck words; the hyphen too, since it marks context in a directive."""
+    return quote(" ".join(words.replace(STRUCK, "").split()), safe="").replace("-", "%2D")
 
 
 def place_of(document: Document, start: int, end: int) -> str:
