@@ -42,9 +42,8 @@ from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
 from pipeline.rank.relevance import Blend, Reread
 from pipeline.rank.terms import PageUnits, page_units
-from pipeline.text.names import find_entities
 from pipeline.text.sentences import split_sentences
-from pipeline.text.words import index_terms
+from pipeline.text.words import find_entities, index_terms
 from train.reader.data import load_public
 
 SMALL: Final = 60

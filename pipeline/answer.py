@@ -16,8 +16,7 @@ from models.protocols import Generator, Said
 from pipeline.documents import Evidence
 from pipeline.messages import ANSWER_TOKENS, Asking, ask, shrinking
 from pipeline.text.frame import one_line
-from pipeline.text.names import FIGURE, find_entities
-from pipeline.text.words import guess_language, index_terms
+from pipeline.text.words import FIGURE, find_entities, guess_language, index_terms
 from prompts import load
 
 PROMPT: Final = "answer"

@@ -51,11 +51,9 @@ from pipeline.search.chain import UNDATED
 from pipeline.services import Services
 from pipeline.tables.show import told_values
 from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
-from pipeline.text.lexicon import any_of, words
-from pipeline.text.names import find_entities
 from pipeline.text.parts import describes, question_word
 from pipeline.text.tokens import count_tokens
-from pipeline.text.words import guess_language, index_terms, raw_words
+from pipeline.text.words import any_of, find_entities, guess_language, index_terms, raw_words, words
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from prompts import load
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.text.glosses import heard
+from pipeline.text.words import heard
 from tests.support import Connect, text_of
 
 pytestmark = pytest.mark.anyio

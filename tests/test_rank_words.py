@@ -2,9 +2,8 @@
 
 import pytest
 
-from pipeline.text.lexicon import languages, whole_words, words
 from pipeline.text.sentences import split_sentences
-from pipeline.text.words import guess_language, index_terms, is_cjk, raw_words
+from pipeline.text.words import guess_language, index_terms, is_cjk, languages, raw_words, whole_words, words
 from tests.support import ROOT
 
 

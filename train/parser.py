@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from pipeline.search.parse import PROMPT
 from pipeline.text.frame import one_line
-from pipeline.text.names import find_entities
 from pipeline.text.parts import question_word
-from pipeline.text.words import index_terms, raw_words
+from pipeline.text.words import find_entities, index_terms, raw_words
 from prompts import load
 from train.lora import Part, Sample, run_recipe
 from train.reader.data import Question, load_public

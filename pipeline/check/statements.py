@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from pipeline.rank.bm25 import Floats, rarity
 from pipeline.rank.relevance import Relevance
 from pipeline.rank.terms import TermIndex
-from pipeline.text.lexicon import whole_words, words
-from pipeline.text.words import guess_language, index_terms, raw_words
+from pipeline.text.words import guess_language, index_terms, raw_words, whole_words, words
 
 Support = Literal["supported", "contradicted", "not found"]
 MOST: Final = 4

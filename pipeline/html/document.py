@@ -16,7 +16,7 @@ from pipeline.html.tree import LABEL_WORDS, Node, to_html
 from pipeline.read.script_data import script_texts
 from pipeline.read.shell import may_be_filled
 from pipeline.text.frame import LONGEST_AUTHOR, one_line
-from pipeline.text.lexicon import words
+from pipeline.text.words import words
 
 FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
 _TAGGED: Final = re.compile(

@@ -21,8 +21,8 @@ from typing import Final, Literal
 from pipeline.documents import Block, Document
 from pipeline.html.metadata import FAILURES, LXML
 from pipeline.html.tree import LABEL_WORDS, count_words
-from pipeline.text.lexicon import any_of, whole_words
-from pipeline.text.lexicon import words as entries
+from pipeline.text.words import any_of, whole_words
+from pipeline.text.words import words as entries
 
 RUN: Final = 3
 """Words of a run that both readers have."""

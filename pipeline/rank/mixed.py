@@ -23,9 +23,8 @@ from pipeline.rank.bm25 import BM25, RRF_K, Floats
 from pipeline.rank.relevance import SIZES, score_texts
 from pipeline.rank.terms import cut_windows
 from pipeline.text.frame import one_line
-from pipeline.text.glosses import heard
 from pipeline.text.tokens import count_each, cut_to_tokens
-from pipeline.text.words import guess_language
+from pipeline.text.words import guess_language, heard
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
 RankForm = Literal["mixed", "snippet", "engine", "paper"]

@@ -27,9 +27,8 @@ from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowRea
 from pipeline.documents import ScoreMaker
 from pipeline.rank.bm25 import BM25, Floats, blend, standardise, unit_range
 from pipeline.rank.terms import JOINT, PageUnits, TermIndex, Windows, cut_windows, letter_counts
-from pipeline.text.glosses import also_in_english, heard
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
-from pipeline.text.words import guess_language
+from pipeline.text.words import also_in_english, guess_language, heard
 from pipeline.work import STEP_SHARE, in_thread, time_left
 
 SIZES: Final = (0, 40, 80, 160)

@@ -15,9 +15,7 @@ from pipeline.documents import Block, Document, Sentence
 from pipeline.rank.bm25 import Floats
 from pipeline.tables.asked import FEWEST
 from pipeline.tables.cells import number_of
-from pipeline.text.glosses import heard
-from pipeline.text.lexicon import whole_words, words
-from pipeline.text.words import index_terms, raw_words
+from pipeline.text.words import heard, index_terms, raw_words, whole_words, words
 from pipeline.work import check_cancelled
 
 NAMED: Final = 0.9

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from pipeline.documents import Block, Document, Sentence
 from pipeline.rank.bm25 import Floats, okapi
 from pipeline.text.frame import one_line
-from pipeline.text.glosses import heard
-from pipeline.text.words import fold, guess_language, index_terms
+from pipeline.text.words import fold, guess_language, heard, index_terms
 from pipeline.work import check_cancelled
 
 Windows = NDArray[np.int64]
@@ -135,7 +134,7 @@ class TermIndex:
         return np.searchsorted(self.page_starts, units, side="right") - 1
 
     def as_heard(self, question: str) -> dict[str, NDArray[np.bool_]]:
-        """Return what a question is for its pages (see `text/glosses.py`), each text with the units that hear it."""
+        """Return what a question is for its pages (see `heard`), each text with the units that hear it."""
         texts = [heard(question, language) for language in self.languages] or [question]
         pages = self.owners(np.arange(self.size))
         return {text: np.array([one == text for one in texts])[pages] for text in dict.fromkeys(texts)}

@@ -18,9 +18,7 @@ from pipeline.documents import Verdict as Word
 from pipeline.rank.bm25 import Floats, rarity
 from pipeline.rank.relevance import Relevance
 from pipeline.rank.terms import TermIndex
-from pipeline.text.glosses import heard
-from pipeline.text.lexicon import languages, words
-from pipeline.text.words import guess_language, index_terms, raw_words
+from pipeline.text.words import guess_language, heard, index_terms, languages, raw_words, words
 
 # Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned`, the sample library's
 # dev questions, and the dev part of the reader's questions with their twins; negatives besides are unanswerable

@@ -28,8 +28,7 @@ from pipeline.rank.terms import PageUnits, page_units
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
-from pipeline.text.lexicon import languages, whole_words, words
-from pipeline.text.words import raw_words, word_runs
+from pipeline.text.words import languages, raw_words, whole_words, word_runs, words
 from pipeline.work import in_thread, traced
 
 Floats = NDArray[np.float32]

@@ -18,10 +18,9 @@ from cache.store import Store
 from models.protocols import Generator, Said
 from pipeline.messages import KEPT_SECONDS
 from pipeline.raptor.tree import Quote
-from pipeline.text.lexicon import words
 from pipeline.text.sentences import split_sentences
 from pipeline.text.tokens import count_tokens, cut_to_tokens
-from pipeline.text.words import index_terms
+from pipeline.text.words import index_terms, words
 from pipeline.work import alone, in_thread
 from prompts import Prompt, load
 

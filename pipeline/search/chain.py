@@ -23,8 +23,7 @@ from errors import SearchFailed, WinnowError
 from pipeline.documents import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.rank.bm25 import reciprocal_rank_fusion
 from pipeline.text.frame import new_mark, quoted
-from pipeline.text.glosses import heard
-from pipeline.text.words import TELLING_RUNS, word_runs
+from pipeline.text.words import TELLING_RUNS, heard, word_runs
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
 
 _TRACKING: Final = re.compile(

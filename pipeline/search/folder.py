@@ -37,8 +37,7 @@ from pipeline.read.converted import can_recognise
 from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing
 from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, remove, suffix_of
 from pipeline.text.frame import one_line
-from pipeline.text.glosses import also_in_english
-from pipeline.text.words import guess_language
+from pipeline.text.words import also_in_english, guess_language
 from pipeline.work import check_cancelled, in_thread, time_left
 
 EMBEDDED_AT_ONCE: Final = 16

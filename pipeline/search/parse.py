@@ -20,11 +20,17 @@ from models.protocols import Generator, Said
 from pipeline.documents import Freshness, ParsedRequest, SearchQuery
 from pipeline.messages import ANSWER_TOKENS, Asking, ask
 from pipeline.text.frame import one_line
-from pipeline.text.glosses import heard
-from pipeline.text.lexicon import whole_words, words
-from pipeline.text.names import MAX_ENTITIES, find_entities
 from pipeline.text.parts import MOST_PARTS, cut_parts
-from pipeline.text.words import LOOKED_AT, OTHER_SCRIPTS, guess_language
+from pipeline.text.words import (
+    LOOKED_AT,
+    MAX_ENTITIES,
+    OTHER_SCRIPTS,
+    find_entities,
+    guess_language,
+    heard,
+    whole_words,
+    words,
+)
 from pipeline.work import in_thread, traced
 from prompts import load
 

@@ -29,8 +29,16 @@ from cache.folder import LOCK_WAIT
 from pipeline.fetch.files import CONVERTED
 from pipeline.rank.bm25 import Floats, okapi
 from pipeline.read.converted import can_recognise
-from pipeline.text.glosses import also_in_english
-from pipeline.text.words import LONGEST_WORD, REMEMBERED, bigrams, fold, index_terms, is_cjk, lower_runs
+from pipeline.text.words import (
+    LONGEST_WORD,
+    REMEMBERED,
+    also_in_english,
+    bigrams,
+    fold,
+    index_terms,
+    is_cjk,
+    lower_runs,
+)
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""

@@ -21,8 +21,8 @@ from errors import ModelError
 from models.protocols import Embedder, Generator, Said, chooser
 from pipeline.messages import KEPT_SECONDS, Asking, ask, side_by_side, within
 from pipeline.text.frame import one_line
-from pipeline.text.names import FIGURE, MAX_ENTITIES, find_entities
 from pipeline.text.tokens import count_tokens
+from pipeline.text.words import FIGURE, MAX_ENTITIES, find_entities
 from pipeline.work import in_thread
 from prompts import load
 

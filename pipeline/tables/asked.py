@@ -17,9 +17,7 @@ from pipeline.documents import Document
 from pipeline.tables.query import Condition, Measure, Operator, Query, measured, rows_of, without_totals
 from pipeline.tables.table import GROUP, KNOWN, Table, all_rows, entries, name_terms, tables_of
 from pipeline.text.frame import one_line
-from pipeline.text.glosses import heard
-from pipeline.text.lexicon import whole_words, words
-from pipeline.text.words import index_terms
+from pipeline.text.words import heard, index_terms, whole_words, words
 
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen, and as many that share an extreme are no choice."""

@@ -17,7 +17,7 @@ from errors import UsageError
 from pipeline.tables.cells import Value, value_of
 from pipeline.tables.table import Table, name_terms
 from pipeline.text.frame import new_mark, quoted
-from pipeline.text.lexicon import words
+from pipeline.text.words import words
 
 Measure = Literal["count", "sum", "min", "max", "mean"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]

@@ -13,8 +13,7 @@ from pipeline.documents import Document
 from pipeline.html.clean import MAX_NODES
 from pipeline.prune.render import table_of
 from pipeline.tables.cells import Value, values_of
-from pipeline.text.lexicon import words
-from pipeline.text.words import index_terms
+from pipeline.text.words import index_terms, words
 from pipeline.work import check_cancelled
 
 GROUP: Final = "group"

@@ -13,9 +13,8 @@ from typing import Final
 from urllib.parse import quote
 
 from errors import QUOTED, without_password
-from pipeline.text.lexicon import whole_words, words
 from pipeline.text.tokens import count_tokens, cut_to_tokens
-from pipeline.text.words import is_cjk
+from pipeline.text.words import is_cjk, whole_words, words
 
 # C0 and C1 controls, soft hyphen, zero-width and bidirectional marks, interlinear marks, variation selectors above the
 # basic plane and tag characters: nothing that a reader sees, all of it a way to hide text or to reorder a line. The

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from pipeline.text.lexicon import any_of, whole_words, words
-from pipeline.text.names import find_entities
-from pipeline.text.words import guess_language, index_terms, is_cjk
+from pipeline.text.words import any_of, find_entities, guess_language, index_terms, is_cjk, whole_words, words
 
 MOST_PARTS: Final = 4
 """Parts that are read apart; what follows is asked with the last."""

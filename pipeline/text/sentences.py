@@ -8,7 +8,7 @@ structure such as headings, items, rows and code (`pipeline/extract/tag.py`).
 import re
 from typing import Final
 
-from pipeline.text.lexicon import words
+from pipeline.text.words import words
 
 LONGEST: Final = 600
 """Code points a span may have; chat logs and boilerplate give "sentences" of thousands."""

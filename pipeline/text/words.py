@@ -1,21 +1,101 @@
-"""Turning text into index terms (what BM25, the None gate and the folder search count), and guessing its language.
+"""The words of languages: as files list them, as terms that an index counts, as names, and in another language.
 
-Latin, Cyrillic and Greek words are lowercased, stripped of accents and stemmed by the Snowball stemmer of the language;
-Chinese, Japanese and Korean text becomes character bigrams (and single characters where one stands alone). A language
-is guessed by script, then by stop words and letters of its own: good enough to pick a stemmer and a filter for a few
-words, where an empty answer is better than a wrong one; whole pages carry their own. Not for: sentence boundaries
-(`pipeline/text/sentences.py`) or budgets (`pipeline/text/tokens.py`).
+Lists. What rules need stands in one text file a language, `pipeline/text/words/LANG.txt`, named by its ISO 639-1 code,
+in sections:
+
+    # a comment
+    [stop]
+    a, about, after
+    the, their
+    [freshness.day]
+    today, right now
+
+Entries stand between commas or ends of lines and may be phrases; all are lower case where the text that they are looked
+for in is lowered. What an entry says of another word stands behind a colon (`lightest: weight mass`), for its user
+to part. Every section is optional: a rule that asks for one that a file lacks finds no words there.
+
+To add a language, write its file; nothing is registered. `[stop]` (function words only, never a noun) already gives it
+index terms, recognition by `guess_language` and names at the beginning of sentences; then `[abbreviations]` (before a
+period that ends no sentence) and `[freshness.*]` help most. `en.txt` shows nearly all sections. Abbreviations,
+sentence starters, freshness and question words of all languages are used together, because texts mix languages and are
+too short to tell which: keep out of them what is a common word elsewhere. To add a section, name it by its user
+(`verdict.asking`), write it into the files, and ask for it here.
+
+Terms. Latin, Cyrillic and Greek words are lowercased, stripped of accents and stemmed by the Snowball stemmer of the
+language; Chinese, Japanese and Korean text becomes character bigrams (and single characters where one stands alone). A
+language is guessed by script, then by stop words and letters of its own: good enough to pick a stemmer and a filter for
+a few words, where an empty answer is better than a wrong one; whole pages carry their own.
+
+Names and unknown words of a request are found so that nothing takes them apart (zero-index §3.1), by form only:
+quotation marks, capitals inside a sentence, mixed case, digits inside words, katakana runs, Latin words in CJK text,
+letter pairs that English does not have. No dictionary, no model.
+
+Glosses. The built-in models read English, and words are found by their letters. So an English page hears a question in
+German, French, Spanish, Russian or Chinese as its words in English, in the question's own order, and a page in one of
+these an English question as its words there. One word list a language serves both, `pipeline/text/glosses/LANG.txt`: in
+each line `word: english` or `word: english, other english`, the likeliest first; a word that English lacks, such as an
+article, has nothing behind the colon. Other forms of a word are found by its stem, German compounds by their parts,
+Chinese words by longest match; names, numbers and unknown words stay as they are. To add a language, write its file.
+
+Not for: patterns of characters, which are code, sentence boundaries (`pipeline/text/sentences.py`), budgets
+(`pipeline/text/tokens.py`), or translating text that is shown.
 """
 
 import re
 import threading
 import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Final
 
 import Stemmer
 
-from pipeline.text.lexicon import any_of, languages, words
+_FOLDER: Final = Path(__file__).with_name("words")
+_UNPARTED: Final = re.compile("[\u3040-\ud7ff]")
+"""Scripts that write words without blanks between them, or with endings that hang on them."""
+
+
+def words(section: str, language: str = "") -> frozenset[str]:
+    """Return the entries of `section` for a language (ISO 639-1), or for all; empty where there are none."""
+    if not language:
+        return frozenset().union(*(words(section, code) for code in languages()))
+    return _sections(language).get(section, frozenset()) if language in languages() else frozenset()
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Return the codes of the languages that have a file, in order."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.txt")))
+
+
+def any_of(entries: Iterable[str]) -> str:
+    """Return a regular expression for any of `entries`, the longest first; one that never matches for none.
+
+    A phrase's blanks match any white space.
+    """
+    ordered = sorted(entries, key=lambda entry: (-len(entry), entry))
+    return "|".join(re.escape(entry).replace(r"\ ", r"\s+") for entry in ordered) or r"(?!)"
+
+
+def whole_words(entries: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that finds any of `entries` as whole words; Chinese, Japanese and Korean ones anywhere."""
+    entries = frozenset(entries)
+    unparted = frozenset(filter(_UNPARTED.match, entries))
+    return re.compile(rf"(?<!\w)(?:{any_of(entries - unparted)})(?!\w)|{any_of(unparted)}")
+
+
+@cache
+def _sections(language: str) -> dict[str, frozenset[str]]:
+    sections: dict[str, set[str]] = {}
+    entries: set[str] = set()
+    for line in (_FOLDER / f"{language}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            entries = sections.setdefault(line.strip("[] "), set())
+        elif not line.startswith("#"):
+            entries.update(entry.strip() for entry in line.split(",") if entry.strip())
+    return {name: frozenset(entries) for name, entries in sections.items()}
+
 
 _STEMMED_TEXT: Final = "ar da de el en es fi fr hu it nl no pt ro ru sv tr"
 _STEMMED: Final = frozenset(_STEMMED_TEXT.split())
@@ -185,3 +265,269 @@ def guess_language(text: str) -> str:
 def _own_form(language: str) -> re.Pattern[str]:
     letters, elided = any_of(words("letters", language)), any_of(words("elided", language))
     return re.compile(rf"{letters}|\b(?:{elided})['’]")
+
+
+# Names
+
+MAX_ENTITIES: Final = 12
+FIGURE: Final = re.compile(r"\d[\d.,:/-]*\d|\d")
+"""A number as it is written, with the marks inside."""
+_QUOTED: Final = re.compile(
+    r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|„([^“”\n]{2,80})[“”]|«\s?([^»\n]{2,80}?)\s?»|「([^」\n]{1,40})」|"
+    r"『([^』\n]{1,40})』|"
+    r"《([^》\n]{1,40})》|(?<!\w)'([^'\n]{2,60})'(?!\w)|(?<!\w)‘([^’\n]{2,60})’(?!\w)|`([^`\n]{2,80})`"
+)
+_TOKEN: Final = re.compile(r"[^\W_][\w.+#&/@:'’-]*[\w+#]|[^\W_]")
+_KATAKANA: Final = re.compile(r"[ァ-ヴー]{2,}(?:[・･][ァ-ヴー]+)*")
+_TAIL: Final = r"[A-Za-z0-9À-ɏ.+#&/'_-]*"
+_LATIN_IN_CJK: Final = re.compile(rf"[A-Za-zÀ-ɏ]{_TAIL}(?:[ ][A-Za-z0-9À-ɏ]{_TAIL})*|\d+[A-Za-z]{_TAIL}")
+_SENTENCE_END: Final = re.compile(r"[.!?:;…。！？]['\")\]]?\s*$")
+_JOINING: Final = words("names.joining")
+_ROLES: Final = words("names.roles")
+_COMMON: Final = words("names.never")
+_PAIRS_NO_WORD_HAS: Final = re.compile(
+    r"(?:[bcdfghjklmnpqrstvwxz]{6,}|q(?![uaei'])|[jqvwxz]{2,}|[bcdfghjklmnpqrstvwxz]x(?=[a-z])|v[bcdfghjkmnpqstwxz]|"
+    r"j[bcdfghklmnpqrstvwxz]|z[bcdfgjkmnpqrstvx](?=[a-z]))"
+)
+_CAPITAL_NOUNS: Final = frozenset({"de"})
+"""Languages that write every noun with a capital: there one capital word alone is no sign of a name."""
+
+
+def find_entities(text: str, *, language: str) -> tuple[str, ...]:
+    """Return names and unknown words of a request (its language ISO 639-1 or empty), verbatim, in order, few."""
+    text = text[:LOOKED_AT]
+    found: list[tuple[int, str]] = []
+    covered: list[tuple[int, int]] = []
+    for match in _QUOTED.finditer(text):
+        quoted = next(group for group in match.groups() if group)
+        found.append((match.start(), quoted.strip()))
+        covered.append(match.span())
+    if is_cjk(text):
+        found += [(m.start(), m[0]) for m in _KATAKANA.finditer(text) if not _inside(m.start(), covered)]
+        found += [
+            (m.start(), m[0].rstrip(" .,'-/")) for m in _LATIN_IN_CJK.finditer(text) if not _inside(m.start(), covered)
+        ]
+    else:
+        found += _named_runs(text, covered, language)
+    entities = dict.fromkeys(name for _, name in sorted(found) if len(name) > 1)
+    whole = [name for name in entities if not any(name != other and f" {name} " in f" {other} " for other in entities)]
+    return tuple(whole[:MAX_ENTITIES])
+
+
+def _inside(position: int, spans: list[tuple[int, int]]) -> bool:
+    return any(start <= position < end for start, end in spans)
+
+
+def _named_runs(text: str, covered: list[tuple[int, int]], language: str) -> list[tuple[int, str]]:
+    """Runs of name-like tokens, joined over small words between two capitals ("Lord of the Rings")."""
+    tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(text)]
+    runs: list[tuple[int, str]] = []
+    i = 0
+    while i < len(tokens):
+        start, end, word = tokens[i]
+        if _inside(start, covered) or not _starts_name(text, start, word, language):
+            i += 1
+            continue
+        last = i
+        ahead = i + 1
+        while (
+            ahead < len(tokens)
+            and not tokens[ahead - 1][2].endswith(("'s", "’s"))
+            and text[tokens[ahead - 1][1] : tokens[ahead][0]] in (" ", ": ", " & ")
+        ):
+            following = tokens[ahead][2]
+            if following in _ROLES:
+                break
+            if following[0].isupper() or _odd(following) or (following.isdigit() and ahead == last + 1):
+                last = ahead
+            elif following.lower() not in _JOINING or ahead - last > 2:
+                break
+            ahead += 1
+        end = tokens[last][1]
+        name = re.sub(r"['’]s?$", "", text[start:end])
+        alone = last == i and word[0].isupper() and not _odd(word)
+        if not (alone and language in _CAPITAL_NOUNS):
+            runs.append((start, name))
+        i = last + 1
+    return runs
+
+
+def _starts_name(text: str, start: int, word: str, language: str) -> bool:
+    bare = re.sub(r"['’]s?$", "", word)
+    if bare in _ROLES:
+        return False
+    if _odd(bare):
+        return True
+    if not bare[0].isupper() or bare.lower() in _COMMON:
+        return False
+    first = start == 0 or bool(_SENTENCE_END.search(text[max(0, start - 6) : start])) or text[start - 1] == "\n"
+    return not (first and bare.lower() in (words("stop", language) or words("stop", "en")))
+
+
+def _odd(word: str) -> bool:
+    """Whether the form alone says "keep whole": digits among letters, capitals inside, symbols, no word's letters."""
+    if len(word) < 2:
+        return False
+    letters = sum(c.isalpha() for c in word)
+    digits = sum(c.isdigit() for c in word)
+    if (
+        letters
+        and digits
+        and not re.fullmatch(r"\d+(?:st|nd|rd|th|s|e|er|º|ª|km|m|cm|kg|g|h|min|%)", word, re.IGNORECASE)
+    ):
+        return True
+    if letters >= 2 and any(c.isupper() for c in word[1:]):
+        return True
+    if re.search(r"\w[.+#@/]\w|[+#]$", word) and letters:
+        return True
+    return word.isascii() and word.islower() and len(word) >= 4 and bool(_PAIRS_NO_WORD_HAS.search(word))
+
+
+# Words in another language
+
+_GLOSSES: Final = Path(__file__).with_name("glosses")
+_PART: Final = 3
+"""Least letters of a compound's part: shorter ones are found in any word."""
+_JOINTS: Final = ("", "s", "es", "n", "en")
+"""What German puts between the parts of a compound."""
+_KNOWN: Final = 0.4
+"""Share of a question's words that its list must know. Of 10,710 English questions 30 with a name or a word such as
+"plus" or "sans" are guessed to be in another language; in a real one all but names are known."""
+_SENSES: Final = 3
+"""Words of a language that an English one is looked for by."""
+
+
+@lru_cache(maxsize=256)
+def heard(question: str, language: str) -> str:
+    """Return `question` as a page in `language` (ISO 639-1) understands it; as it is where no list helps."""
+    spoken = guess_language(question)
+    own, other = _list(spoken), _list(language)
+    if spoken == language or not (own or spoken == "en") or not (other or language == "en"):
+        return question
+    english = own.in_english(question) if own else question
+    return other.from_english(english) if other else english
+
+
+def also_in_english(question: str, language: str) -> dict[str, str]:
+    """Return what texts in unknown languages are asked, by language: `question`, and its English if that is another."""
+    return {heard(question, "en"): "en", question: language}
+
+
+def _list(language: str) -> "_WordList | None":
+    # A page may call its language anything.
+    return _read(language) if language in _languages() else None
+
+
+@cache
+def _languages() -> frozenset[str]:
+    return frozenset(path.stem for path in _GLOSSES.glob("*.txt"))
+
+
+@cache
+def _read(language: str) -> "_WordList":
+    return _WordList(language)
+
+
+class _WordList:
+    """The words of a language, each with its likeliest English."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self._words: dict[str, str] = {}
+        self._stems: dict[str, str] = {}
+        self._back: dict[str, list[str]] = {}
+        for line in (_GLOSSES / f"{language}.txt").read_text(encoding="utf-8").splitlines():
+            word, _, english = line.partition(":")
+            senses = [sense.strip() for sense in english.split(",")]
+            self._words[word] = senses[0]
+            self._stems.setdefault(self._stem(word), senses[0])
+            for sense in filter(None, senses):
+                self._back.setdefault(_stem(sense, "en"), []).append(word)
+        for word, sense in [*self._words.items()]:
+            self._words.setdefault(fold(word), sense)
+        self._phrase = 1 + max(entry.count(" ") for entry in (*self._words, *self._back))
+        """Most words of an entry, in either language."""
+        self._run = max(map(len, self._words))
+        """Most characters of an entry."""
+
+    def in_english(self, question: str) -> str:
+        """Return `question` in English; as it is where so few words are known that it may be in another language."""
+        words = raw_words(question)
+        found: list[str] = []
+        place = known = 0
+        while place < len(words):
+            count, said = self._longest(words[place : place + self._phrase])
+            known += count if said is not None else 0
+            found.append(words[place] if said is None else said)
+            place += count
+        sure = self._language in OTHER_SCRIPTS or known >= _KNOWN * len(words)
+        return " ".join(filter(None, found)) if sure else question
+
+    def _longest(self, words: Sequence[str]) -> tuple[int, str | None]:
+        """Return how many of the next words are a phrase, one at least, and its English; None where it is unknown."""
+        if is_cjk(words[0]):
+            return 1, " ".join(filter(None, self._cut(words[0])))
+        for count in range(len(words), 0, -1):
+            found = self._known(" ".join(bare(word.lower()) for word in words[:count]))
+            if found is not None:
+                return count, found
+        return 1, " ".join(self._parts(fold(words[0].lower()))) or None
+
+    def from_english(self, question: str) -> str:
+        """Return the words that mean those of an English question, several of some; its stop words have none."""
+        words = raw_words(question)
+        found: list[str] = []
+        place = 0
+        while place < len(words):
+            for count in range(min(self._phrase, len(words) - place), 0, -1):
+                phrase = " ".join(words[place : place + count])
+                if meant := self._back.get(_stem(phrase, "en")):
+                    break
+            else:
+                count, phrase, meant = 1, words[place], [words[place]]
+            found += meant[:_SENSES] if index_terms(phrase) else []
+            place += count
+        return " ".join(found)
+
+    def _known(self, phrase: str) -> str | None:
+        found = self._words.get(phrase, self._words.get(fold(phrase)))
+        return self._stems.get(self._stem(phrase)) if found is None else found
+
+    def _stem(self, phrase: str) -> str:
+        return _stem(phrase, self._language)
+
+    def _parts(self, word: str, most: int = 4) -> list[str]:
+        """Return the English of the parts of a German compound, nothing where it is none of at most `most`.
+
+        Without a bound a word made for it has very many ways to be cut.
+        """
+        if self._language != "de" or len(word) > LONGEST_WORD or most < 2:
+            return []
+        for end in range(len(word) - _PART, _PART - 1, -1):
+            first = self._words.get(word[:end])
+            if not first:
+                continue
+            for joint in _JOINTS:
+                rest = word[end:].removeprefix(joint) if word[end:].startswith(joint) else ""
+                if len(rest) >= _PART and (last := self._known(rest)):
+                    return [first, last]
+                if len(rest) >= _PART and (more := self._parts(rest, most - 1)):
+                    return [first, *more]
+        return []
+
+    def _cut(self, run: str) -> Iterator[str]:
+        """Yield the English of the longest words that a run without blanks begins with, one after the other."""
+        place = 0
+        while place < len(run):
+            for end in range(min(len(run), place + self._run), place, -1):
+                found = self._words.get(fold(run[place:end]))
+                if found is not None:
+                    yield found
+                    break
+            else:
+                end = place + 1
+            place = end
+
+
+def _stem(phrase: str, language: str) -> str:
+    return " ".join(index_terms(phrase, language=language, keep_stop_words=True))

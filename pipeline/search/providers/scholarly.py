@@ -15,7 +15,7 @@ from typing import Final
 from pipeline.documents import SearchQuery, SearchStatus
 from pipeline.search.providers.exchange import Request, at, error_text
 from pipeline.search.providers.services import Service, WebApi, agent, since_of
-from pipeline.text.lexicon import words
+from pipeline.text.words import words
 
 MOST_TERMS: Final = 12
 """Words of a question that are sent where all of them must be met or each is an operand."""
