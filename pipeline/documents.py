@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from pipeline.html.tree import Node
-    from pipeline.tables.asked import Told
+    from pipeline.tables.table import Told
 
 Freshness = Literal["any", "day", "week", "month", "year"]
 SafeSearch = Literal["", "off", "moderate", "strict"]

@@ -28,8 +28,7 @@ from pipeline.prune.render import Kept, Style, all_links, render
 from pipeline.read.converted import html_table, whole_page
 from pipeline.services import Services
 from pipeline.tables.query import Query, compute, parse_query, rows_of
-from pipeline.tables.show import FORMS, RowForm, rows_as
-from pipeline.tables.table import Table, all_rows, tables_of
+from pipeline.tables.table import FORMS, RowForm, Table, all_rows, rows_as, tables_of
 from pipeline.text.frame import inert, new_mark, one_line, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms

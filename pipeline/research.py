@@ -49,7 +49,7 @@ from pipeline.rank.mixed import RankedPage
 from pipeline.rank.relevance import Blend
 from pipeline.search.chain import UNDATED
 from pipeline.services import Services
-from pipeline.tables.show import told_values
+from pipeline.tables.table import told_values
 from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
 from pipeline.text.parts import describes, question_word
 from pipeline.text.tokens import count_tokens

@@ -27,8 +27,7 @@ from pipeline.evidence.view import View
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import failure_line
 from pipeline.services import Services
-from pipeline.tables.asked import Told
-from pipeline.tables.show import cited_row
+from pipeline.tables.table import Told, cited_row
 from pipeline.text.frame import LONGEST, TITLE_TOKENS, address, one_line, quoted
 from pipeline.work import Report, in_thread, time_left
 

@@ -16,7 +16,7 @@ from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.gather import Loaded, load_sources, room_for
-from pipeline.tables.show import told_values
+from pipeline.tables.table import told_values
 from pipeline.text.frame import address, new_mark
 from pipeline.work import LONG_SHARE, in_thread
 from tools.check_draft import LONGEST_DRAFT, DraftFound, check_draft

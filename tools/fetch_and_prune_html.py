@@ -35,8 +35,8 @@ from pipeline.places import load_folders, named_pages, read_place, split_place
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
 from pipeline.services import Services
-from pipeline.tables.asked import Told, ask_parts
-from pipeline.tables.show import FORMS, told_values
+from pipeline.tables.asked import ask_parts
+from pipeline.tables.table import FORMS, Told, told_values
 from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
 from pipeline.text.parts import cut_parts
 from pipeline.text.tokens import count_tokens

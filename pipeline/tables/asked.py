@@ -15,7 +15,7 @@ from typing import Final
 from errors import UsageError
 from pipeline.documents import Document
 from pipeline.tables.query import Condition, Measure, Operator, Query, measured, rows_of, without_totals
-from pipeline.tables.table import GROUP, KNOWN, Table, all_rows, entries, name_terms, tables_of
+from pipeline.tables.table import GROUP, KNOWN, Table, Told, all_rows, entries, name_terms, tables_of
 from pipeline.text.frame import one_line
 from pipeline.text.words import heard, index_terms, whole_words, words
 
@@ -92,26 +92,6 @@ class Spoken:
         compared = {place for one in self.compared for place in one.words}
         chosen = self.least | self.most | self.ranks
         return chosen | self.total | self.mean | self.count | self.negated | compared
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a table tells of a question, computed by us."""
-
-    document: int
-    """Place of the table's document among those that were asked."""
-    table: Table
-    value: str
-    """Empty where the rows themselves are the answer."""
-    what: str
-    """What was computed, in the names of columns: `sum of quantity where city = Porto`."""
-    rows: tuple[int, ...]
-    """Rows that it stands on; of a choice those chosen."""
-    over: int
-    """Rows that were looked at."""
-    columns: tuple[int, ...]
-    """Columns that were used, the one that names the rows first."""
-    fit: int = 0
 
 
 def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:

@@ -1,18 +1,27 @@
-"""The data tables of a document as columns and rows, and their columns as people name them.
+"""The data tables of a document: as columns and rows, what they tell of a question, and both as text.
 
-Not for: reading a table element (`pipeline/html/table.py`), or what is asked of a table (`query.py`, `asked.py`).
+What we computed stands in a line of ours, the words of the page between marks. Not for: reading a table element
+(`pipeline/html/table.py`), or working out what is asked of a table (`query.py`, `asked.py`).
 """
 
+import csv
+import io
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 from pipeline.documents import Document
+from pipeline.evidence.cite import cite
+from pipeline.evidence.show import shortened
 from pipeline.html.clean import MAX_NODES
+from pipeline.prune.forms import Form, Line, write
 from pipeline.prune.render import table_of
 from pipeline.tables.cells import Value, values_of
+from pipeline.text.frame import SAID_TOKENS, address, framed, one_line, quoted
+from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms, words
 from pipeline.work import check_cancelled
 
@@ -60,6 +69,26 @@ class Table:
         filled = [place for place, cell in enumerate(self.cells(column)) if cell.lower() not in EMPTY]
         values = self.values(column)
         return bool(filled) and sum(values[place] is not None for place in filled) >= KNOWN * len(filled)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a table tells of a question, computed by us."""
+
+    document: int
+    """Place of the table's document among those that were asked."""
+    table: Table
+    value: str
+    """Empty where the rows themselves are the answer."""
+    what: str
+    """What was computed, in the names of columns: `sum of quantity where city = Porto`."""
+    rows: tuple[int, ...]
+    """Rows that it stands on; of a choice those chosen."""
+    over: int
+    """Rows that were looked at."""
+    columns: tuple[int, ...]
+    """Columns that were used, the one that names the rows first."""
+    fit: int = 0
 
 
 @lru_cache(maxsize=256)
@@ -125,3 +154,62 @@ def name_terms(name: str, language: str) -> list[str]:
 def entries(section: str) -> dict[str, str]:
     """Return what a section's entries say of each word."""
     return dict(entry.split(": ") for entry in words(section))
+
+
+# As text
+
+RowForm = Literal["html", "markdown", "text", "csv", "json"]
+FORMS: Final[dict[RowForm, Form]] = {"html": "html", "markdown": "markdown", "text": "text"}
+"""The forms that are not for tables only."""
+SHARE: Final = 0.6
+"""Part of an answer that a computed value may take with its rows: it is what was asked."""
+MOST: Final = 200
+"""The same in tokens."""
+
+
+def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows below the names of their columns, in a form."""
+    if form == "json":
+        return json.dumps([dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False)
+    if form == "csv":
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+        return text.getvalue().rstrip("\n")
+    cleaned = [tuple(map(one_line, row)) for row in rows]
+    return write([Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))], FORMS[form])
+
+
+def told_values(computed: Sequence[Told], documents: Sequence[Document], mark: str, max_tokens: int) -> str:
+    """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty for none, or no room.
+
+    `mark` is the answer's own for untrusted text.
+    """
+    told = (_told_value(one, documents, mark, max_tokens // len(computed)) for one in computed)
+    return "\n".join(filter(None, told))
+
+
+def _told_value(told: Told, documents: Sequence[Document], mark: str, max_tokens: int) -> str:
+    page = documents[told.document].page
+    what = quoted(shortened(told.what, SAID_TOKENS), mark)
+    rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
+    value = told.value if told.value.replace(".", "").replace("-", "").isdigit() else quoted(told.value, mark)
+    head = (
+        f"Computed by Winnow over all {told.over} rows of table {told.table.number} of {address(page.final_url)}: "
+        f"{what}{f' = {value}' if value else ''}, from {rows}:"
+    )
+    room = min(int(SHARE * max_tokens), max(MOST, count_tokens(head) + MOST // 2))
+    names = [told.table.columns[column] for column in told.columns]
+    cells = [[told.table.rows[row][column] for column in told.columns] for row in told.rows]
+    for count in range(len(cells), 0, -1):
+        more = f"\n(and {len(cells) - count} more rows)" if count < len(cells) else ""
+        text = f"{head}\n{framed(rows_as('text', names, cells[:count]), mark)}{more}"
+        if count_tokens(text) <= room:
+            return text
+    return ""
+
+
+def cited_row(told: Told, documents: Sequence[Document]) -> str:
+    """Return the citation of the first row that a value stands on."""
+    document = documents[told.document]
+    block = document.blocks[told.table.blocks[told.rows[0]]]
+    return cite(document, block.start, block.end)
