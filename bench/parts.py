@@ -39,8 +39,8 @@ from pipeline.cached_models import CachedEmbedder
 from pipeline.documents import SearchQuery
 from pipeline.gather import Wanted
 from pipeline.research import Researched, research
+from pipeline.search.parse import cut_parts
 from pipeline.services import Services
-from pipeline.text.parts import cut_parts
 from pipeline.work import no_report
 from server.settings import read_settings
 from server.wiring import open_services

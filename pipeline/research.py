@@ -48,10 +48,10 @@ from pipeline.prune.render import links_in
 from pipeline.rank.mixed import RankedPage
 from pipeline.rank.relevance import Blend
 from pipeline.search.chain import UNDATED
+from pipeline.search.parse import describes, question_word
 from pipeline.services import Services
 from pipeline.tables.table import told_values
 from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
-from pipeline.text.parts import describes, question_word
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import any_of, find_entities, guess_language, index_terms, raw_words, words
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from pipeline.search.parse import Parser, parse
-from pipeline.text.parts import MOST_PARTS, cut_parts
+from pipeline.search.parse import MOST_PARTS, Parser, cut_parts, parse
 from pipeline.text.words import languages
 from tests.support import Connect, Site, text_of
 from tests.test_generate_parse import GOOD, TODAY, Scripted

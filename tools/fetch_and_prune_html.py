@@ -34,11 +34,11 @@ from pipeline.gather import Loaded, load_sources, room_for
 from pipeline.places import load_folders, named_pages, read_place, split_place
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
+from pipeline.search.parse import cut_parts
 from pipeline.services import Services
 from pipeline.tables.asked import ask_parts
 from pipeline.tables.table import FORMS, Told, told_values
 from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
-from pipeline.text.parts import cut_parts
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from tools.context import (

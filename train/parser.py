@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
-from pipeline.search.parse import PROMPT
+from pipeline.search.parse import PROMPT, question_word
 from pipeline.text.frame import one_line
-from pipeline.text.parts import question_word
 from pipeline.text.words import find_entities, index_terms, raw_words
 from prompts import load
 from train.lora import Part, Sample, run_recipe

@@ -24,9 +24,9 @@ from pipeline.rank.relevance import WORTH, Reader, Relevance
 from pipeline.rank.table_rows import lift_rows
 from pipeline.rank.terms import PageUnits, page_units
 from pipeline.rank.verdict import judge
+from pipeline.search.parse import cut_parts
 from pipeline.tables.asked import ask_parts
 from pipeline.text.frame import LONGEST, one_line
-from pipeline.text.parts import cut_parts
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
 FURNITURE: Final = 0.8
