@@ -32,9 +32,8 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator
 from pipeline.documents import Sentence
 from pipeline.extract.ask import ASK_FROM, WAYS, Candidate, Chosen, Way, agree, ask, lifted
-from pipeline.rank.bm25 import Floats
+from pipeline.rank.bm25 import Floats, PageUnits
 from pipeline.rank.relevance import Blend
-from pipeline.rank.terms import PageUnits
 from pipeline.rank.verdict import Verdict, judge
 
 SETS: Final = ("hotpot", "xquad_en")

@@ -39,9 +39,8 @@ from pipeline.documents import Document, Page
 from pipeline.evidence.cite import Copies
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25
+from pipeline.rank.bm25 import BM25, PageUnits, page_units
 from pipeline.rank.relevance import Blend, Reread
-from pipeline.rank.terms import PageUnits, page_units
 from pipeline.text.sentences import split_sentences
 from pipeline.text.words import find_entities, index_terms
 from train.reader.data import load_public

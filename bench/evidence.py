@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pipeline.rank.bm25 import Floats
-from pipeline.rank.terms import PageUnits
+from pipeline.rank.bm25 import Floats, PageUnits
 from pipeline.text.tokens import count_tokens
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -31,9 +31,8 @@ from models.reader import OnnxReader
 from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.rank.bm25 import BM25, Floats, reciprocal_rank_fusion, unit_range
+from pipeline.rank.bm25 import BM25, Floats, PageUnits, page_units, reciprocal_rank_fusion, unit_range
 from pipeline.rank.relevance import Blend, Reader, Reread
-from pipeline.rank.terms import PageUnits, page_units
 from pipeline.rank.verdict import as_row, confidence_of, judge, read_features
 from pipeline.text.sentences import split_sentences
 from train.reader.data import own_rows

@@ -19,8 +19,8 @@ from models.protocols import Embedder
 from pipeline.documents import Document, Reading
 from pipeline.evidence.assemble import assemble
 from pipeline.extract.extract import read_documents
+from pipeline.rank.bm25 import page_units
 from pipeline.rank.relevance import Blend
-from pipeline.rank.terms import page_units
 
 BUDGETS: Final = (500, 1_000, 2_000)
 MARK: Final = "benchmark"

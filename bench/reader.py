@@ -28,9 +28,8 @@ from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import CrossEncoder, Embedder, Window, WindowReading
 from models.reader import OnnxReader
-from pipeline.rank.bm25 import Floats, standardise
+from pipeline.rank.bm25 import Floats, PageUnits, standardise
 from pipeline.rank.relevance import Blend, Relevance, Reread, score_texts
-from pipeline.rank.terms import PageUnits
 from pipeline.rank.verdict import judge
 from pipeline.text.tokens import count_each
 from train.reader.data import Corpus, load_own, load_public

@@ -10,8 +10,8 @@ from cache.store import open_stores
 from models.protocols import Window, WindowReading
 from models.reader import OnnxReader
 from pipeline.cached_models import CachedCrossEncoder
+from pipeline.rank.bm25 import PageUnits
 from pipeline.rank.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Reread
-from pipeline.rank.terms import PageUnits
 
 FILLER = [
     f"Paragraph {i} tells of walks along the shore, of gulls, and of what the café serves in spring." for i in range(60)

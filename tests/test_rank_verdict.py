@@ -11,9 +11,8 @@ from bench.extract import verdict
 from bench.html_questions import document, questions
 from models.onnx import OnnxEmbedder
 from pipeline.extract.tag import tag_sentences
-from pipeline.rank.bm25 import BM25
+from pipeline.rank.bm25 import BM25, page_units
 from pipeline.rank.relevance import Blend
-from pipeline.rank.terms import page_units
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ from pipeline.check.statements import Support, Supported, judge_statement
 from pipeline.documents import Document, Failure
 from pipeline.evidence.cite import cite
 from pipeline.extract.tag import tag_sentences
+from pipeline.rank.bm25 import PageUnits, page_units
 from pipeline.rank.relevance import Reader
-from pipeline.rank.terms import PageUnits, page_units
 from pipeline.search.chain import Found as Works
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread, time_left

@@ -15,9 +15,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rank.bm25 import Floats, rarity
+from pipeline.rank.bm25 import Floats, TermIndex, rarity
 from pipeline.rank.relevance import Relevance
-from pipeline.rank.terms import TermIndex
 from pipeline.text.words import guess_language, index_terms, raw_words, whole_words, words
 
 Support = Literal["supported", "contradicted", "not found"]

@@ -19,10 +19,9 @@ from pipeline.documents import Block, Document, Failure, Reading, Sentence, Verd
 from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.tree import LABEL_WORDS, count_words
-from pipeline.rank.bm25 import Floats
+from pipeline.rank.bm25 import Floats, PageUnits, page_units
 from pipeline.rank.relevance import WORTH, Reader, Relevance
 from pipeline.rank.table_rows import lift_rows
-from pipeline.rank.terms import PageUnits, page_units
 from pipeline.rank.verdict import judge
 from pipeline.search.parse import cut_parts
 from pipeline.tables.asked import ask_parts

@@ -18,7 +18,7 @@ from pipeline.html.blocks import resolve
 from pipeline.html.tree import Node, text_of, walk
 from pipeline.html.units import NAMES
 from pipeline.prune.forms import Form, Line, Place, write
-from pipeline.rank.terms import JOINT
+from pipeline.rank.bm25 import JOINT
 from pipeline.text.frame import LONGEST
 
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")

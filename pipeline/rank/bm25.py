@@ -1,24 +1,34 @@
-"""BM25 over a handful to some ten thousand texts, built per call, and putting several score lists together.
+"""BM25: of plain texts, and of the units and windows of pages as the core reads them; putting score lists together.
 
-Terms are numbered as they come and kept as one flat array, so that building costs little more than cutting the texts
-into terms; a query scans the array once a term. `okapi` is the formula for whoever has counts already,
-`word_vectors` stand in for an embedder that cannot read a text. `blend` keeps distances and is the default inside a
-page (75.0 against 70.7 recall at 256 tokens); `reciprocal_rank_fusion` keeps order only and is for lists whose scales
-cannot be compared, such as an engine's order. Not for: persistent indexes
-(`pipeline/search/word_index.py`), or cutting text into terms (`pipeline/text/words.py`).
+All is built per call. Terms are numbered as they come and kept as one flat array, so that building costs little more
+than cutting the texts into terms; a query scans the array once a term. `okapi` is the formula for whoever has counts
+already, `word_vectors` stand in for an embedder that cannot read a text. `blend` keeps distances and is the default
+inside a page (75.0 against 70.7 recall at 256 tokens); `reciprocal_rank_fusion` keeps order only and is for lists whose
+scales cannot be compared, such as an engine's order.
+
+A page is a list of units in reading order, each with what stands above it; a unit is what `pipeline/extract/tag.py`
+makes: a sentence, heading, item, table row, definition or piece of code. Plain lists, so that data sets without pages
+can be measured too. Terms are counted over all pages at hand; each page is stemmed in its own language, and a
+question's word is looked up in every page's form of it. Not for: persistent indexes (`pipeline/search/word_index.py`),
+or cutting text into terms (`pipeline/text/words.py`).
 """
 
+import re
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
+from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.protocols import unit_rows
-from pipeline.text.words import index_terms
+from pipeline.documents import Block, Document, Sentence
+from pipeline.text.frame import one_line
+from pipeline.text.words import fold, guess_language, heard, index_terms
+from pipeline.work import check_cancelled
 
 Floats = NDArray[np.float32]
 RRF_K: Final = 60
@@ -139,3 +149,188 @@ def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Float
         for place, item in enumerate(order, start=1):
             fused[item] += 1.0 / (RRF_K + place)
     return fused
+
+
+# Pages, units and windows
+
+Windows = NDArray[np.int64]
+"""Stretches of units, first and last-plus-one [n, 2]; none crosses a page."""
+GROUP: Final = 4
+"""Letters of the groups that a question shares with texts in another language (names, loan words, cognates); 3 and 5
+find as much."""
+_WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP},}}|\d{{2,}}")
+_LATIN: Final = "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e yu ya"
+_CYRILLIC: Final = str.maketrans(
+    dict(zip("абвгдеёжзийклмнопрстуфхцчшщыэюя", _LATIN.split(), strict=True)) | {"ъ": "", "ь": ""}
+)
+
+
+JOINT: Final = " › "
+"""Between the title and the headings above a unit, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageUnits:
+    """One page: parallel lists, one entry a unit."""
+
+    texts: Sequence[str]
+    above: Sequence[str]
+    """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings where nothing stands above."""
+    language: str = ""
+    """ISO 639-1 code; guessed from the texts where empty."""
+    vectors: NDArray[np.float32] | None = None
+    """Unit vectors by the reader's embedder [units, d], where something keeps them; else units are embedded."""
+
+    def headed(self, place: int) -> str:
+        """Return a unit with everything above it in front, as a reranker reads it."""
+        return f"{self.above[place]}: {self.texts[place]}" if self.above[place] else self.texts[place]
+
+
+def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
+    """Return a tagged document as the core reads it."""
+    title = one_line(document.page.title)
+    above: list[str] = []
+    for sentence in sentences:
+        lead = _lead(document.blocks[sentence.block])
+        texts = dict.fromkeys(one_line(text) for text in (title, *sentence.heading_path, lead) if text)
+        texts.pop(sentence.text, None)
+        above.append(JOINT.join(texts))
+    return PageUnits([sentence.text for sentence in sentences], above, document.page.language)
+
+
+def _lead(block: Block) -> str:
+    """Return an item's lead-in or a row's caption; a row's header stands in its own text already."""
+    first = block.lead.partition("\n")[0]
+    return "" if block.kind == "row" and " | " in first else first
+
+
+class TermIndex:
+    """How often every term stands in every unit, and whether it stands above it."""
+
+    def __init__(self, pages: Sequence[PageUnits]) -> None:
+        """Count the terms of all units of all pages; units are numbered through, page after page.
+
+        Raises:
+            Stopped: The call was cancelled (in a worker thread only).
+        """
+        self.languages = [page.language or guess_language(" ".join(page.texts[:60])) or "en" for page in pages]
+        self.page_starts = np.concatenate(([0], np.cumsum([len(page.texts) for page in pages]))).astype(np.int64)
+        self.size = int(self.page_starts[-1])
+        self._own: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        self._above: dict[str, dict[str, list[int]]] = {}
+        row = 0
+        for page, language in zip(pages, self.languages, strict=True):
+            own = self._own.setdefault(language, {})
+            above = self._above.setdefault(language, {})
+            known: dict[str, list[str]] = {}
+            for text, headings in zip(page.texts, page.above, strict=True):
+                check_cancelled()
+                terms = index_terms(text, language=language)
+                for term, count in Counter(terms).items():
+                    own.setdefault(term, []).append((row, count))
+                if headings not in known:
+                    known[headings] = list(dict.fromkeys(index_terms(headings, language=language)))
+                for term in known[headings]:
+                    above.setdefault(term, []).append(row)
+                row += 1
+
+    def terms(self, text: str) -> list[dict[str, str]]:
+        """Return the distinct terms of a question, each as {page language: index term}, without stop words."""
+        own = guess_language(text) or "en"
+        languages = list(dict.fromkeys(self.languages)) or [own]
+        forms = {code: index_terms(text, language=code, keep_stop_words=True) for code in {own, *languages}}
+        content = set(index_terms(text, language=own)) or set(forms[own])
+        found: dict[str, dict[str, str]] = {}
+        for place, term in enumerate(forms[own]):
+            if term in content:
+                found.setdefault(term, {code: forms[code][place] for code in languages})
+        return list(found.values())
+
+    def counts(self, terms: Sequence[dict[str, str]]) -> tuple[Floats, Floats]:
+        """Return how often each term stands in each unit, and whether it stands above it: two [terms, units]."""
+        own = np.zeros((len(terms), self.size), dtype=np.float32)
+        above = np.zeros((len(terms), self.size), dtype=np.float32)
+        for place, forms in enumerate(terms):
+            for language, term in forms.items():
+                for row, count in self._own.get(language, {}).get(term, ()):
+                    own[place, row] = count
+                rows = self._above.get(language, {}).get(term)
+                if rows:
+                    above[place, rows] = 1.0
+        return own, above
+
+    def owners(self, units: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of the page of each unit."""
+        return np.searchsorted(self.page_starts, units, side="right") - 1
+
+    def as_heard(self, question: str) -> dict[str, NDArray[np.bool_]]:
+        """Return what a question is for its pages (see `heard`), each text with the units that hear it."""
+        texts = [heard(question, language) for language in self.languages] or [question]
+        pages = self.owners(np.arange(self.size))
+        return {text: np.array([one == text for one in texts])[pages] for text in dict.fromkeys(texts)}
+
+    def question_counts(self, question: str) -> tuple[Floats, Floats]:
+        """Return `counts` of a question's terms, of each unit those of what its page hears."""
+        pairs = [(self.counts(self.terms(text)), units) for text, units in self.as_heard(question).items()]
+        if len(pairs) == 1:
+            return pairs[0][0]
+        own, above = (np.concatenate([counts[side] * units for counts, units in pairs]) for side in (0, 1))
+        return own, above
+
+    def window_scores(self, own: Floats, above: Floats, windows: Windows) -> Floats:
+        """Return BM25 of windows of units [n]; what stands above counts once a window."""
+        counts = window_sums(own, windows) + (window_sums(above, windows) > 0)
+        # Windows are cut to a length: with BM25's own share of it .5 they show .01 less of table and bridge questions.
+        return okapi(counts, np.ones(len(windows)))
+
+
+def window_sums(counts: Floats, windows: Windows) -> Floats:
+    """Return the sums of `counts` [terms, units] over each window: [terms, n]."""
+    running = np.pad(np.cumsum(counts, axis=1, dtype=np.float32), ((0, 0), (1, 0)))
+    return running[:, windows[:, 1]] - running[:, windows[:, 0]]
+
+
+def cut_windows(tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most: int) -> Windows:
+    """Return stretches of whole units of at most `most` tokens, each beginning half a window after the last.
+
+    Args:
+        tokens: Of every unit [units]; a unit of more is a window of its own.
+        starts: Where a page begins and the last one ends; no window crosses them.
+        most: Tokens of a window.
+    """
+    ends = np.cumsum(tokens + 1)
+    found: list[tuple[int, int]] = []
+    for low, high in pairwise(starts):
+        start = int(low)
+        while start < high:
+            before = ends[start] - tokens[start] - 1
+            stop = max(start + 1, min(int(high), int(np.searchsorted(ends, before + most, side="right"))))
+            found.append((start, stop))
+            if stop == high:
+                break
+            start = max(start + 1, int(np.searchsorted(ends, before + most // 2, side="right")))
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def letter_groups(text: str) -> list[str]:
+    """Return the distinct groups of `GROUP` letters in the words of `text`, and its numbers."""
+    groups: dict[str, None] = {}
+    for word in _WORD.findall(_latin(text)):
+        whole = word.isdigit() or len(word) <= GROUP
+        groups.update(dict.fromkeys([word] if whole else [word[i : i + GROUP] for i in range(len(word) - GROUP + 1)]))
+    return list(groups)
+
+
+def letter_counts(question: str, texts: Sequence[str]) -> Floats:
+    """Return how often each of the question's groups stands in each text: [groups, texts]."""
+    groups = letter_groups(question)
+    counts = np.zeros((len(groups), len(texts)), dtype=np.float32)
+    for place, text in enumerate(texts):
+        check_cancelled()
+        latin = _latin(text)
+        counts[:, place] = [latin.count(group) for group in groups]
+    return counts
+
+
+def _latin(text: str) -> str:
+    return fold(text.lower()).translate(_CYRILLIC)

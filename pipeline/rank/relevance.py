@@ -25,8 +25,19 @@ from numpy.typing import NDArray
 
 from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowReading
 from pipeline.documents import ScoreMaker
-from pipeline.rank.bm25 import BM25, Floats, blend, standardise, unit_range
-from pipeline.rank.terms import JOINT, PageUnits, TermIndex, Windows, cut_windows, letter_counts
+from pipeline.rank.bm25 import (
+    BM25,
+    JOINT,
+    Floats,
+    PageUnits,
+    TermIndex,
+    Windows,
+    blend,
+    cut_windows,
+    letter_counts,
+    standardise,
+    unit_range,
+)
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import also_in_english, guess_language, heard
 from pipeline.work import STEP_SHARE, in_thread, time_left

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from errors import QUOTED
 from pipeline.documents import Verdict as Word
-from pipeline.rank.bm25 import Floats, rarity
+from pipeline.rank.bm25 import Floats, TermIndex, rarity
 from pipeline.rank.relevance import Relevance
-from pipeline.rank.terms import TermIndex
 from pipeline.text.words import guess_language, heard, index_terms, languages, raw_words, words
 
 # Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned`, the sample library's

@@ -22,9 +22,8 @@ from models.protocols import Embedder
 from pipeline.documents import Document, Reading, Sentence
 from pipeline.extract.extract import read_documents, read_units
 from pipeline.extract.tag import tag_sentences
-from pipeline.rank.bm25 import blend, unit_range
+from pipeline.rank.bm25 import PageUnits, blend, page_units, unit_range
 from pipeline.rank.relevance import EMBED_TOKENS, Reader
-from pipeline.rank.terms import PageUnits, page_units
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.summarise import SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode

@@ -23,7 +23,7 @@ from models.protocols import Window
 from pipeline.documents import Document, Page
 from pipeline.extract.tag import tag_sentences
 from pipeline.html.document import read_document
-from pipeline.rank.terms import page_units
+from pipeline.rank.bm25 import page_units
 
 Split = Literal["train", "dev", "held"]
 ROOT: Final = Path(__file__).resolve().parents[2]
