@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.documents import Document, Page
-from pipeline.extract.extract import extract
+from pipeline.extract.extract import extract, lift_rows, read_choice
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend
-from pipeline.rank.table_rows import lift_rows, read_choice
 from pipeline.tables.cells import number_of
 from tests.support import best_units
 
