@@ -22,7 +22,7 @@ from pipeline.fetch.files import file_key, path_of_url, read_file
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.converted import Unreadable
 from pipeline.read.pdf import pdf_to_html
-from pipeline.read.shell import look_at
+from pipeline.read.scripts import look_at
 from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf
 

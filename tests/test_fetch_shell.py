@@ -10,8 +10,7 @@ from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Document, Page
 from pipeline.html.document import FROM_SCRIPTS, read_document
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.script_data import linked_data, script_texts
-from pipeline.read.shell import MAY_NEED_BROWSER
+from pipeline.read.scripts import MAY_NEED_BROWSER, linked_data, script_texts
 
 STORY = "The harbour light of Pell was built in 1871 by Orvane, and it still burns every night of the year."
 MORE = "Ferries to the island leave the north pier at nine every morning, and at noon on Sundays as well."

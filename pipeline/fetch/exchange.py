@@ -38,7 +38,7 @@ from errors import (
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.cookies import same_site
 from pipeline.fetch.limits import FetchLimits
-from pipeline.read.charset import decode
+from pipeline.read.sniff import decode
 
 DAY: Final = timedelta(days=1).total_seconds()
 """A page is asked for again after a day, whatever its server promises: an `immutable` year is meant for assets."""

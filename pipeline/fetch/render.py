@@ -20,7 +20,7 @@ from errors import MissingExtra, NeedsBrowser, SourceError, SourceUnreadable, Us
 from pipeline.documents import Page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.shell import MAY_NEED_BROWSER
+from pipeline.read.scripts import MAY_NEED_BROWSER
 from pipeline.work import in_thread
 
 RENDERED: Final = "the page was rendered by a browser, its scripts run"

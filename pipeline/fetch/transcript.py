@@ -15,9 +15,8 @@ import anyio
 
 from errors import SourceError
 from pipeline.html.guard import parse
-from pipeline.read.charset import decode
 from pipeline.read.convert import Raw, kind_of
-from pipeline.read.sniff import HTML
+from pipeline.read.sniff import HTML, decode
 from pipeline.read.subtitles import timed_to_html
 from pipeline.work import in_thread
 

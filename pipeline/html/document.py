@@ -13,8 +13,7 @@ from pipeline.html.clean import clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
 from pipeline.html.metadata import Metadata, find_metadata, read_metadata
 from pipeline.html.tree import LABEL_WORDS, Node, to_html
-from pipeline.read.script_data import script_texts
-from pipeline.read.shell import may_be_filled
+from pipeline.read.scripts import may_be_filled, script_texts
 from pipeline.text.frame import LONGEST_AUTHOR, one_line
 from pipeline.text.words import words
 

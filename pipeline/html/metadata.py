@@ -15,7 +15,7 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from pipeline.html.guard import parse
-from pipeline.read.script_data import Json, linked_data
+from pipeline.read.scripts import Json, linked_data
 from pipeline.text.frame import LONGEST, LONGEST_AUTHOR
 
 _TITLES: Final = "og:title twitter:title dc.title parsely-title sailthru.title"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.read import plain, sniff
-from pipeline.read.charset import decode
 from pipeline.read.converted import MAX_UNPACKED, WHOLE, Converted, Span, Unreadable, unplaced
-from pipeline.read.shell import NeedsScripts, look_at
+from pipeline.read.scripts import NeedsScripts, look_at
+from pipeline.read.sniff import decode
 from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
 

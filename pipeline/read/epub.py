@@ -8,9 +8,9 @@ import re
 from typing import Final
 
 from pipeline.html.tree import VOID_TAGS
-from pipeline.read.charset import decode
 from pipeline.read.converted import Converted, Unreadable, placed, whole_page
 from pipeline.read.package import Package, open_package, resolved
+from pipeline.read.sniff import decode
 from pipeline.read.text import child_text, fragment_to_html
 from pipeline.work import check_cancelled
 

@@ -12,9 +12,9 @@ from email.parser import BytesParser
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from pipeline.read.charset import decode
 from pipeline.read.converted import DAMAGED, MAX_ITEMS, Converted, Unreadable, escape, placed, whole_page
 from pipeline.read.plain import plain_to_html
+from pipeline.read.sniff import decode
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
 

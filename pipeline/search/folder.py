@@ -32,8 +32,8 @@ from pipeline.fetch.files import CONVERTED, IMAGES, Files, read_raw
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import Floats, blend
 from pipeline.rank.mixed import best_passages
-from pipeline.read.charset import decode
 from pipeline.read.converted import can_recognise
+from pipeline.read.sniff import decode
 from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing
 from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, remove, suffix_of
 from pipeline.text.frame import one_line
