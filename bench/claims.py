@@ -31,8 +31,7 @@ import trafilatura
 
 from bench.evidence import DATA
 from bench.html_lost import sources
-from models.onnx import OnnxEmbedder
-from models.reader import OnnxReader
+from models.onnx import OnnxEmbedder, OnnxReader
 from pipeline.check.quotes import Text, find_quote
 from pipeline.check.statements import Supported, judge_statement
 from pipeline.documents import Document, Page

@@ -25,9 +25,8 @@ from bench.evidence import DATA, ROOT, Case, Spans, measure, read_cases, read_li
 from bench.extract_tables import table_budgets
 from bench.html_questions import document, table_questions
 from bench.remembering import Remembering
-from models.onnx import OnnxEmbedder
+from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import Embedder
-from models.reader import OnnxReader
 from pipeline.extract.tag import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document

@@ -37,9 +37,8 @@ from bench.html_peers import (
 from bench.html_questions import DATA, Question, document, judged, pages, questions
 from bench.remembering import Remembering
 from bench.tokens import NEAR, tokenizer
-from models.onnx import OnnxEmbedder
+from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import Embedder, Window, WindowReading
-from models.reader import OnnxReader
 from pipeline.documents import Document, Page
 from pipeline.evidence.show import FRAME_SHARE, ROOMY, WIDE, hint_room, page_head
 from pipeline.html.document import read_document

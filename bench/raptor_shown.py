@@ -19,8 +19,7 @@ from bench.answers import quoted
 from bench.longdoc import MEETINGS, Group, Question, answer_words, groups_of, told
 from bench.raptor_asked import Asked, answered
 from cache.store import open_stores
-from models.onnx import OnnxEmbedder
-from models.reader import OnnxReader
+from models.onnx import OnnxEmbedder, OnnxReader
 from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document

@@ -25,9 +25,8 @@ import numpy as np
 from bench.answers import auc
 from bench.evidence import DATA, read_cases
 from bench.remembering import Remembering
-from models.onnx import OnnxEmbedder
+from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import CrossEncoder, Embedder, Window, WindowReading
-from models.reader import OnnxReader
 from pipeline.rank.bm25 import Floats, PageUnits, standardise
 from pipeline.rank.relevance import Blend, Relevance, Reread, score_texts
 from pipeline.rank.verdict import judge

@@ -17,10 +17,9 @@ from errors import MissingExtra, UsageError
 from models.catalogue import MODELS, Offered, Role
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.onnx import OnnxEmbedder
+from models.onnx import WEIGHTS, OnnxEmbedder, OnnxReader
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub, kept_files
-from models.reader import WEIGHTS, OnnxReader
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
 from models.worker import MemoryBudget

@@ -25,9 +25,6 @@ except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]  # the one use looks for it
 
 HEADER: Final = struct.Struct("!II")
-MOST_CORES: Final = 4
-"""Cores that one kind of work of ours takes: batches of models side by side, conversions (for half as many), and calls,
-most of whose work holds the interpreter's lock."""
 EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
 
@@ -97,11 +94,6 @@ class Engine(Protocol):
 
 Load = Callable[[set[int]], Engine]
 """Makes the engine at the first call; the set holds the numbers of cancelled calls, and grows while `step` runs."""
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory_of(process: int | Literal["self"]) -> tuple[int, int]:

@@ -1,12 +1,14 @@
-"""What the callers of one process compute at the same time: each a share, so that one with many calls slows nobody.
+"""What the callers of one process compute at the same time: how many cores, and each a share of them.
 
 Threads and batches are handed out in the order in which they are asked for, so a caller with many calls would get
-nearly all of them. While callers with different numbers of calls run, those who have more calls than the least have
-one piece of work at a time, over all kinds of work, and rest after it as long as it took. Not for: which calls may
-begin (`server/admission.py`), or how many pieces of one kind run at once (`pipeline/work.py`, `onnx.py`).
+nearly all of them, and slow everybody. While callers with different numbers of calls run, those who have more calls
+than the least have one piece of work at a time, over all kinds of work, and rest after it as long as it took. Not for:
+which calls may begin (`server/admission.py`), or how many pieces of one kind run at once (`pipeline/work.py`,
+`onnx.py`).
 """
 
 import math
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,6 +17,10 @@ from typing import Final
 
 import anyio
 from anyio.lowlevel import RunVar
+
+MOST_CORES: Final = 4
+"""Cores that one kind of work of ours takes: batches of models side by side, conversions (for half as many), and calls,
+most of whose work holds the interpreter's lock."""
 
 
 class _Shares:
@@ -37,6 +43,11 @@ class _Shares:
 
 _shares: Final[RunVar[_Shares]] = RunVar("winnow_shares")
 _piece: ContextVar[anyio.CapacityLimiter | None] = ContextVar("winnow_piece", default=None)
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

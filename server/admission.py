@@ -18,8 +18,7 @@ import anyio
 import anyio.lowlevel
 
 from errors import Busy
-from models.pipe import MOST_CORES, usable_cores
-from models.shares import sharing
+from models.shares import MOST_CORES, sharing, usable_cores
 from pipeline.work import STEP_SHARE, Call
 
 PLACES_A_CORE: Final = 2

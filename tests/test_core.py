@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
-from models.onnx import OnnxEmbedder
-from models.reader import OnnxReader
+from models.onnx import OnnxEmbedder, OnnxReader
 from pipeline.documents import Document
 from pipeline.evidence.show import FRAME_SHARE
 from pipeline.extract.extract import read_documents

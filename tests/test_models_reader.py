@@ -10,9 +10,18 @@ import pytest
 import tokenizers
 
 from errors import ModelError
-from models.onnx import EMBEDDED, read_tokenizer
+from models.onnx import (
+    ABOVE_TOKENS,
+    EMBEDDED,
+    MOST_TOKENS,
+    QUESTION_TOKENS,
+    SENTENCE_TOKENS,
+    OnnxReader,
+    encode,
+    join,
+    read_tokenizer,
+)
 from models.protocols import Window
-from models.reader import ABOVE_TOKENS, MOST_TOKENS, QUESTION_TOKENS, SENTENCE_TOKENS, OnnxReader, encode, join
 
 FERRY = Window(
     "Ferry questions › Fares",

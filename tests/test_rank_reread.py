@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cache.store import open_stores
+from models.onnx import OnnxReader
 from models.protocols import Window, WindowReading
-from models.reader import OnnxReader
 from pipeline.cached_models import CachedCrossEncoder
 from pipeline.rank.bm25 import PageUnits
 from pipeline.rank.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Reread

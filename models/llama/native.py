@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from errors import ModelError
 from models.llama.placement import Device, Placement, Plan, Weights, chosen_device, fallen_back, place
-from models.pipe import Counters, usable_cores
+from models.pipe import Counters
+from models.shares import usable_cores
 
 WRONG: Final = (ValueError, TypeError, ArithmeticError, AssertionError, LookupError, AttributeError, RecursionError)
 """What a template, and llama-cpp-python's converter of schemas, may raise."""

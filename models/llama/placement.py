@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from models.pipe import MOST_CORES
+from models.shares import MOST_CORES
 
 BATCH: Final = 512
 """Tokens of a generator's batch (llama.cpp's own micro-batch), of a batch of several texts, and of a text that an

@@ -10,7 +10,7 @@ Units are embedded under their headings, and the vector of a window is the mean 
 whatever the question. Words and sentence vectors cannot tell "mentions it" from "answers it"; a cross-encoder can, at
 some 20 ms a window, so `Reread` has it read only where the blend's best units stand, and adds what it finds to their
 scores: alone it orders worse. Not for: saying whether anything answers (`verdict.py`), the cross-encoder
-(`models/reader.py`), or filling a budget (`pipeline/evidence`).
+(`models/onnx.py`), or filling a budget (`pipeline/evidence`).
 """
 
 import math

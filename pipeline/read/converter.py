@@ -18,7 +18,8 @@ import anyio
 
 from cache.store import Store
 from errors import ModelError, SourceUnreadable
-from models.pipe import MOST_CORES, Frame, usable_cores
+from models.pipe import Frame
+from models.shares import MOST_CORES, usable_cores
 from models.worker import Limits, Worker
 from pipeline.documents import Page
 from pipeline.read.convert import Raw, kind_of, to_page

@@ -5,7 +5,7 @@ activation one scale a token, found while it runs, so that a text's vector does 
 (the usual dynamic quantisation takes one scale for the whole batch and lets its neighbours in). A few channels of the
 hidden state are far larger than the others and would take all the steps; part of their size is moved into the weights
 first (SmoothQuant, arXiv 2211.10438, §4). Needs the packages `onnx` and numpy; only the two `build.py` read this
-file. Not for: running a model (`models/onnx.py`, `models/reader.py`).
+file. Not for: running a model (`models/onnx.py`, `models/onnx.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ def build_graph(weights: Weights, shape: Shape, *, peaks: Peaks | None = None, p
 
 
 def build_reader(weights: Weights, shape: Shape, *, peaks: Peaks | None = None, probe: bool = False) -> onnx.ModelProto:
-    """Return the cross-encoder that `models/reader.py` runs; `peaks` and `probe` as in `build_graph`.
+    """Return the cross-encoder that `models/onnx.py` runs; `peaks` and `probe` as in `build_graph`.
 
     `input_ids`, `attention_mask`, `token_type_ids` int64 [b, s] → `hidden` and `tokens` float32 [b, s, width], `answer`
     [b] (a logit), and `head` [3 width + 1], a constant: weights of a sentence's mean, maximum and nearness, and a bias.

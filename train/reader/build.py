@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from onnx.external_data_helper import set_external_data
 from safetensors.torch import load_file
 
-from models.onnx import EMBEDDED, padded, read_tokenizer
-from models.reader import WEIGHTS, Encoded, encode, keep_logits
+from models.onnx import EMBEDDED, WEIGHTS, Encoded, encode, keep_logits, padded, read_tokenizer
 from train.embedder.build import MAX_BYTES, channel_peaks, run
 from train.embedder.graph import Shape, build_reader
 from train.reader.data import library_windows

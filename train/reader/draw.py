@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from models.onnx import SENTENCE_TOKENS
 from models.protocols import Window
-from models.reader import SENTENCE_TOKENS
 from pipeline.rank.bm25 import JOINT
 from pipeline.text.words import index_terms
 from train.reader.data import Corpus, Question, Text

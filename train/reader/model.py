@@ -1,7 +1,7 @@
 """The reader in torch: BERT's forward pass with two heads, on a plain dictionary of tensors.
 
 Tensors have the names that the graph writer knows (BertModel's, and `reader.*` for the heads), so that a checkpoint is
-exported as it is. No dropout. Not for: choosing windows (`draw.py`), or reading in the product (`models/reader.py`).
+exported as it is. No dropout. Not for: choosing windows (`draw.py`), or reading in the product (`models/onnx.py`).
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor
 
-from models.onnx import padded
-from models.reader import Encoded
+from models.onnx import Encoded, padded
 
 Tensors: TypeAlias = dict[str, Tensor]
 LAYERS, HEADS, WIDTH = 6, 12, 384

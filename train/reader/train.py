@@ -28,8 +28,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
-from models.onnx import EMBEDDED, read_tokenizer
-from models.reader import Encoded, join, tokenize
+from models.onnx import EMBEDDED, Encoded, join, read_tokenizer, tokenize
 from train.reader.data import ROOT, Corpus, Question, Split, load_own, load_public
 from train.reader.draw import Drawer, Example
 from train.reader.model import Tensors, forward, from_minilm, make_batch, trained
