@@ -32,7 +32,7 @@ from bench.loopback import Answer, serving
 from errors import WinnowError
 from pipeline.documents import Document, Page, Sentence
 from pipeline.evidence.cite import cite
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.fetch.render import find_browser
 from pipeline.html.document import read_document
 

@@ -36,11 +36,10 @@ from pipeline.check.quotes import Text, find_quote
 from pipeline.check.statements import Supported, judge_statement
 from pipeline.documents import Document, Page
 from pipeline.evidence.cite import Copies
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import split_sentences, tag_sentences
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25, PageUnits, page_units
 from pipeline.rank.relevance import Blend, Reread
-from pipeline.text.sentences import split_sentences
 from pipeline.text.words import find_entities, index_terms
 from train.reader.data import load_public
 

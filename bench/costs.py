@@ -29,7 +29,7 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Generator, PathScores, Prompt, Said
 from pipeline.documents import Document
 from pipeline.extract.extract import Asking, extract
-from pipeline.extract.tag import paper_tags
+from pipeline.extract.sentences import paper_tags
 from pipeline.prune.paper import paper_blocks, path_scorer
 from pipeline.rank.relevance import Blend
 from pipeline.raptor.build import build_tree

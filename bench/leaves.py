@@ -24,7 +24,7 @@ from cli.measure import Asked, Row, Setup, Steps, Table, Watched, evaluate, some
 from errors import ModelError
 from models.protocols import Embedder
 from pipeline.documents import Document
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import split_sentences, tag_sentences
 from pipeline.rank.bm25 import BM25, blend
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
@@ -32,7 +32,6 @@ from pipeline.raptor.summarise import Writer, write_summary
 from pipeline.raptor.tree import TreeOptions
 from pipeline.segment.idms import Idms, IdmsOptions, judge_of
 from pipeline.segment.partition import Rule, cut_by_margins, partition, segment
-from pipeline.text.sentences import split_sentences
 from pipeline.text.tokens import count_tokens
 from server.settings import read_settings
 

@@ -11,7 +11,7 @@ from models.onnx import OnnxEmbedder, OnnxReader
 from pipeline.documents import Document
 from pipeline.evidence.show import FRAME_SHARE
 from pipeline.extract.extract import read_documents
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend, Reread

@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.documents import Document, Page, Reading
 from pipeline.evidence.assemble import Assembled, assemble
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import WORTH
 from pipeline.text.frame import LONGEST_AUTHOR, headline, new_mark

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.documents import Block, BlockKind, Document, Page
 from pipeline.evidence.cite import cite
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.html.document import read_document
 
 BASE = "https://example.org/a?b=1"

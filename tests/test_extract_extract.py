@@ -5,7 +5,7 @@ import pytest
 from models.onnx import OnnxEmbedder
 from pipeline.evidence.assemble import assemble
 from pipeline.extract.extract import extract
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.rank.relevance import Blend
 from pipeline.rank.verdict import NONE, SURE
 from pipeline.text.frame import new_mark

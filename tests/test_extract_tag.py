@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.documents import Document, Page, Sentence
-from pipeline.extract.tag import numbered, paper_tags, tag_sentences
+from pipeline.extract.sentences import numbered, paper_tags, tag_sentences
 from pipeline.html.document import read_document
 from pipeline.text.frame import one_line
 

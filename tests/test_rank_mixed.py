@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from models.protocols import Embedder, Reranker, TextKind, Vectors
 from pipeline.documents import Document, Page, SearchResult
+from pipeline.extract.sentences import LONGEST
 from pipeline.html.document import read_document
 from pipeline.rank.mixed import RankedPage, RankForm, best_passages, cut_passages, mixed_rank
 from pipeline.rank.relevance import SIZES
-from pipeline.text.sentences import LONGEST
 from pipeline.text.tokens import count_tokens
 
 QUESTION = "How deep is Lake Orvane?"

@@ -10,7 +10,7 @@ from bench.evidence import measure, read_cases
 from bench.extract import verdict
 from bench.html_questions import document, questions
 from models.onnx import OnnxEmbedder
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.rank.bm25 import BM25, page_units
 from pipeline.rank.relevance import Blend
 

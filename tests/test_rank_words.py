@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.text.sentences import split_sentences
+from pipeline.extract.sentences import split_sentences
 from pipeline.text.words import guess_language, index_terms, is_cjk, languages, raw_words, whole_words, words
 from tests.support import ROOT
 

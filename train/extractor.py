@@ -17,7 +17,7 @@ from typing import Final
 
 from pipeline.documents import Sentence
 from pipeline.extract.ask import ROOM, Candidate, Way, show_candidates
-from pipeline.extract.tag import numbered
+from pipeline.extract.sentences import numbered
 from pipeline.rank.bm25 import BM25
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens

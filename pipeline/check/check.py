@@ -14,7 +14,7 @@ from pipeline.check.quotes import Found, Standing, Text, find_quote
 from pipeline.check.statements import Support, Supported, judge_statement
 from pipeline.documents import Document, Failure
 from pipeline.evidence.cite import cite
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.rank.bm25 import PageUnits, page_units
 from pipeline.rank.relevance import Reader
 from pipeline.search.chain import Found as Works

@@ -12,7 +12,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.text.sentences import split_sentences
+from pipeline.extract.sentences import split_sentences
 from pipeline.text.words import raw_words
 
 LEAST_WORDS: Final = 3

@@ -28,7 +28,7 @@ import numpy as np
 from errors import ModelError, UsageError
 from models.protocols import Generator, GrammarWriter, Said, abilities_of, chooser, tree_scorer
 from pipeline.documents import Sentence, Verdict
-from pipeline.extract.tag import defused, numbered, paper_tags
+from pipeline.extract.sentences import defused, numbered, paper_tags
 from pipeline.messages import side_by_side
 from pipeline.rank.bm25 import Floats
 from pipeline.rank.verdict import NONE

@@ -21,7 +21,7 @@ from errors import ModelError
 from models.protocols import Generator
 from pipeline.documents import Block, Document, Failure, Reading, Sentence, Verdict
 from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.rank.bm25 import Floats, PageUnits, page_units
 from pipeline.rank.relevance import WORTH, Reader, Relevance

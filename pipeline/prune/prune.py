@@ -19,7 +19,7 @@ from models.protocols import Embedder
 from pipeline.documents import Document, Reading
 from pipeline.evidence.assemble import SHORT, UNASKED, fill, quotable, worth_showing
 from pipeline.extract.extract import read_documents
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.html.opinion import main_content
 from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.prune.forms import Form

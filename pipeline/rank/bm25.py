@@ -6,9 +6,9 @@ already, `word_vectors` stand in for an embedder that cannot read a text. `blend
 inside a page (75.0 against 70.7 recall at 256 tokens); `reciprocal_rank_fusion` keeps order only and is for lists whose
 scales cannot be compared, such as an engine's order.
 
-A page is a list of units in reading order, each with what stands above it; a unit is what `pipeline/extract/tag.py`
-makes: a sentence, heading, item, table row, definition or piece of code. Plain lists, so that data sets without pages
-can be measured too. Terms are counted over all pages at hand; each page is stemmed in its own language, and a
+A page is a list of units in reading order, each with what stands above it; units (`pipeline/extract/sentences.py`) are
+sentences, headings, items, table rows, definitions and pieces of code. Plain lists, so that data sets without pages can
+be measured too. Terms are counted over all pages at hand; each page is stemmed in its own language, and a
 question's word is looked up in every page's form of it. Not for: persistent indexes (`pipeline/search/word_index.py`),
 or cutting text into terms (`pipeline/text/words.py`).
 """

@@ -18,7 +18,7 @@ import numpy as np
 
 from models.protocols import Embedder, Reranker
 from pipeline.documents import KEPT_DOCUMENTS, Document, Score, ScoreMaker, SearchResult
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.rank.bm25 import BM25, RRF_K, Floats, cut_windows
 from pipeline.rank.relevance import SIZES, score_texts
 from pipeline.text.frame import one_line

@@ -1,7 +1,7 @@
 """Cutting documents into leaves: about 100 tokens each, whole sentences, with their place (RAPTOR §3).
 
 A leaf is one unbroken stretch of a document, so its text stands on the page exactly so. Not for: finding sentences
-(`pipeline/extract/tag.py`) or subject changes (`pipeline/segment`).
+(`pipeline/extract/sentences.py`) or subject changes (`pipeline/segment`).
 """
 
 import itertools
@@ -13,7 +13,7 @@ from typing import Final
 
 from pipeline.documents import Block, Document, Page, Sentence
 from pipeline.evidence.show import headings_to_show
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.html.tree import Node
 from pipeline.raptor.tree import Leaf, Source, hashed
 from pipeline.segment.partition import Ranges, sentence_costs

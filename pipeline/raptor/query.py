@@ -21,7 +21,7 @@ from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document, Reading, Sentence
 from pipeline.extract.extract import read_documents, read_units
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.rank.bm25 import PageUnits, blend, page_units, unit_range
 from pipeline.rank.relevance import EMBED_TOKENS, Reader
 from pipeline.raptor.leaves import leaves_as_document

@@ -16,9 +16,9 @@ from typing import Final
 
 from cache.store import Store
 from models.protocols import Generator, Said
+from pipeline.extract.sentences import split_sentences
 from pipeline.messages import KEPT_SECONDS
 from pipeline.raptor.tree import Quote
-from pipeline.text.sentences import split_sentences
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms, words
 from pipeline.work import alone, in_thread

@@ -1,1 +1,1 @@
-"""Text that knows no document: words and terms, sentences, tokens, names, frames."""
+"""Text that knows no document: words and terms, tokens, frames."""

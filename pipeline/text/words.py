@@ -37,7 +37,7 @@ each line `word: english` or `word: english, other english`, the likeliest first
 article, has nothing behind the colon. Other forms of a word are found by its stem, German compounds by their parts,
 Chinese words by longest match; names, numbers and unknown words stay as they are. To add a language, write its file.
 
-Not for: patterns of characters, which are code, sentence boundaries (`pipeline/text/sentences.py`), budgets
+Not for: patterns of characters, which are code, sentence boundaries (`pipeline/extract/sentences.py`), budgets
 (`pipeline/text/tokens.py`), or translating text that is shown.
 """
 

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 
 from models.protocols import Window
 from pipeline.documents import Document, Page
-from pipeline.extract.tag import tag_sentences
+from pipeline.extract.sentences import tag_sentences
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import page_units
 
