@@ -22,9 +22,9 @@ from pipeline.fetch.files import CONVERTED, DOCUMENTS, IMAGES, is_hidden, may_op
 from pipeline.fetch.handles import keep_page
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.raptor.tree import Tree, below, find_tree
-from pipeline.search.parse import Parser, parse
+from pipeline.search.parse import Parser, is_site, parse
 from pipeline.services import Services
-from pipeline.sites import Twins, is_site, look_over, nearest
+from pipeline.sites import Twins, look_over, nearest
 from pipeline.text.frame import LONGEST, address, one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report, time_left, traced

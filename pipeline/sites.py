@@ -30,16 +30,15 @@ from pipeline.rank.relevance import score_texts
 from pipeline.read.converted import MAX_ITEMS
 from pipeline.read.sniff import HTML
 from pipeline.search.chain import Found, canonical_url
+from pipeline.search.parse import SITE
 from pipeline.services import Fetches, Services
 from pipeline.text.frame import LONGEST, address, one_line
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
 
-SITE: Final = "site:"
 READ: Final = 16
 """Pages that one call reads of a site: as many as `research` reads of a search."""
 MOST_LISTS: Final = 8
 """Sitemaps and feeds that are read in one round; where an index names more, those with the question's words."""
-_NAMED: Final = re.compile(rf"(?<!\S){SITE}(https?://\S+)\s*", re.IGNORECASE)
 _SITEMAP: Final = re.compile(r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE)
 """Of a robots.txt, as its lines became HTML."""
 _TWIN: Final = re.compile(r"\.mdx?$")
@@ -71,17 +70,6 @@ class Chosen:
     """Best first."""
     left: tuple[Failure, ...]
     """What is not read, and how to go on."""
-
-
-def is_site(source: str) -> bool:
-    """Return whether a source names a site."""
-    return source[: len(SITE)].lower() == SITE
-
-
-def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
-    """Return a question without the sites that it names as `site:https://…`, and these as sources."""
-    sites = tuple(SITE + url for url in dict.fromkeys(_NAMED.findall(question)))
-    return (_NAMED.sub("", question).strip() or question, sites) if sites else (question, ())
 
 
 async def look_over(site: str, questions: Sequence[str], services: Services, *, seconds: float) -> "Survey":

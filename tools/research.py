@@ -18,9 +18,10 @@ from pipeline.evidence.view import view_evidence
 from pipeline.gather import Wanted
 from pipeline.research import Researched
 from pipeline.research import research as run
+from pipeline.search.parse import is_site, split_sites
 from pipeline.services import Once, Services
 from pipeline.session import Ongoing, Part
-from pipeline.sites import SiteSearch, Twins, is_site, split_sites
+from pipeline.sites import SiteSearch, Twins
 from pipeline.work import Report
 from tools.context import (
     BUDGET,

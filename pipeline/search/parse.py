@@ -4,6 +4,8 @@ Parts. Cut are sentences that ask, clauses that begin with a question word of th
 questions, and the sides of a comparison, by rules and the words of the request's language. A question in doubt stays
 whole: read as two it may miss what only the whole of it says.
 
+Sites that a question names are taken out of it (`pipeline/sites.py` reads them).
+
 Queries. The raw request is always the first, because rewriting it by rules finds less (mean reciprocal rank .831
 against .850); what rules can add is a query for each part of a request with several, and one of its names for engines
 that index in English. Without a model nothing is translated. With one, a single answer held to a JSON schema adds
@@ -254,6 +256,24 @@ def _rules(language: str) -> _Rules:
         describing=re.compile(rf"\b(?:{of('describing')})\b", flags),
         plural=re.compile(rf"\b(?:{of('plural')})\s+(?:(?:{of('article')})\s+)?$", flags),
     )
+
+
+# Sites
+
+SITE: Final = "site:"
+"""In front of the address of a whole site, as a source and in a question."""
+_NAMED: Final = re.compile(rf"(?<!\S){SITE}(https?://\S+)\s*", re.IGNORECASE)
+
+
+def is_site(source: str) -> bool:
+    """Return whether a source names a site."""
+    return source[: len(SITE)].lower() == SITE
+
+
+def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
+    """Return a question without the sites that it names as `site:https://…`, and these as sources."""
+    sites = tuple(SITE + url for url in dict.fromkeys(_NAMED.findall(question)))
+    return (_NAMED.sub("", question).strip() or question, sites) if sites else (question, ())
 
 
 # Queries
