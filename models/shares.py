@@ -3,7 +3,7 @@
 Threads and batches are handed out in the order in which they are asked for, so a caller with many calls would get
 nearly all of them, and slow everybody. While callers with different numbers of calls run, those who have more calls
 than the least have one piece of work at a time, over all kinds of work, and rest after it as long as it took. Not for:
-which calls may begin (`server/admission.py`), or how many pieces of one kind run at once (`pipeline/work.py`,
+which calls may begin (`server/calls.py`), or how many pieces of one kind run at once (`pipeline/work.py`,
 `onnx.py`).
 """
 

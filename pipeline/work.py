@@ -3,7 +3,7 @@
 Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops call `check_cancelled()` now and
 then. A step that could go on for long asks `time_left()` and gives its best so far. What several processes come by (a
 page, a batch of vectors, a level of a tree) is done by one of them, `alone`. Not for: native model work, which has
-batches (`models/`) or a process of its own; who may begin (`server/admission.py`); tasks of one process that want the
+batches (`models/`) or a process of its own; who may begin (`server/calls.py`); tasks of one process that want the
 same (`pipeline/fetch/client.py`).
 """
 

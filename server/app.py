@@ -24,8 +24,7 @@ from mcp_types import Tool as ListedTool
 
 from desk.page import desk_html
 from pipeline.work import in_thread
-from server.admission import Admission
-from server.calls import CheckArguments, Observer, log_call
+from server.calls import Admission, CheckArguments, Observer, log_call
 from server.process import (
     Drain,
     OpenFirst,

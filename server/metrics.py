@@ -13,8 +13,7 @@ from prometheus_client.registry import Collector
 
 from cache.store import Stores
 from errors import UsageError
-from server.admission import Admission
-from server.calls import Ended
+from server.calls import Admission, Ended
 from server.version import VERSION
 
 SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)

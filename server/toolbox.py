@@ -18,8 +18,7 @@ from mcp_types import Tool as ListedTool
 from pydantic import ValidationError
 
 from errors import Busy, WinnowError
-from server.admission import Admission
-from server.calls import HEADER, Observer, explained, observed, request_id
+from server.calls import HEADER, Admission, Observer, explained, observed, request_id
 from tools.context import TOOL, owner_of, reporter
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html

@@ -20,7 +20,7 @@ from pipeline.gather import Wanted
 from pipeline.research import research
 from pipeline.search.chain import Found
 from pipeline.work import Call, in_thread, no_report
-from server.admission import LIGHT, WAY, Admission
+from server.calls import LIGHT, WAY, Admission
 from server.settings import read_settings
 from server.wiring import open_services
 from tests.support import LIBRARY, Connect, Site, text_of
