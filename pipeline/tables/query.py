@@ -2,7 +2,7 @@
 
 Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`, `columns A, B`, and `by COLUMN`
 for one value a group; any number of `count`, `sum`, `min`, `max`, `mean` with their columns. Names and values with such
-words in them stand in quotes. Not for: questions in a person's words (`asked.py`), or writing the rows (`show.py`).
+words in them stand in quotes. Not for: questions in a person's words (`asked.py`), or writing the rows (`table.py`).
 """
 
 import math
