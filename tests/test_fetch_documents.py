@@ -111,8 +111,8 @@ def test_many_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_tim
     started = time.thread_time()
     alone = pdf_to_html(body, seconds=60)
     needed = time.thread_time() - started
-    # Sharing one interpreter, each takes 24 times as long by the clock. What a virtual machine waits for its host counts
-    # as processor time as well: four times have been seen.
+    # Sharing one interpreter, each takes 24 times as long by the clock. What a virtual machine waits for its host
+    # counts as processor time as well: four times have been seen.
     with ThreadPoolExecutor(24) as threads:
         together = list(threads.map(lambda _: pdf_to_html(body, seconds=12 * needed), range(24)))
     assert together == [alone] * 24
