@@ -50,6 +50,14 @@ WARM: Final = (
     "Who won the championship that year?",
     "What is the population of the region?",
     "Which company built the engine?",
+    "Why did the war begin?",
+    "How many people live on the island?",
+    "Who wrote the novel about the sea?",
+    "Where was the first railway opened?",
+    "What did the court decide in the case?",
+    "Which album was released in spring?",
+    "How tall is the bridge over the valley?",
+    "When did the king leave the country?",
 )
 REPEATS: Final = 8
 LINES: Final = 50

@@ -106,14 +106,16 @@ def test_a_slow_pdf_keeps_what_was_read_in_time() -> None:
     assert made.unread.startswith("pages ") and made.unread.endswith(" to 400 of 400")
 
 
-def test_six_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_time_of_its_own() -> None:
-    body = make_pdf([[(f"Words of line {n} on this page.", 11) for n in range(60)] for _ in range(40)])
+def test_many_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_time_of_its_own() -> None:
+    body = make_pdf([[(f"Words of line {n} on this page.", 11) for n in range(60)] for _ in range(12)])
     started = time.thread_time()
     alone = pdf_to_html(body, seconds=60)
     needed = time.thread_time() - started
-    with ThreadPoolExecutor(6) as threads:  # sharing one interpreter, each takes six times as long by the clock
-        together = list(threads.map(lambda _: pdf_to_html(body, seconds=4 * needed), range(6)))
-    assert together == [alone] * 6
+    # Sharing one interpreter, each takes 24 times as long by the clock. What a virtual machine waits for its host
+    # counts as processor time as well: four times have been seen.
+    with ThreadPoolExecutor(24) as threads:
+        together = list(threads.map(lambda _: pdf_to_html(body, seconds=12 * needed), range(24)))
+    assert together == [alone] * 24
 
 
 @given(st.binary(max_size=400), st.integers(0, 2000), st.integers(1, 200))

@@ -48,8 +48,8 @@ def ask(
 
 def found_by(index: WordIndex, word: str, language: str) -> list[str]:
     """The paths of the files of an index that have a word, best first."""
-    files, scores = index.scores(word, language=language)
-    pairs = [(file.stamp.path, float(score)) for file, score in zip(files, scores, strict=True) if score > 0]
+    indexed, scores = index.scores(word, language=language)
+    pairs = [(file.stamp.path, float(score)) for file, score in zip(indexed.files, scores, strict=True) if score > 0]
     return [path for path, _ in sorted(pairs, key=lambda pair: -pair[1])]
 
 

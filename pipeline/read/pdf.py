@@ -246,14 +246,23 @@ class PdfReading:
     box: ClassVar = "viewrect"
     """How a link names a part of a page (RFC 8118)."""
 
-    def __init__(self, body: bytes, span: Span = WHOLE, kept: bytes = b"", *, sighted: bool = True) -> None:
+    def __init__(
+        self,
+        body: bytes,
+        span: Span = WHOLE,
+        kept: bytes = b"",
+        *,
+        sighted: bool = True,
+        scan_seconds: float = SCAN_SECONDS,
+    ) -> None:
         """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `kept` is what an earlier reading kept.
 
-        Not `sighted`, it recognises nothing: other documents come first, or an image has ended a process.
+        Not `sighted`, it recognises nothing: other documents come first, or an image has ended a process. After
+        `scan_seconds` of processor time it begins to recognise no further page.
 
         Raises `Unreadable`: encrypted, damaged, or without these pages.
         """
-        self._body, self._sighted = body, sighted
+        self._body, self._sighted, self._scan_seconds = body, sighted, scan_seconds
         self._open()
         self._span = span
         self.first = span[0]
@@ -307,7 +316,7 @@ class PdfReading:
             return given or replace(found, trouble="unsighted")
         if not self._sighted:
             return given or replace(found, trouble="slow")
-        if sum(page.took for page in self.pages) >= SCAN_SECONDS:
+        if sum(page.took for page in self.pages) >= self._scan_seconds:
             return replace(found, trouble="waiting")
         try:
             shown = self._scans.page(number)

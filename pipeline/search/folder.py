@@ -23,6 +23,7 @@ from typing import Final
 import anyio
 import numpy as np
 from anyio.abc import TaskGroup
+from numpy.typing import NDArray
 
 from cache.folder import make_folder
 from errors import CacheError, ModelError, SourceError
@@ -35,7 +36,7 @@ from pipeline.rank.mixed import best_passages
 from pipeline.read.converted import can_recognise
 from pipeline.read.sniff import decode
 from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing
-from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, WordIndex, remove, suffix_of
+from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, IndexedFiles, WordIndex, remove, suffix_of
 from pipeline.text.frame import one_line
 from pipeline.text.words import also_in_english, guess_language
 from pipeline.work import check_cancelled, in_thread, time_left
@@ -148,7 +149,7 @@ class FolderProvider:
             await in_thread(self._look_around, time.monotonic())
             await self._catch_up()
             # 2. Find the files
-            files, best, by_words = await self._find(query.text, language, limit)
+            indexed, best, by_words = await self._find(query.text, language, limit)
         except sqlite3.Error as error:
             if not self._do_without(error):
                 raise
@@ -176,14 +177,16 @@ class FolderProvider:
                     group.start_soon(read_one, place)
         results = tuple(replace(result, rank=rank) for rank, result in enumerate(read, start=1))
         meant = ["No file has a word of the query; these are nearest in meaning."] if results and not by_words else []
-        reason = " ".join([*meant, *_left_out(query, files, self._listing)])
+        reason = " ".join([*meant, *_left_out(query, indexed, self._listing)])
         if results:
             return SearchOutcome(results, self.name, "ok", reason, unread=unread)
         if later:
             return SearchOutcome((), self.name, "timeout", f"{unread} {reason}".strip(), unread=unread)
-        if self._listing.missing and not files:
+        if self._listing.missing and not indexed.files:
             return SearchOutcome((), self.name, "unreachable", reason)
-        nothing = f"None of {len(files)} files below {', '.join(map(str, self._roots))} has a word of the query."
+        nothing = (
+            f"None of {len(indexed.files)} files below {', '.join(map(str, self._roots))} has a word of the query."
+        )
         return SearchOutcome((), self.name, "empty", f"{nothing} {reason}".strip())
 
     def _is_scan(self, stamp: FileStamp) -> bool:
@@ -285,15 +288,20 @@ class FolderProvider:
                 for _ in range(self._files.at_once + 1):  # one waits for its turn in a process
                     group.start_soon(self._count_parsed)
 
+    @property
+    def _hurried(self) -> bool:
+        """Whether a question waits for files to be counted."""
+        return self._waiting > 0 and not self._caught_up.is_set()
+
     @asynccontextmanager
     async def _slice(self) -> AsyncIterator[None]:
-        """Rest as long as the work in the context took, and before it until it is quiet, while no question waits."""
-        if not self._waiting:
+        """Rest as long as the work in the context took, and before it until it is quiet, unless hurried."""
+        if not self._hurried:
             with anyio.CancelScope(deadline=self._asked + QUIET):
                 await self._wanted.wait()
         began = anyio.current_time()
         yield
-        await anyio.sleep(0 if self._waiting else anyio.current_time() - began)
+        await anyio.sleep(0 if self._hurried else anyio.current_time() - began)
 
     def _add(self, stamps: list[FileStamp], add: Callable[[WordIndex, FileStamp], None]) -> None:
         """`add` files for a slice of processor time, the last first, unless another process has its turn."""
@@ -340,33 +348,32 @@ class FolderProvider:
                 self._doing.discard(stamp)
                 self._parsed += left
 
-    async def _find(self, text: str, language: str, limit: int) -> tuple[list[IndexedFile], list[IndexedFile], bool]:
+    async def _find(self, text: str, language: str, limit: int) -> tuple[IndexedFiles, list[IndexedFile], bool]:
         """Return all files, the `limit` best by words and meaning of outlines, and whether these have a word of it."""
-        files, words = await in_thread(self._opened().scores, text, language=language)
+        indexed, words = await in_thread(self._opened().scores, text, language=language)
         scores, wanted = words, words > 0
         embedder = self._embedder
         understood = [] if embedder is None else [one for one in also_in_english(text, language) if embedder.reads(one)]
-        if files and embedder is not None and understood:
+        if len(words) and embedder is not None and understood:
             asked = None
             # Where the embedder fails or takes too long, words find files without it.
             with anyio.move_on_after(self._patience / 2), suppress(ModelError):
                 asked = await embedder.embed(understood, kind="query")
                 if not self._embedding:
                     self._embedding = self._group is not None
-                    order = np.argsort(-words, kind="stable").tolist()
-                    await self._embed(embedder, [files[row] for row in order])
+                    await self._embed(embedder, indexed.abouts[np.argsort(-words, kind="stable")])
             if asked is not None:
-                scores = blend([words, await in_thread(self._opened().likeness, embedder.name, files, asked)])
+                scores = blend([words, await in_thread(self._opened().likeness, embedder.name, indexed, asked)])
             # Files without a word of the question come where too few have one: it may be in another language.
             wanted |= np.count_nonzero(wanted) < limit
         rows = np.flatnonzero(wanted)
         best = rows[np.argsort(-scores[rows], kind="stable")[:limit]]
-        return files, [files[row] for row in best.tolist()], bool(words[best].any())
+        return indexed, [indexed.files[row] for row in best.tolist()], bool(words[best].any())
 
-    async def _embed(self, embedder: Embedder, files: Sequence[IndexedFile]) -> None:
-        """Embed the outlines of the first `OUTLINES` files that have no vector yet."""
+    async def _embed(self, embedder: Embedder, abouts: NDArray[np.int64]) -> None:
+        """Embed the first `OUTLINES` of the outlines with these hashes that have no vector yet."""
         index = self._opened()
-        new = await in_thread(index.without_vector, embedder.name, files, OUTLINES)
+        new = await in_thread(index.without_vector, embedder.name, abouts, OUTLINES)
         for at in range(0, len(new), EMBEDDED_AT_ONCE):
             part = dict(new[at : at + EMBEDDED_AT_ONCE])
             vectors = await embedder.embed(list(part.values()), kind="passage")
@@ -378,7 +385,7 @@ class FolderProvider:
         async with self._slice():
             if self._wanted.is_set():
                 return True
-            new = await in_thread(lambda: index.without_vector(embedder.name, index.files(), OUTLINES))
+            new = await in_thread(lambda: index.without_vector(embedder.name, index.indexed().abouts, OUTLINES))
         at_once = EMBEDDED_AT_ONCE // 4
         vectors: list[Floats] = []
         for at in range(0, len(new), at_once):
@@ -404,18 +411,18 @@ def _shown(unread: SearchResult, document: Document, question: str, language: st
     return replace(shown, snippet=one_line(best.text)) if best is not None else shown
 
 
-def _left_out(query: SearchQuery, files: Sequence[IndexedFile], listing: Listing) -> Iterator[str]:
+def _left_out(query: SearchQuery, indexed: IndexedFiles, listing: Listing) -> Iterator[str]:
     """Sentences on what was not honoured, and what will not be searched by asking again."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."
     if query.language and query.language != guess_language(query.text):  # else nobody asked for a filter
         yield "The language was used for word forms, not as a filter."
-    if in_part := sum(bool(file.unread) for file in files):
+    if in_part := sum(bool(file.unread) for file in indexed.partly):
         yield f"{in_part} files were searched in part."
     if listing.cut:
         yield f"Only the first {len(listing.files)} files were searched."
     if listing.too_large:
         yield f"{listing.too_large} files were left out for their size."
-    if failed := [file for file in files if file.failure]:
+    if failed := [file for file in indexed.partly if file.failure]:
         yield f"{len(failed)} files could not be read ({Path(failed[0].stamp.path).name}: {failed[0].failure})."
     yield from (f"The folder {folder} cannot be read." for folder in listing.missing)

@@ -125,6 +125,7 @@ _SCRIPTS: Final = (
 OTHER_SCRIPTS: Final = frozenset(code for code, _ in _SCRIPTS)
 """Languages, among those that are told apart, that are not written in Latin letters."""
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_APOSTROPHE: Final = re.compile(r"\b(\w+)['’]")
 _LATIN: Final = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "tr")
 """Of languages with as many points the first is taken."""
 LOOKED_AT: Final = 4_000
@@ -252,19 +253,14 @@ def guess_language(text: str) -> str:
     # A capital inside a sentence is a name, and "Go" no Polish pronoun
     small = [word.lower() for i, word in enumerate(raw_words(text)) if i == 0 or word.islower()]
     lowered = text.lower()
+    signs, elided = frozenset(lowered), frozenset(_APOSTROPHE.findall(lowered))
     points = {}
     for code in _LATIN:
-        stops = words("stop", code)
         # A letter or an elision (`l'`) of its own counts as one and a half words
-        points[code] = sum(word in stops for word in small) + 1.5 * bool(_own_form(code).search(lowered))
+        own = not (signs.isdisjoint(words("letters", code)) and elided.isdisjoint(words("elided", code)))
+        points[code] = sum(map(words("stop", code).__contains__, small)) + 1.5 * own
     best = max(points, key=lambda code: points[code])
     return best if points[best] > 0 else ""
-
-
-@cache
-def _own_form(language: str) -> re.Pattern[str]:
-    letters, elided = any_of(words("letters", language)), any_of(words("elided", language))
-    return re.compile(rf"{letters}|\b(?:{elided})['’]")
 
 
 # Names
