@@ -60,8 +60,7 @@ def cite(document: Document, start: int, end: int) -> str:
     """Return `document.page.final_url` with a text fragment for `document.text[start:end]`.
 
     The URL's own fragment is dropped; what stands in a file has its place (`#page=3`) before the directive, where
-    viewers open it. Offsets are
-    code points; a span without any visible text gives the bare URL.
+    viewers open it. Offsets are code points; a span without any visible text gives the bare URL.
     """
     url = urldefrag(document.page.final_url or document.page.url).url
     directive = _directive(_rendered(document), max(start, 0), min(end, len(document.text)))
