@@ -15,7 +15,9 @@ from selectolax.lexbor import LexborNode
 from pipeline.html.apart import is_apart, part_links, part_number
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
-from pipeline.html.hidden import (
+from pipeline.html.segments import Segments
+from pipeline.html.sheets import Place, StyleJudge
+from pipeline.html.style import (
     READER_CLASSES,
     Hiding,
     Shade,
@@ -23,8 +25,6 @@ from pipeline.html.hidden import (
     is_drawn,
     is_long,
 )
-from pipeline.html.segments import Segments
-from pipeline.html.sheets import Place, StyleJudge
 from pipeline.html.tree import (
     BLOCK_TAGS,
     LINE_ENDS,

@@ -15,22 +15,26 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborNode, SelectolaxError
 
-from pipeline.html.colour import WHITE
-from pipeline.html.hidden import (
+from pipeline.html.style import (
     COLOURED,
+    LONGEST,
     NOT_PLAIN,
     PRESENTING,
     SHADING,
     SHOWN,
     TELLING,
+    WHITE,
     Hiding,
     Shade,
     declarations,
     how_hidden,
     is_used,
+    listed,
+    nested,
+    rules_of,
     shade_under,
+    specificity,
 )
-from pipeline.html.rules import LONGEST, listed, nested, rules_of, specificity
 from pipeline.html.tree import tags
 from pipeline.read.converted import MAX_ITEMS
 

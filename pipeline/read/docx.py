@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import mammoth
 from lxml import etree
 
-from pipeline.html.colour import WHITE, Rgb, is_faint, rgb_of
+from pipeline.html.style import WHITE, Rgb, is_faint, rgb_of
 from pipeline.read.converted import LEAST_SIZE, Converted, Unreadable, escape, whole_page
 from pipeline.read.package import open_package
 from pipeline.read.text import XML_OPTIONS, parse_xml

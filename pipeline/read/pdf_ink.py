@@ -14,7 +14,7 @@ import numpy as np
 from pypdf import PageObject, PdfReader
 from pypdf.generic import ArrayObject, IndirectObject, TextStringObject
 
-from pipeline.html.colour import LEAST_ALPHA, WHITE, Rgb, is_faint
+from pipeline.html.style import LEAST_ALPHA, WHITE, Rgb, is_faint
 from pipeline.read.converted import LEAST_SIZE
 
 MOST_PAINTS: Final = 2_000

@@ -1,25 +1,96 @@
-"""What the style of an element hides.
+"""Style: which declarations of a sheet hold on a desktop's screen, and what they hide.
 
 Hidden text is noise, and the place where instructions to language models are planted. What is only closed, and by its
 markup opens with a click (accordions, answers, tabs, product sheets), is read, and ranks with the page's furniture;
-text that no click brings to light (tiny, off the screen, without contrast) stays hidden there, too. Not for: which
-style an element has (`sheets.py`).
+text that no click brings to light (tiny, off the screen, without contrast) stays hidden there, too.
 
 Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is meant to be read,
 and often carry what is drawn otherwise (prices, labels of icons). Text of at most `LABEL_WORDS` words in them stays,
-whatever the page's rules say; longer text goes.
+whatever the page's rules say; longer text goes. Not for: which elements a rule matches, and which style each has
+(`sheets.py`), or where PDF and Word keep their colours (`pipeline/read`).
 """
 
+import colorsys
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.colour import LEAST_ALPHA, Rgb, is_clear_colour, is_faint, rgb_of
 from pipeline.html.tree import LABEL_WORDS, count_words, tags
+from pipeline.read.converted import MAX_ITEMS
+
+# Colours
+
+_COLOURS: Final = {
+    "white": "#ffffff",
+    "black": "#000000",
+    "red": "#ff0000",
+    "lime": "#00ff00",
+    "blue": "#0000ff",
+    "yellow": "#ffff00",
+    "gray": "#808080",
+    "grey": "#808080",
+}
+Rgb = tuple[float, float, float]
+"""Red, green, blue, each 0..1."""
+WHITE: Final[Rgb] = (1.0, 1.0, 1.0)
+LEAST_CONTRAST: Final = 1.15
+"""Ratio of luminances (WCAG 2.2, 1.4.3) below which text cannot be told from its ground; #ccc on white,
+the palest print of real pages, has 1.6, #f0f0f0 has 1.14."""
+LEAST_ALPHA: Final = 0.05
+"""Opacity below which nothing is seen."""
+_ALPHA: Final = re.compile(r"(?:^(?:rgb|hsl)a?\([^,/]*,[^,/]*,[^,/]*,|/)\s*(\d*\.?\d+)(%?)\s*\)")
+_CLEAR_DIGITS: Final = re.compile(r"#(?:[\da-f]{3}0|[\da-f]{6}0\d)")
+_FUNCTION: Final = re.compile(r"(rgb|hsl)a?\(([^()]*)\)")
+
+
+@lru_cache(1024)
+def rgb_of(value: str) -> Rgb | None:
+    """Return the colour that a CSS value names, on white where it is half transparent; None where that is not known."""
+    value = value.strip().lower()
+    value = _COLOURS.get(value, value)
+    if re.fullmatch(r"#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})", value):
+        digits = value[1:] if len(value) > 5 else "".join(2 * digit for digit in value[1:])
+        parts = [int(digits[place : place + 2], 16) / 255 for place in range(0, len(digits), 2)]
+    elif found := _FUNCTION.match(value):
+        numbers = [float(number) / (100 if unit else 1) for number, unit in re.findall(r"(-?[\d.]*\d)(%?)", found[2])]
+        if len(numbers) < 3:
+            return None
+        if found[1] == "hsl":
+            parts = [*colorsys.hls_to_rgb(numbers[0] / 360 % 1, min(numbers[2], 1), min(numbers[1], 1)), *numbers[3:]]
+        else:
+            whole = 1 if "%" in found[2].split("/")[0] else 255
+            parts = [*(number / whole for number in numbers[:3]), *numbers[3:]]
+    else:
+        return None
+    alpha = parts[3] if len(parts) > 3 else 1.0
+    red, green, blue = (1 - alpha * (1 - min(max(part, 0.0), 1.0)) for part in parts[:3])
+    return red, green, blue
+
+
+def is_clear_colour(value: str) -> bool:
+    """Whether a colour is no colour at all."""
+    if found := _ALPHA.search(value):
+        return float(found[1]) / (100 if found[2] else 1) < LEAST_ALPHA
+    return value == "transparent" or bool(_CLEAR_DIGITS.fullmatch(value))
+
+
+@lru_cache(1024)
+def is_faint(ink: Rgb, ground: Rgb) -> bool:
+    """Return whether text of one colour cannot be seen on the other."""
+    dark, light = sorted((_luminance(ink), _luminance(ground)))
+    return (light + 0.05) / (dark + 0.05) < LEAST_CONTRAST
+
+
+def _luminance(colour: Rgb) -> float:
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+# What a style hides
 
 READER_CLASSES: Final = tags(
     "sr-only visually-hidden visuallyhidden screen-reader-text screenreader a-offscreen show-for-sr u-hidden-visually "
@@ -312,3 +383,132 @@ def shade_under(above: Shade, attributes: Mapping[str, str | None], found: Mappi
     """Return what the text of an element inherits, by its style and by its attributes of old."""
     presented = _presented(attributes) if not PRESENTING.isdisjoint(attributes) else {}
     return above.under({**presented, **found}) if presented or found else above
+
+
+# Rules of a sheet
+
+LONGEST: Final = 1_000
+"""Characters of a selector, and of a value with custom properties filled in; real selectors have 582 at most. Nested
+rules and properties multiply."""
+SCREEN: Final = {"width": 1280.0, "height": 800.0}
+"""Pixels of the screen that media queries are asked about."""
+_DESKTOP: Final = {
+    "orientation": "landscape", "prefers-color-scheme": "light", "hover": "hover", "any-hover": "hover",
+    "pointer": "fine", "any-pointer": "fine", "prefers-reduced-motion": "no-preference", "scripting": "enabled",
+    "color": "", "update": "fast", "forced-colors": "none", "prefers-contrast": "no-preference",
+}  # fmt: skip
+"""What a person's desktop answers to media queries."""
+_FEATURE: Final = re.compile(r"\(\s*([a-z-]+)\s*(?::\s*([\w.-]+)\s*)?\)")
+_RANGE: Final = re.compile(r"\(\s*(width|height)\s*([<>])=?\s*([\d.]+)(px|em|rem)?\s*\)")
+_BOUNDS: Final = re.compile(r"\(\s*([\d.]+[a-z]*)\s*([<>])=?\s*(width|height)\s*(?:([<>])=?\s*([\d.]+[a-z]*)\s*)?\)")
+"""A range that begins with a size."""
+_TURNED: Final = {"<": ">", ">": "<"}
+_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
+"""One that never ends swallows the rest, which also keeps the search linear. Those of HTML are blanks to CSS."""
+_LEAF: Final = re.compile(
+    r"""\s*+([^{}"';@]*+(?:"[^"\\]*+"[^{}"';@]*+)*+)(?<!\\)\{([^{}"'\\]*+(?:(?:"[^"\\]*+"|'[^'\\]*+')[^{}"'\\]*+)*+)\}"""
+)
+"""A rule with no other in it."""
+_TOKEN: Final = re.compile(r"""\\.|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|url\([^)"']*+|[{};]""", re.DOTALL)
+"""What parts a style sheet; escapes, strings and addresses are passed over."""
+
+
+def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
+    """Yield the rules of a style sheet that hold on a desktop's screen: those around each, its selectors, its body."""
+    sheet = _COMMENT.sub("", sheet)
+    stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
+    begin, end, left = 0, 0, MAX_ITEMS
+    while True:
+        above, holds, body = stack[-1]
+        if begin == end and (leaf := _LEAF.match(sheet, begin)):
+            begin = end = leaf.end()
+            if holds:
+                yield above, leaf[1], leaf[2].lower()
+            continue
+        token = _TOKEN.search(sheet, end)
+        if token is None:
+            return
+        end = token.end()
+        if (sign := token[0]) not in "{};":
+            continue
+        text, begin = sheet[begin : token.start()].strip(), end
+        if sign == "{" and text.startswith("@"):
+            stack.append((above, holds and _holds_on_desktop(text.lower()), []))
+        elif sign == "{":
+            inner = tuple(islice(nested(above, text), left)) if holds else ()
+            left -= len(inner)
+            stack.append((inner, inner != (), []))
+        else:
+            body.append(text)
+            if sign == "}" and len(stack) > 1:
+                stack.pop()
+                if holds and above:
+                    yield above, "&", ";".join(body).lower()
+
+
+def nested(above: Collection[str], selectors: str) -> Iterator[str]:
+    """Yield the selectors of a rule, those that stand within another with it in front (CSS Nesting)."""
+    if not above:
+        yield from listed(selectors)
+        return
+    for inner in listed(selectors):
+        for outer in above:
+            if len(inner) + len(outer) * max(1, inner.count("&")) < LONGEST:
+                yield inner.replace("&", outer) if "&" in inner else f"{outer} {inner}"
+
+
+def listed(selectors: str) -> Iterator[str]:
+    """Yield the selectors of a list."""
+    if "(" not in selectors:
+        yield from map(str.strip, selectors.split(","))
+        return
+    depth, parts = 0, list[str]()
+    for part in selectors.split(","):
+        parts.append(part)
+        depth += part.count("(") - part.count(")")
+        if depth <= 0:
+            yield ",".join(parts).strip()
+            depth, parts = 0, []
+
+
+def specificity(selector: str) -> int:
+    """Return the weight of a selector, its ids before classes before names (Selectors 4, §17)."""
+    ids = len(re.findall(r"#[\w-]", selector))
+    classes = len(re.findall(r"\.[\w-]|\[|(?<!:):(?!:|not|is|where|has)", selector))
+    names = len(re.findall(r"(?:^|[\s>+~(,])[a-z]", selector, re.IGNORECASE))
+    return 10_000 * ids + 100 * classes + names
+
+
+@lru_cache(1024)
+def _holds_on_desktop(condition: str) -> bool:
+    """Whether an at-rule's condition is true on a desktop's screen; one of the queries of a list is enough."""
+    name, _, query = condition.partition(" ")
+    if name.startswith(("@supports", "@layer", "@scope")):
+        return "not" not in query
+    if not condition.startswith("@media"):
+        return False
+    return any(map(_query_holds, condition.removeprefix("@media").split(",")))
+
+
+def _query_holds(query: str) -> bool:
+    query = _BOUNDS.sub(_ranges, query)
+    words = _FEATURE.sub(" ", _RANGE.sub(" ", query)).replace("only", " ").replace("and", " ").split()
+    if not set(words) <= {"screen", "all", "not"} or "not" in words[1:]:
+        return False
+    holds = all(
+        (float(size) * PIXELS.get(unit, 1.0) >= SCREEN[side]) == (sign == "<")
+        for side, sign, size, unit in _RANGE.findall(query)
+    )
+    for feature, value in _FEATURE.findall(query):
+        bound, _, side = feature.partition("-")
+        if bound in {"min", "max"} and side in SCREEN:
+            holds &= ((length(value) or 0.0) <= SCREEN[side]) == (bound == "min")
+        else:
+            holds &= feature in _DESKTOP and _DESKTOP[feature] in {value, ""}
+    return holds != ("not" in words)
+
+
+def _ranges(bounds: re.Match[str]) -> str:
+    """Return a range that begins with a size as one or two that begin with what is measured."""
+    least, sign, side, other, most = bounds.groups()
+    return f"({side} {_TURNED[sign]} {least})" + (f"({side} {other} {most})" if other else "")
