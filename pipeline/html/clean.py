@@ -12,7 +12,6 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.apart import is_apart, part_links, part_number
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import parse
 from pipeline.html.segments import Segments
@@ -43,7 +42,10 @@ from pipeline.html.tree import (
     add_text,
     attach,
     count_words,
+    is_apart,
     join_texts,
+    part_links,
+    part_number,
     tags,
     text_of,
     trim,
