@@ -13,8 +13,7 @@ from typing import Final, Literal
 from selectolax.lexbor import LexborNode
 
 from pipeline.html.furniture import content_words, says_furniture
-from pipeline.html.guard import parse
-from pipeline.html.segments import Segments
+from pipeline.html.guard import Segments, parse
 from pipeline.html.sheets import Place, StyleJudge
 from pipeline.html.style import (
     READER_CLASSES,
