@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import Final, Literal
 
 from pipeline.documents import Block, Document
-from pipeline.html.metadata import FAILURES, LXML
+from pipeline.html.document import FAILURES, LXML
 from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
