@@ -1,23 +1,472 @@
-"""Two ways to cut a cleaned tree: the paper's block tree (Algorithm 1), and content units in reading order.
+"""Cutting a cleaned tree: into content units, read once from top to bottom, and the paper's block tree (Algorithm 1).
 
-`block_tree` is for the paper's pruning; `content_blocks` is what every other step reads: headings, paragraphs, items,
-table rows, code, definitions, captions, each with the headings above it and what makes it readable alone. Both put
-every visible word in exactly one block and are linear in the page. Not for: choosing blocks (`pipeline/prune`).
+A unit is what a person takes in at once: a heading, a paragraph, a list item, a table row, a listing, a definition, a
+caption, or a run of text that is none of these; each comes with the headings above it and what makes it readable alone.
+`content_blocks` gives them to every other step; `block_tree` is for the paper's pruning. Both put every visible word in
+exactly one block and are linear in the page. Not for: choosing blocks (`pipeline/prune`), or telling content from
+furniture (`furniture.py`).
 """
 
 import re
 from collections import deque
 from collections.abc import Sequence
-from itertools import accumulate
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby, pairwise
+from operator import itemgetter
 from typing import Final
 
-from pipeline.documents import Block, Trust
-from pipeline.html.furniture import Unit, judge
-from pipeline.html.tree import Node, count_words, escaped, label_children, text_of, to_html
-from pipeline.html.units import read_units
+from pipeline.documents import Block, BlockKind, Trust
+from pipeline.html.furniture import NEIGHBOURS, PROSE, Mark, Unit, judge
+from pipeline.html.table import Grid, read_grid
+from pipeline.html.tree import (
+    LABEL_WORDS,
+    OPENED,
+    Node,
+    code_of,
+    count_words,
+    escaped,
+    label_children,
+    pieces,
+    text_of,
+    to_html,
+    walk,
+)
+from pipeline.html.values import DESCRIBED_WORDS
 from pipeline.read.converted import is_box
 from pipeline.text.frame import speaks_to_models
 from pipeline.text.tokens import count_each
+from pipeline.work import check_cancelled
+
+CODE_LINES: Final = 30
+"""A longer listing is cut at its empty lines."""
+LEAD_WORDS: Final = 40
+"""Longest lead-in that is repeated with an item."""
+_HEADINGS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "summary": 7}
+_RECORD: Final = re.compile(r".*?/(?:li|article)\d+(?=/|$)")
+"""The path of one of several items or articles that stand side by side."""
+_NAMED: Final = re.compile(r"[^\W\d_]{2}")
+NAMES: Final = " · "
+"""Between the labels that a record is named by."""
+_DASHES: Final = ("—", "–", "―")
+MOST_LABELS: Final = 4
+"""Labels before a record's first sentences beyond which they are no line of who and when, but a menu or a table."""
+_LEVELS: Final = 4
+"""Boxes that may stand around a record's first label within it."""
+_PLACE: Final = re.compile(r"\d+(?=/|$)")
+_SCOPES: Final = frozenset({"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li"})
+"""Elements whose headings say nothing about what follows them."""
+_SIGNS: Final = "¶§🔗\uf0c1"
+
+
+def read_units(root: Node) -> list[Unit]:
+    """Return the content units of a cleaned tree, in reading order.
+
+    What images are said to show is told once, and only where the text does not say it.
+    """
+    units = _Reader(root).run()
+    _name_records(units)
+    said = {unit.text for unit in units if not unit.described}
+    told: dict[str, Unit] = {}
+    for unit in units:
+        if unit.described and unit.text not in said:
+            told.setdefault(unit.text, unit)
+    return [unit for unit in units if not unit.described or told.get(unit.text) is unit]
+
+
+def _name_records(units: list[Unit]) -> None:
+    """Put who wrote a record, and when, above all that it says (a post, a review, an event, a quotation), and the title
+    of a card above its price.
+
+    It is what stands in labels before the first sentences of one of several items, articles or boxes that begin alike,
+    or behind a dash under a quotation.
+    """
+    boxes, box = _boxes(units), ""
+    paths: list[str] = []
+    for number, unit in enumerate(units):
+        if not box or not unit.path.startswith(f"{box}/"):
+            box = boxes.get(number, "")
+        paths.append(found[0] if (found := _RECORD.match(unit.path)) else box)
+    for path, record in groupby(zip(paths, units, strict=True), key=itemgetter(0)):
+        if path:
+            _name_record([unit for _, unit in record])
+    for unit, after in pairwise(units):
+        beside = unit.path.rpartition("/")[0] == after.path.rpartition("/")[0]
+        if beside and after.text.startswith(_DASHES) and _is_label(after) and count_words(unit.text) > LABEL_WORDS:
+            _attribute([unit], after.text)
+
+
+def _boxes(units: Sequence[Unit]) -> dict[int, str]:
+    """Return boxes that stand side by side and begin with a label at the same place in each: path by first unit."""
+    alike: dict[tuple[str, str], dict[int, str]] = {}
+    before = ""
+    for number, unit in enumerate(units):
+        box = unit.path
+        for _ in range(_LEVELS if _is_label(unit) and unit.kind != "heading" else 0):
+            box = box.rpartition("/")[0]
+            if not box or before.startswith(f"{box}/"):
+                break
+            if box[-1].isdecimal():
+                alike.setdefault((box.rpartition("/")[0], _PLACE.sub("", unit.path[len(box) :])), {})[number] = box
+        before = unit.path
+    found: dict[int, str] = {}
+    for boxes in alike.values():
+        if len(boxes) >= NEIGHBOURS:
+            found |= {number: min(box, found.get(number, box), key=len) for number, box in boxes.items()}
+    return found
+
+
+def _name_record(record: list[Unit]) -> None:
+    first = next((number for number, unit in enumerate(record) if not _is_label(unit)), len(record))
+    told = (unit.text for unit in record[:first] if unit.kind != "heading" and _NAMED.search(unit.text))
+    labels = list(dict.fromkeys(told))
+    if 0 < len(labels) <= MOST_LABELS and any(count_words(unit.text) >= PROSE for unit in record[first:]):
+        _attribute(record[first:], NAMES.join(labels))
+    elif labels and first == len(record) <= 2 * MOST_LABELS and all(unit.kind != "heading" for unit in record):
+        # A card: its first link is its title, and names the rest.
+        titles = [unit for unit in record if 2 * unit.linked > len(unit.shown)]
+        _attribute(record, titles[0].text if titles else labels[0])
+
+
+def _is_label(unit: Unit) -> bool:
+    if unit.kind == "heading":
+        return True
+    is_text = unit.kind not in {"row", "code"} and "/blockquote" not in unit.path and unit.text[-1] not in ".,:;!?"
+    return is_text and count_words(unit.text) <= LABEL_WORDS
+
+
+def _attribute(units: list[Unit], name: str) -> None:
+    for unit in units:
+        if unit.kind not in {"heading", "row"} and not unit.lead and unit.text != name:
+            unit.headings, unit.lead = (*unit.headings, name), name
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A container that is being read."""
+
+    node: Node
+    path: str
+    kind: BlockKind
+    mark: Mark | None
+    """The innermost element around it, or it itself, that says it is furniture."""
+    headings: tuple[tuple[int, str], ...] | None = None
+    """Headings to go back to when it ends; None where its headings hold on."""
+    lead: str = ""
+    term: str = ""
+    """Term of a definition list that waits for its definition."""
+    labels: list[str] = field(default_factory=list)
+    run: list[Node | str] = field(default_factory=list)
+    """Inline content since the last block."""
+    position: int = 0
+    named: int = 0
+    runs: int = 0
+    """Units emitted from this container's own runs."""
+    grid: Grid | None = None
+    """Rows to be read, for a data table."""
+    caption: str = ""
+
+
+class _Reader:
+    """Collects content units in one walk over a cleaned tree."""
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        self._units: list[Unit] = []
+        self._headings: tuple[tuple[int, str], ...] = ()
+        self._titles: tuple[str, ...] = ()
+        self._stack: list[_Frame] = []
+        self._places: list[tuple[int, str]] = []
+        """Places, each with the number of units before it."""
+
+    def run(self) -> list[Unit]:
+        self._push(self._root, self._root.tag, "block", mark=None)
+        steps = 0
+        while self._stack:
+            frame = self._stack[-1]
+            if frame.grid is not None:
+                self._next_row(frame, frame.grid)
+                continue
+            children = frame.node.children
+            if frame.position == len(children):
+                self._finish(frame)
+                continue
+            steps += 1
+            if not steps & 0x3FFF:
+                check_cancelled()
+            child = children[frame.position]
+            frame.position += 1
+            if isinstance(child, str):
+                frame.run.append(child)
+                continue
+            label = frame.labels[frame.named]
+            frame.named += 1
+            if not child.breaks:
+                frame.run.append(child)
+                continue
+            self._flush(frame)
+            self._begin(child)
+            self._enter(frame, child, f"{frame.path}/{label}")
+        for (first, place), (end, _) in pairwise([*self._places, (len(self._units), "")]):
+            for unit in self._units[first:end]:
+                unit.place = place
+        return self._units
+
+    def _begin(self, node: Node) -> None:
+        """Note the place that begins with a node, and holds until another does."""
+        if node.place:
+            self._places.append((len(self._units), node.place))
+
+    def _push(self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = "") -> _Frame:
+        back = self._headings if node.tag in _SCOPES else None
+        frame = _Frame(node, path, kind, mark, headings=back, lead=lead)
+        frame.labels = label_children(node)
+        self._stack.append(frame)
+        return frame
+
+    def _open(self, node: Node, path: str, kind: BlockKind, *, mark: Mark | None, lead: str = "") -> None:
+        """Read a container; one that holds a single text, as most do, is a unit at once."""
+        only = node.children[0] if len(node.children) == 1 else None
+        if not isinstance(only, str):
+            if any(child.breaks for child in node.children if isinstance(child, Node)):
+                self._push(node, path, kind, mark=mark, lead=lead)
+            else:
+                frame = _Frame(node, path, kind, mark, headings=None, lead=lead)
+                frame.run = list(node.children)
+                self._flush(frame)
+            return
+        text = " ".join(only.split())
+        if text:
+            tag = _WRAPPERS[kind]
+            html = f"<{tag}>{escaped(only)}</{tag}>"
+            self._units.append(Unit(path, self._titles, text, text, html, kind, mark, 0, lead=lead))
+
+    def _finish(self, frame: _Frame) -> None:
+        self._flush(frame)
+        self._stack.pop()
+        if frame.term:
+            if frame.node.tag == "dd" and self._stack:
+                self._stack[-1].term = frame.term
+            else:
+                self._emit(frame, f"{frame.path}/text{frame.runs + 1}", frame.term, "definition")
+                frame.runs += 1
+        if frame.headings is not None:
+            self._set_headings(frame.headings)
+
+    def _set_headings(self, headings: tuple[tuple[int, str], ...]) -> None:
+        self._headings = headings
+        self._titles = tuple(text for _, text in headings)
+
+    def _enter(self, frame: _Frame, child: Node, path: str) -> None:
+        """Read a block-level child: emit it where it is one unit, else open it."""
+        tag = child.tag
+        mark = _mark_of(child, frame.mark)
+        if tag in _HEADINGS:
+            self._heading(frame, child, path, mark=mark)
+        elif tag == "pre":
+            self._code(frame, child, path, mark=mark)
+        elif tag == "dt":
+            term = text_of(child).rstrip(":： ")
+            frame.term = f"{frame.term}, {term}" if frame.term and term else frame.term or term
+        elif tag == "dd":
+            inner = self._push(child, path, "definition" if frame.term or frame.lead else "block", mark=mark)
+            inner.term, frame.term = frame.term, ""
+            inner.lead = "" if inner.term else frame.lead
+            frame.lead = inner.term or frame.lead
+        elif tag == "li":
+            self._open(child, path, "item", mark=mark, lead=frame.lead)
+        elif tag in {"ul", "ol", "menu", "dir"}:
+            self._push(child, path, "block", mark=mark, lead=self._lead_in(frame))
+        elif tag == "table":
+            inner = self._push(child, path, "block", mark=mark)
+            inner.grid = read_grid(child)
+            if inner.grid is not None:
+                self._caption(inner)
+        elif tag in {"figcaption", "caption", "legend"}:
+            self._open(child, path, "caption", mark=mark)
+        elif tag in _PASSING or (tag == "p" and frame.kind != "block"):
+            first = not frame.runs and frame.kind in {"item", "definition"}
+            inner = self._push(child, path, frame.kind if first else "paragraph" if tag == "p" else "block", mark=mark)
+            inner.lead = frame.lead
+            if first:
+                inner.term, frame.term = frame.term, ""
+                frame.runs += 1
+        elif tag != "title":
+            self._open(child, path, "paragraph" if tag == "p" else "block", mark=mark)
+
+    def _lead_in(self, frame: _Frame) -> str:
+        """Return the sentence that a list completes, or the item that it is nested in."""
+        if not self._units:
+            return ""
+        last = self._units[-1]
+        nested = frame.kind == "item" and last.path.startswith(frame.path)
+        if not nested and not last.text.endswith((":", "：")):
+            return ""
+        if last.kind not in {"paragraph", "block", "item", "definition"}:
+            return ""
+        words = last.text.split(" ")
+        if len(words) <= LEAD_WORDS:
+            return last.text
+        return last.text[last.text.rfind(". ") + 2 :] if not nested and ". " in last.text else ""
+
+    def _flush(self, frame: _Frame) -> None:
+        """Emit the inline content since the last block, cut at empty lines."""
+        run = frame.run
+        if not run:
+            return
+        frame.run = []
+        whole = len(run) == len(frame.node.children)
+        parts = _cut_at_empty_lines(run)
+        described: list[str] = []
+        for part in parts:
+            described += [alt for item in part if isinstance(item, Node) for alt in _descriptions(item)]
+            inner = [item if isinstance(item, str) else "".join(pieces(item)) for item in part]
+            text = " ".join("".join(inner).split())
+            if not text:
+                continue
+            path = frame.path if whole and len(parts) == 1 else f"{frame.path}/text{frame.runs + 1}"
+            kind: BlockKind = frame.kind
+            if frame.runs and kind in {"item", "definition", "caption"}:
+                kind = "block"
+            self._emit(frame, path, text, kind, part)
+            frame.runs += 1
+        for alt in described:
+            html = f"<p>{escaped(alt)}</p>"
+            path = f"{frame.path}/text0{len(self._units)}"  # runs of text count from 1
+            unit = Unit(path, self._titles, alt, alt, html, "caption", frame.mark, 0, described=True)
+            self._units.append(unit)
+
+    def _emit(self, frame: _Frame, path: str, text: str, kind: BlockKind, part: Sequence[Node | str] = ()) -> None:
+        nodes = [node for item in part if isinstance(item, Node) for node in walk(item)]
+        linked = sum(len(text_of(node)) for node in nodes if node.tag == "a")
+        inner = "".join(escaped(item) if isinstance(item, str) else to_html(item) for item in part)
+        html = f"<{_WRAPPERS[kind]}>{inner}</{_WRAPPERS[kind]}>"
+        if kind == "definition" and frame.term:
+            html = f"<dl><dt>{escaped(frame.term)}</dt>{html if part else ''}</dl>"
+            text = f"{frame.term}: {text}" if part else text
+            frame.term = ""
+        self._units.append(Unit(path, self._titles, text, text, html, kind, frame.mark, linked, lead=frame.lead))
+
+    def _heading(self, frame: _Frame, node: Node, path: str, *, mark: Mark | None) -> None:
+        text = text_of(node).strip(_SIGNS).strip()
+        if not text:
+            return
+        level = _HEADINGS[node.tag]
+        above = tuple(pair for pair in self._headings if pair[0] < level)
+        titles = tuple(title for _, title in above)
+        html = f"<{node.tag}>{escaped(text)}</{node.tag}>"
+        self._units.append(Unit(path, titles, text, text, html, "heading", mark, 0))
+        self._set_headings((*above, (level, text)))
+        frame.runs += frame.kind == "caption"
+
+    def _code(self, frame: _Frame, node: Node, path: str, *, mark: Mark | None) -> None:
+        listing = code_of(node)
+        if not listing.strip():
+            return
+        parts = _cut_listing(listing)
+        numbers = listing.replace("\n", "").replace(" ", "").isdigit()
+        named = next((inner.attrs["class"] for inner in walk(node) if "class" in inner.attrs), "")
+        opening = f'<pre class="{named}">' if named else "<pre>"
+        for number, part in enumerate(parts, start=1):
+            html = f"{opening}{escaped(part)}</pre>"
+            name = path if len(parts) == 1 else f"{path}/text{number}"
+            self._units.append(
+                Unit(name, self._titles, part, part, html, "code", mark, 0, lead=frame.lead, main=not numbers)
+            )
+
+    def _caption(self, frame: _Frame) -> None:
+        if stray := " ".join("".join(child for child in frame.node.children if isinstance(child, str)).split()):
+            self._emit(frame, f"{frame.path}/text1", stray, "block", [stray])
+        nodes = [child for child in frame.node.children if isinstance(child, Node)]
+        for child, label in zip(nodes, frame.labels, strict=True):
+            if child.tag == "caption" and (words := text_of(child)):
+                frame.caption = words
+                html = f"<p>{escaped(words)}</p>"
+                path = f"{frame.path}/{label}"
+                self._units.append(Unit(path, self._titles, words, words, html, "caption", frame.mark, 0))
+
+    def _next_row(self, frame: _Frame, grid: Grid) -> None:
+        """Emit the next row of a data table under its headers, or open it where it holds a table of its own."""
+        if frame.position == len(grid.rows):
+            self._finish(frame)
+            return
+        row = grid.rows[frame.position]
+        frame.position += 1
+        path = f"{frame.path}/{row.path}"
+        self._begin(row.node)
+        shown = row.shown.strip()
+        if row.is_open:
+            self._push(row.node, path, "block", mark=frame.mark)
+        elif shown.strip("| "):
+            header = f"| {' | '.join(grid.headers)} |" if grid.headers and not row.is_header else ""
+            lead = "\n".join(part for part in (frame.caption, row.group, header) if part)
+            unit = Unit(path, self._titles, row.text or shown, shown, to_html(row.node), "row", frame.mark, 0)
+            unit.cells, unit.lead = row.cells, lead
+            self._units.append(unit)
+
+
+_NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})
+_PASSING: Final = frozenset({"div", "section", "center", "blockquote", "address"})
+_WRAPPERS: Final[dict[BlockKind, str]] = {
+    "heading": "p",
+    "paragraph": "p",
+    "item": "li",
+    "row": "tr",
+    "code": "pre",
+    "definition": "dd",
+    "caption": "p",
+    "block": "p",
+}
+
+
+def _mark_of(node: Node, around: Mark | None) -> Mark | None:
+    """Return the innermost mark of furniture around what stands in a node."""
+    if not node.furniture or node.tag in _NEVER_FURNITURE:
+        return around
+    return Mark(around, opens=node.furniture == OPENED)
+
+
+def _descriptions(node: Node) -> list[str]:
+    """Return what the images below a node are said to show, where it is more than a name."""
+    alts = [below.attrs.get("alt", "") for below in walk(node) if below.tag == "img"]
+    return [alt for alt in alts if count_words(alt) >= DESCRIBED_WORDS]
+
+
+def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:
+    """Cut inline content where two line breaks follow each other."""
+    if not any(isinstance(item, Node) and item.tag == "br" for item in run):
+        return [run]
+    parts: list[list[Node | str]] = [[]]
+    breaks = 0
+    for item in run:
+        if isinstance(item, Node) and item.tag == "br":
+            breaks += 1
+            if breaks == 2:
+                parts.append([])
+        elif isinstance(item, Node) or item.strip():
+            breaks = 0
+        parts[-1].append(item)
+    return [part for part in parts if any(not isinstance(item, Node) or item.tag != "br" for item in part)]
+
+
+def _cut_listing(listing: str) -> list[str]:
+    """Cut a long listing at its empty lines into parts of about `CODE_LINES` lines."""
+    lines = listing.split("\n")
+    if len(lines) <= CODE_LINES:
+        return [listing]
+    parts: list[str] = []
+    part: list[str] = []
+    for line in lines:
+        if not line.strip() and len(part) >= CODE_LINES // 2:
+            parts.append("\n".join(part))
+            part = []
+        elif line.strip() or part:
+            part.append(line)
+    if part:
+        parts.append("\n".join(part))
+    return [cut for part_ in parts if (cut := part_.strip("\n")).strip()]
+
+
+# Blocks
 
 PAPER_WORDS: Final = 256
 """Words in a block for pruning by embedding (HtmlRAG §4.3); the generative step has half as many."""

@@ -14,9 +14,8 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from pipeline.documents import Block, Document
 from pipeline.evidence.show import GAP
-from pipeline.html.blocks import resolve
+from pipeline.html.blocks import NAMES, resolve
 from pipeline.html.tree import Node, text_of, walk
-from pipeline.html.units import NAMES
 from pipeline.prune.forms import Form, Line, Place, write
 from pipeline.rank.bm25 import JOINT
 from pipeline.text.frame import LONGEST

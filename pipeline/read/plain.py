@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Final
 
-from pipeline.html.units import CODE_LINES
+from pipeline.html.blocks import CODE_LINES
 from pipeline.read.converted import Converted, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
