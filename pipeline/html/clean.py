@@ -15,14 +15,7 @@ from selectolax.lexbor import LexborNode
 from pipeline.html.furniture import content_words, says_furniture
 from pipeline.html.guard import Segments, parse
 from pipeline.html.sheets import Place, StyleJudge
-from pipeline.html.style import (
-    READER_CLASSES,
-    Hiding,
-    Shade,
-    can_be_opened,
-    is_drawn,
-    is_long,
-)
+from pipeline.html.style import READER_CLASSES, Hiding, Shade, can_be_opened, is_drawn, is_long
 from pipeline.html.tree import (
     BLOCK_TAGS,
     LINE_ENDS,

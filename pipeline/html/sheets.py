@@ -3,7 +3,7 @@
 As in browsers, a rule is looked up by what its last compound names, and the rest of its selector is compared with what
 stands around. What that says of an element depends on its names and those around it alone, its *place*, so that
 elements of one place share one answer. What hangs on siblings or on what stands inside is left to Lexbor, once an
-element is met that it may be about. Linked sheets are not fetched. Not for: what declarations do to text (`hidden.py`).
+element is met that it may be about. Linked sheets are not fetched. Not for: what declarations do to text (`style.py`).
 """
 
 import re
@@ -34,6 +34,7 @@ from pipeline.html.style import (
     rules_of,
     shade_under,
     specificity,
+    worked_out,
 )
 from pipeline.html.tree import tags
 from pipeline.read.converted import MAX_ITEMS
@@ -47,7 +48,6 @@ LEXBOR_SECONDS: Final = 0.5
 """Processor time for all selectors of a page that Lexbor matches."""
 _VARIABLE: Final = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
 _NESTED_VARIABLES: Final = 5
-_SUM: Final = re.compile(r"calc\(\s*(-?[\d.]+)([a-z%]*)\s*(?:([-+*/])\s*(-?[\d.]+)([a-z%]*)\s*)?\)")
 _ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
 _LETTERS: Final = rf"(?:[\w-]|[^\x00-\x7f]|{_ESCAPE})"
 _IDENT: Final = rf"(?:--|-?(?:[^\W\d]|[^\x00-\x7f]|{_ESCAPE})){_LETTERS}*+"
@@ -440,7 +440,7 @@ class StyleJudge:
             if "var(" not in value:
                 break
             value = _VARIABLE.sub(lambda use: self._variables.get(use[1], use[2] or "").strip(), value[:LONGEST])
-        return _SUM.sub(_worked_out, value) if "calc(" in value else value
+        return worked_out(value)
 
     def _read(self, top: LexborNode) -> None:
         """Take the rules of all `<style>` elements; the ground is known where no linked sheet may set it."""
@@ -592,13 +592,3 @@ def _folds_case(top: LexborNode) -> bool:
     else:
         top.attrs["class"] = own
     return folds
-
-
-def _worked_out(found: re.Match[str]) -> str:
-    """Return a sum or product of two numbers as one."""
-    try:
-        one, other = float(found[1]), float(found[4] or 0)
-        done = {"+": one + other, "-": one - other, "*": one * other, "/": one / other if other else 0.0}
-    except ValueError:
-        return found[0]
-    return f"{done[found[3]] if found[3] else one:g}{found[2] or found[5] or ''}"

@@ -411,6 +411,7 @@ _LEAF: Final = re.compile(
 """A rule with no other in it."""
 _TOKEN: Final = re.compile(r"""\\.|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|url\([^)"']*+|[{};]""", re.DOTALL)
 """What parts a style sheet; escapes, strings and addresses are passed over."""
+_SUM: Final = re.compile(r"calc\(\s*(-?[\d.]+)([a-z%]*)\s*(?:([-+*/])\s*(-?[\d.]+)([a-z%]*)\s*)?\)")
 
 
 def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
@@ -512,3 +513,18 @@ def _ranges(bounds: re.Match[str]) -> str:
     """Return a range that begins with a size as one or two that begin with what is measured."""
     least, sign, side, other, most = bounds.groups()
     return f"({side} {_TURNED[sign]} {least})" + (f"({side} {other} {most})" if other else "")
+
+
+def worked_out(value: str) -> str:
+    """Return a value with its sums (`calc`) worked out."""
+    return _SUM.sub(_sum, value) if "calc(" in value else value
+
+
+def _sum(found: re.Match[str]) -> str:
+    """Return a sum or product of two numbers as one."""
+    try:
+        one, other = float(found[1]), float(found[4] or 0)
+        done = {"+": one + other, "-": one - other, "*": one * other, "/": one / other if other else 0.0}
+    except ValueError:
+        return found[0]
+    return f"{done[found[3]] if found[3] else one:g}{found[2] or found[5] or ''}"
