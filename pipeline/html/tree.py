@@ -1,9 +1,9 @@
 """The cleaned tree: a light node of our own, ways to walk it, and its text and HTML.
 
 Every walk is a loop with its own stack, so that a page cannot exhaust Python's; a tree is at most `MAX_DEPTH` deep
-because `pipeline/html/clean.py` builds it so. An element's end parts no word
-(`un<b>break</b>able`), and often is all that parts two: what begins with a capital or a digit right behind a whole word
-is a word of its own. Not for: parsing (`guard.py`, `clean.py`) or cutting into blocks.
+because `pipeline/html/clean.py` builds it so. An element's end parts no word (`un<b>break</b>able`), and often is all
+that parts two: what begins with a capital or a digit right behind a whole word is a word of its own. Not for: parsing
+(`guard.py`, `clean.py`) or cutting into blocks.
 """
 
 import html as entities
@@ -462,7 +462,7 @@ def label_children(node: Node) -> list[str]:
     return labels
 
 
-# Words that stand side by side on the screen without a blank between them: links, labels, numbers and counts
+# Words that stand side by side without a blank: links, labels, numbers and counts
 
 _BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
 """Letters too few to be a word that ends where an element begins."""
