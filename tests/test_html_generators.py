@@ -70,3 +70,15 @@ async def test_a_text_is_shown_under_its_heading_where_the_page_has_no_title_of_
     meaning = f"<dl><dt>wait(+Pump)</dt><dd>Wait for water on one of the pumps.{PROSE * 6}</dd></dl>"
     text = await shown(f"<div>Handbook, part 4</div><h2>4.18 Status of pumps</h2>{meaning}", title="Handbook")
     assert text.startswith("4.18 Status of pumps")
+
+
+async def test_a_sentence_that_is_said_of_two_methods_is_read_of_both() -> None:
+    fails = "<p>Fails with an error if the basin has run dry in the meantime.</p>"
+    methods = "".join(
+        f"<section><h3>{name}</h3><p>Method {name} moves water at {pace} litres a minute.</p>{fails}</section>"
+        for name, pace in (("lift", "forty"), ("drain", "ninety"))
+    )
+    text = await shown(f"<main><h1>Pump</h1>{PROSE * 2}{methods}</main>")
+    assert text.count("run dry") == 2
+    twin = f"<div class=phone><div><h3>lift</h3>{fails}</div></div>"
+    assert (await shown(f"<main><h1>Pump</h1>{PROSE * 2}{methods}{twin}</main>")).count("run dry") == 2
