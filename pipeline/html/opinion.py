@@ -51,7 +51,6 @@ _WHOLE: Final = frozenset({"code", "row"})
 """Kinds of blocks that trafilatura often loses, and that may say the same twice."""
 _REGIONS: Final = (re.compile(r".*?/main\d*(?:/|$)"), re.compile(r".*?/article(?:/|$)"))
 _WORD: Final = re.compile(r"\w+")
-_DIGITS: Final = re.compile(r"\d+")
 _PHRASE: Final = re.compile(r"\w+|#")
 """A word, or a number, of what headings say."""
 _UNSHOWN: Final = ("script", "style", "svg")
@@ -74,50 +73,18 @@ def main_content(document: Document) -> list[bool]:
     first = _top(document, words) or (_heading_over(blocks, min(agreed)) if agreed else 0)
     last = _end(blocks, max(agreed)) if agreed else len(blocks) - 1
     near = {number + step for number in agreed for step in (-1, 0, 1)}
-    told, buttons = _Told(), _buttons(document.page.html)
+    said, buttons = set[str](), _buttons(document.page.html)
     shown = set[int]()
     for number, block in enumerate(blocks):
-        again = bool(words[number]) and told.has(block)
-        fresh = first <= number <= last and (len(words[number]) < TOLD or not again)
+        again = len(words[number]) >= TOLD and block.kind != "definition" and block.text in said
+        fresh = first <= number <= last and not again
         label = block.kind in _SHORT and _is_buttons(words[number], buttons)
         if agreed and number not in agreed:
             label = label or _is_label(block, _length(block, words[number]), apart=number not in near)
         if not aside[number] and ((fresh and not label) or block.kind in _WHOLE):
             shown.add(number)
-            told.add(block)
+            said.add(block.text)
     return [number in shown for number in range(len(blocks))]
-
-
-class _Told:
-    """The texts that are shown, to know those that stand there a second time."""
-
-    def __init__(self) -> None:
-        self._texts = set[str]()
-        self._shapes = set[tuple[str, str]]()
-        self._places = set[tuple[str, tuple[str, ...]]]()
-        self._repeats = False
-        """Whether the block before stands there a second time."""
-
-    def has(self, block: Block) -> bool:
-        """Whether a block is a twin for another width of screen, and not a sentence that is said of two things.
-
-        That stands in a box of the same shape, under another heading, and behind a text that is new.
-        """
-        before, self._repeats = self._repeats, block.text in self._texts
-        if before or not self._repeats:
-            return self._repeats
-        is_new = (block.text, block.heading_path) not in self._places
-        return not is_new or (block.text, _shape(block.path)) not in self._shapes
-
-    def add(self, block: Block) -> None:
-        """Note a block that is shown."""
-        self._texts.add(block.text)
-        self._shapes.add((block.text, _shape(block.path)))
-        self._places.add((block.text, block.heading_path))
-
-
-def _shape(path: str) -> str:
-    return _DIGITS.sub("", path)
 
 
 def _end(blocks: Sequence[Block], last: int) -> int:
