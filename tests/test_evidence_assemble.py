@@ -141,6 +141,17 @@ def test_a_row_by_itself_names_its_columns() -> None:
     assert "Volga" not in text
 
 
+def test_code_is_quoted_in_its_lines_with_a_mark_where_some_are_left_out() -> None:
+    lamp = "def lit(hour):\n    # the lamp\n    return hour > 18"
+    light = "class Light:\n    def on(self):\n        turn()"
+    left_out = "\n".join(f"depth_of_basin_{number} = sound(basin={number})" for number in range(8))
+    code = f"{lamp}\n\n{left_out}\n\n{light}"
+    url = "https://a.example/"
+    document = read_document(Page(url, url, "", f"<main><p>{SAME}</p><pre>{code}</pre></main>", "text/html"))
+    scores = (0.9, *(0.1 if "basin" in unit.text else 1.0 for unit in tag_sentences(document)[1:]))
+    assert f"Marr.\n{lamp}\n…\n{light}" in filled(document, scores=scores, open_end=True).shown.text
+
+
 def test_header_rows_that_are_read_as_one_stand_once_and_a_row_of_another_table_stays() -> None:
     html = """<main><table><tr><td>Map | North</td><td>Chart | 12</td></table><table>
     <thead><tr><th rowspan=2>Model<th colspan=2>Optics<tr><th>Field<th>Focus</thead>

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 from pipeline.documents import Document, Evidence, Page, Reading, Sentence
 from pipeline.evidence.cite import count_origins, place_name
-from pipeline.text.frame import address, framed, headline, inert, notice, one_line
+from pipeline.text.frame import address, framed, headline, inert, notice, one_line, visible
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
 FRAME_SHARE: Final = 0.15
@@ -228,10 +228,16 @@ def _letter(place: int) -> str:
 
 
 def passage_text(document: Document, run: Sequence[Sentence]) -> str:
-    """Return the words of sentences in order: a block's on one line, each further block on a new one."""
+    """Return the words of sentences in order: a block's on one line, each further block on a new one; code as it is."""
     lines: list[str] = []
     above = ""
     for place, sentence in enumerate(run):
+        apart = bool(place) and sentence.number > run[place - 1].number + 1
+        if document.blocks[sentence.block].kind == "code":
+            if not place or run[place - 1].block != sentence.block:
+                inside = [(one.start, one.end) for one in run[place:] if one.block == sentence.block]
+                lines += [*[GAP] * apart, listing(document.text, inside)]
+            continue
         header = _header(document, sentence)
         told = _row_below_header(document, sentence)
         if told and header != above and place + 1 < len(run) and _header(document, run[place + 1]) == header:
@@ -243,13 +249,26 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
             lines.append(told)
             continue
         above = one_line(sentence.text)
-        apart = bool(place) and sentence.number > run[place - 1].number + 1
         words = f"{GAP} {above}" if apart else above
         if place and run[place - 1].block == sentence.block:
             lines[-1] += f" {words}"
         else:
             lines.append(words)
     return "\n".join(lines)
+
+
+def listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return the parts `spans` of a listing, each from the begin of its line, with an ellipsis on a line of its own
+    where lines are left out between two."""
+    parts: list[str] = []
+    last = spans[0][0]
+    for start, end in spans:
+        line = code.rfind("\n", 0, start) + 1
+        begin = start if code[line:start].strip() else line
+        parts += [GAP] * bool(code[last:begin].strip())
+        parts.append(visible(code[begin:end]))
+        last = end
+    return "\n".join(parts)
 
 
 def _is_part(line: str, header: str) -> bool:

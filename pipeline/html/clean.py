@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.furniture import content_words, says_furniture
+from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
 from pipeline.html.sheets import Place, StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, can_be_opened, is_drawn, is_long
@@ -500,7 +500,7 @@ class _Cleaner:
         if named and (label := attributes.get("class")):
             node.furniture = NAMED * self._says_furniture(label)
         if named and not node.furniture and (label := attributes.get("id")):
-            node.furniture = NAMED * self._says_furniture(label)
+            node.furniture = NAMED * (self._says_furniture(label) and not is_title_of(label, current))
         return node
 
     def _says_furniture(self, label: str) -> bool:

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from selectolax.lexbor import LexborNode
+
 from pipeline.documents import BlockKind
 from pipeline.html.tree import LABEL_WORDS, Node, count_words, tags
 
 _BOILERPLATE: Final = tags(
     "ad ads advert adverts breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr jump login menu modal "
-    "nav navbar navbox navigation newsletter noprint pager pagination popup recommended related share sharing sidebar "
-    "signup sitesub skip social subscribe toolbar tags"
+    "nav navbar navbox navfooter navheader navigation newsletter noprint pager pagination popup recommended related "
+    "share sharing sidebar signup sitesub skip social subscribe toolbar tags"
 )
 """Parts of class names and ids, cut at `-` and `_`, that say furniture. Not banner, promo, toc and widget: on 130 pages
 tuned on they held as much main text as furniture (prose kept .965 with them, .974 without)."""
@@ -26,7 +28,8 @@ _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 NEIGHBOURS: Final = 3
 """Links in a row that make a menu, and boxes in a row that begin alike and are records."""
 WHOLE: Final = 0.75
-"""An element with more of the page's words than this is no furniture, whatever it says; those inside it may be.
+"""An element with more of the page's words than this is no furniture, whatever it says, but for a nav or footer of
+links; those inside it may be. Links with more of the content than this are content.
 On 77 development pages furniture left in fell from .039 to .014 against one bound on all marks; prose alike. If all
 marks together leave less than the rest, the elements nav and footer alone are believed, and what holds links only."""
 MAIN_PROSE: Final = 0.4
@@ -44,6 +47,8 @@ _IN_ITEM: Final = re.compile(r".*?/(?:main|article)\d*/(?:.*?/)?li\d*/")
 _AROUND: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
 _ASIDE: Final = re.compile(r"/aside\d*(?=/|$)")
 _NAMED_SO: Final = re.compile(r"/(?:nav|footer|aside|select)\d*(?=/|$)")
+_THE_MAIN: Final = re.compile(r"/main\d*(?=/)")
+_WORD: Final = re.compile(r"[^\W_]+")
 _NO_PROSE: Final = frozenset({"code", "heading", "row"})
 
 
@@ -113,6 +118,13 @@ def _names_it(label: str) -> bool:
     return not _BOILERPLATE.isdisjoint(_parts(label)) or _BOILERPLATE_PAIRS.search(label) is not None
 
 
+def is_title_of(label: str, element: LexborNode) -> bool:
+    """Whether an id is the element's first heading turned into an anchor (`related-packages`, `session-cookie-age`)."""
+    names = _parts(label.lower())
+    heading = element.css_first("h1, h2, h3, h4, h5, h6") if len(names) > 1 else None
+    return heading is not None and set(names) <= set(_WORD.findall(heading.text(deep=True).lower()))
+
+
 def _parts(label: str) -> list[str]:
     return label.replace("-", " ").replace("_", " ").split()  # a fifth of what `str.translate` takes
 
@@ -146,6 +158,7 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
             for unit, hidden in zip(units, covered, strict=True)
         ]
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
+    links = _menus(units, words, main, links)
     begin = 0
     while begin < len(units):
         end = begin
@@ -159,6 +172,25 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
         if units[number].kind == "heading" and words[number] <= ALONE and units[number + 1].kind != "heading":
             main[number] = main[number] and main[number + 1]
     return main
+
+
+def _menus(units: Sequence[Unit], words: Sequence[int], main: Sequence[bool], links: list[bool]) -> list[bool]:
+    """Return which links may stand in a menu: none where they are the content, as on an index or a list of chapters.
+
+    They are where nearly all that is left of a page is links, and in its main part where more than half of it is.
+    """
+    inside = [_IN_MAIN.search(unit.path) is not None for unit in units]
+    of_all = of_links = of_main = of_main_links = 0
+    for count, kept, link, within in zip(words, main, links, inside, strict=True):
+        of_all += count * kept
+        of_links += count * (kept and link)
+        of_main += count * (kept and within)
+        of_main_links += count * (kept and link and within)
+    if of_links > WHOLE * of_all:
+        return [False] * len(units)
+    if 2 * of_main_links > of_main:
+        return [link and not within for link, within in zip(links, inside, strict=True)]
+    return links
 
 
 def _is_link(unit: Unit, words: int) -> bool:
@@ -189,9 +221,11 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
         if mark.around is not None:
             _add(mark.around, mark)
     most = WHOLE * sum(words)
+    centre = [number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)]
     for mark in inwards:
         around = mark.around is not None and mark.around.believed
-        own = mark.words <= most and not _is_story(mark, units, running)
+        own = (mark.words <= most or _is_menu(mark, units)) and not _is_story(mark, units, running)
+        own = own and not (centre and _holds(mark, units, centre))
         mark.believed = around or own
         is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
         mark.closed = mark.believed and is_content and (mark.around is None or not around or mark.around.closed)
@@ -211,13 +245,28 @@ def _add(mark: Mark, part: Mark) -> None:
     mark.last = max(mark.last, part.last)
 
 
+def _path_of(mark: Mark, units: Sequence[Unit]) -> str:
+    return posixpath.commonpath((units[mark.first].path, units[mark.last].path))
+
+
+def _is_menu(mark: Mark, units: Sequence[Unit]) -> bool:
+    """Whether an element nav or footer holds links and little else, and so is furniture however long it is."""
+    return 2 * mark.linked > mark.shown and _AROUND.search(_path_of(mark, units)) is not None
+
+
+def _holds(mark: Mark, units: Sequence[Unit], centre: Sequence[int]) -> bool:
+    """Whether an element holds the page's `main`, the units numbered in `centre`, and so is furniture by name only."""
+    is_around = mark.first <= centre[0] and mark.last >= centre[-1]
+    return is_around and not _THE_MAIN.search(f"{_path_of(mark, units)}/")
+
+
 def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
     """Whether an element in the main part is content in spite of its name.
 
     So is one that holds much of the page's `running` words and little else, an aside of running text, and the end of a
     list's item, such as the byline under a headline.
     """
-    path = posixpath.commonpath((units[mark.first].path, units[mark.last].path))
+    path = _path_of(mark, units)
     if not _IN_MAIN.search(path):
         return False
     is_text = mark.prose >= (1 - FEW_LINKS) * mark.words and mark.linked < FEW_LINKS * mark.shown

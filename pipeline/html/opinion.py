@@ -70,13 +70,14 @@ def main_content(document: Document) -> list[bool]:
         for number in left:
             aside[number], words[number] = True, []
     agreed = _agreed(document, words, of_all)
-    first = _top(document, words) or min(agreed, default=0)
+    first = _top(document, words) or (_heading_over(blocks, min(agreed)) if agreed else 0)
     last = _end(blocks, max(agreed)) if agreed else len(blocks) - 1
     near = {number + step for number in agreed for step in (-1, 0, 1)}
     said, buttons = set[str](), _buttons(document.page.html)
     shown = set[int]()
     for number, block in enumerate(blocks):
-        fresh = first <= number <= last and (len(words[number]) < TOLD or block.text not in said)
+        again = len(words[number]) >= TOLD and block.kind != "definition" and block.text in said
+        fresh = first <= number <= last and not again
         label = block.kind in _SHORT and _is_buttons(words[number], buttons)
         if agreed and number not in agreed:
             label = label or _is_label(block, _length(block, words[number]), apart=number not in near)
@@ -200,6 +201,13 @@ def _top(document: Document, words: Sequence[Sequence[str]]) -> int:
     named = (number for number in heads if len(words[number]) > 1 and f" {' '.join(words[number])} " in title)
     tops = dict.fromkeys(first, MOST) if len(first) == 1 else dict.fromkeys(islice(named, 1), 1 - MOST)
     return max((top for top, most in tops.items() if sum(map(len, words[:top])) <= most * of_all), default=0)
+
+
+def _heading_over(blocks: Sequence[Block], first: int) -> int:
+    """Return the nearest heading that a block stands under, else the block: trafilatura may begin below its title."""
+    above = blocks[first].heading_path
+    over = (place for place in range(first - 1, -1, -1) if blocks[place].kind == "heading")
+    return next((place for place in over if blocks[place].text in above), first)
 
 
 def _length(block: Block, words: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from pipeline.documents import Block, Document
-from pipeline.evidence.show import GAP
+from pipeline.evidence.show import GAP, listing
 from pipeline.html.blocks import NAMES, resolve
 from pipeline.html.tree import Node, text_of, walk
 from pipeline.prune.forms import Form, Line, Place, write
@@ -167,7 +167,7 @@ class _Writer:
         if block.kind == "code":
             named = _LANGUAGE.match(block.html)
             language = named[1] if named else ""
-            self.lines.append(Line("code", _joined_lines(block.text, spans), places=places, language=language))
+            self.lines.append(Line("code", _listing(block.text, spans), places=places, language=language))
             return
         text = _joined(block.text, spans)
         is_name = block.lead in block.heading_path[-1:]
@@ -255,23 +255,10 @@ def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return " ".join(parts)
 
 
-def _joined_lines(code: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the lines of a listing that hold `spans`, with an ellipsis on its own line where lines are left out."""
-    parts: list[str] = []
-    last = 0
-    for start, end in spans:
-        begin = max(last, code.rfind("\n", 0, start) + 1)
-        stop = code.find("\n", end)
-        stop = len(code) if stop < 0 else stop
-        if begin >= stop:
-            continue
-        if code[last:begin].strip():
-            parts.append(GAP)
-        parts.append(code[begin:stop])
-        last = stop + 1
-    if code[last:].strip():
-        parts.append(GAP)
-    return "\n".join(parts)
+def _listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return parts of a listing, with an ellipsis on its own line wherever lines are left out."""
+    before, after = code[: spans[0][0]].strip(), code[spans[-1][1] :].strip()
+    return "\n".join([*[GAP] * bool(before), listing(code, spans), *[GAP] * bool(after)])
 
 
 # Links
