@@ -208,6 +208,14 @@ def test_nothing_is_inserted_in_a_listing() -> None:
     assert shown("<pre>x<table><tr><td>a<td>b<tr><td>c<td><b>d</b></table></pre>") == "x\na\tb\nc\td"
 
 
+def test_two_forms_of_a_listing_that_a_sheet_shows_one_at_a_time_do_not_run_together() -> None:
+    modules, old = "<code class='language-js mjs'>import a;", "<code class='language-js cjs'>require(a);"
+    assert shown(f"<pre><input type=checkbox>{modules}</code>{old}</code><button>copy</button></pre>") == (
+        "import a;\n\nrequire(a);"
+    )
+    assert shown("<pre><code>a</code><code>b</code></pre>") == "ab"
+
+
 @pytest.mark.parametrize(
     "page",
     [

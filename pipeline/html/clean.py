@@ -564,6 +564,8 @@ def _as_marked(
     if pre:
         if kind == _THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
             add_line(parent)
+        if tag.name == "code" and (before := current.prev) is not None and before.tag == "code" and language_of(before):
+            add_line(parent, "\n\n")  # the listing again, in a language of which a sheet shows one at a time
     elif tag.name == "table" and "class" in attributes and is_listing(current, attributes["class"] or ""):
         return _tag_of("pre"), _NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
