@@ -86,8 +86,14 @@ class Files:
         """Return `raw`, of a file or not, as a page; see `pipeline.read.convert.to_page`."""
         return await (self._converter.page(raw) if self._converter is not None else in_thread(to_page, raw))
 
-    async def read(self, path: Path, span: Span = WHOLE, *, sighted: bool = True) -> Page:
-        """Return a local file as a page, as `read_file` does; `span` and `sighted` are as in `Raw`."""
+    async def read(self, path: Path, span: Span = WHOLE, *, sighted: bool = True, passing: bool = False) -> Page:
+        """Return a local file as a page, as `read_file` does; `span` and `sighted` are as in `Raw`.
+
+        In `passing`, as a search looks at what it found, text is not kept: that would take longer than reading it.
+        """
+        if passing and path.suffix.lower() not in CONVERTED:
+            raw = await in_thread(self._raw, path, span)
+            return _titled(await self.convert(raw), Path(raw.name))
         found = await in_thread(self._look, path, span, sighted)
         if isinstance(found, Page):
             return found
@@ -96,6 +102,9 @@ class Files:
         if self.store is not None:
             await in_thread(self._keep, names, page, span, sighted)
         return page
+
+    def _raw(self, path: Path, span: Span) -> Raw:
+        return read_raw(allowed_path(path, roots=self.roots), str(path), self._max_bytes, span)
 
     def _look(self, path: Path, span: Span, sighted: bool) -> "Page | tuple[Raw, tuple[str, str]]":
         """Return what is kept of a file, else its bytes, and the names to keep what is made of them under.

@@ -165,7 +165,7 @@ class FolderProvider:
 
         async def read_one(place: int) -> None:
             try:
-                document = await self._read(await self._files.read(Path(best[place].stamp.path)))
+                document = await self._read(await self._files.read(Path(best[place].stamp.path), passing=True))
             except (SourceError, OSError):
                 return
             read[place] = await in_thread(_shown, read[place], document, query.text, language)
