@@ -597,10 +597,11 @@ async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_beh
         assert names(outcome) == ["manual.pdf"]
         once = converter.converted
         again = FolderProvider([mixed], index, files=files)
+        assert names(await asked(again, "zeppelin lands")) == ["manual.pdf"]
+        assert converter.converted == once
         outcome = await asked(again, "zeppelin harbour")
         assert names(outcome)[0] == "manual.pdf"
         assert "zeppelin" in outcome.results[0].snippet
-        assert converter.converted == once
 
 
 class _Noting(OnnxEmbedder):
