@@ -207,34 +207,21 @@ class Passage:
 
 def best_passages(document: Document, question: str, *, limit: int, language: str = "en") -> list[Passage]:
     """Return up to `limit` passages, best first; those without any term of `question` last."""
-    page = document.page.language or _guessed(_Same(document))
+    page = document.page.language or _guessed(document)
     asked = heard(question, page)
-    passages, words = _counted(_Same(document), language if asked == question else page)
+    passages, words = _counted(document, language if asked == question else page)
     scores = words.scores(asked)
     return [passages[place] for place in np.argsort(-scores, kind="stable")[:limit]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Same:
-    """A document that equals only itself: comparing two would compare all their text."""
-
-    document: Document
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.document is self.document
-
-    def __hash__(self) -> int:
-        return id(self.document)
+@lru_cache(maxsize=KEPT_DOCUMENTS)
+def _guessed(document: Document) -> str:
+    return guess_language(document.text)
 
 
 @lru_cache(maxsize=KEPT_DOCUMENTS)
-def _guessed(same: _Same) -> str:
-    return guess_language(same.document.text)
-
-
-@lru_cache(maxsize=KEPT_DOCUMENTS)
-def _counted(same: _Same, language: str) -> tuple[list[Passage], BM25]:
-    passages = cut_passages(same.document)
+def _counted(document: Document, language: str) -> tuple[list[Passage], BM25]:
+    passages = cut_passages(document)
     return passages, BM25([passage.headed for passage in passages], language=language)
 
 
