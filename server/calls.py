@@ -255,8 +255,8 @@ WAY: Final = 1.0
 """Seconds from its beginning on in which a light call has the processor to itself, save for pieces of work that run,
 and most that any other call gives way in all. It needs the interpreter's lock some thirty times, each time for as long
 as the thread that holds it may wait for a processor: p95 of a page from the cache beside 16 callers of research .2 s,
-without this 3 s (2 cores, 20 other processes). Giving way for five seconds, 16 callers of all five tools left half of
-the machine idle: 4.9 answers a second, with one second 6.8."""
+without this 3 s (2 cores, 20 other processes). Giving way for five seconds, 16 callers of all five tools left a third
+of the machine idle: 5.8 answers a second, with one second 6.5."""
 MOST_AGAIN: Final = 60.0
 """Longest time to come again that is told: callers who come earlier would push the others' further and further."""
 LEARNT: Final = 0.2
