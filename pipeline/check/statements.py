@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pipeline.rank.bm25 import Floats, TermIndex, rarity
 from pipeline.rank.relevance import Relevance
-from pipeline.text.words import guess_language, index_terms, raw_words, whole_words, words
+from pipeline.text.words import guess_language, index_terms, meanings, raw_words, whole_words, words
 
 Support = Literal["supported", "contradicted", "not found"]
 MOST: Final = 4
@@ -35,7 +35,7 @@ WiCE, supported against the rest; balanced accuracy .718 both, by eight-fold cro
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _MEASURE: Final = re.compile(r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE)
 """A number with its unit, and what makes the unit one of area."""
-_UNITS: Final = dict(entry.split(": ") for entry in words("units"))
+_UNITS: Final = meanings("units")
 CELLS: Final = 16
 """Words, at most, of the line that a table's row is told by (`Max. depth: 213 m`); a longer one measures several
 things."""

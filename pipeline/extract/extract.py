@@ -30,7 +30,7 @@ from pipeline.search.parse import cut_parts
 from pipeline.tables.asked import FEWEST, ask_parts
 from pipeline.tables.cells import number_of
 from pipeline.text.frame import LONGEST, one_line
-from pipeline.text.words import heard, index_terms, raw_words, whole_words, words
+from pipeline.text.words import heard, index_terms, meanings, raw_words, whole_words, words
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
 FURNITURE: Final = 0.8
@@ -314,7 +314,7 @@ _ENDS: Final = whole_words(words("choosing.ends"))
 _LEAST: Final = whole_words(words("choosing.least"))
 _MOST: Final = whole_words(words("choosing.most"))
 """Words that say no side by themselves (`le plus petit`, `самый`) stand on both."""
-_MEASURES: Final = dict(entry.split(": ") for entry in words("choosing.measures"))
+_MEASURES: Final = meanings("choosing.measures")
 """What the column is called whose extreme a word means."""
 
 

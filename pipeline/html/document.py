@@ -22,7 +22,7 @@ from pipeline.html.guard import MAX_TAGS, parse
 from pipeline.html.tree import LABEL_WORDS, Node, to_html
 from pipeline.read.scripts import Json, linked_data, may_be_filled, script_texts
 from pipeline.text.frame import LONGEST, LONGEST_AUTHOR, one_line
-from pipeline.text.words import words
+from pipeline.text.words import meanings
 
 FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
 _TAGGED: Final = re.compile(
@@ -78,7 +78,7 @@ def read_document(page: Page) -> Document:
 def _about(page: Page) -> list[str]:
     """Return who wrote a page and when it came out, named in its language: what is asked of pages, and seldom so named
     in their text."""
-    names = dict(entry.split(": ") for entry in words("about", page.language or "en") or words("about", "en"))
+    names = meanings("about", page.language or "en") or meanings("about", "en")
     said = {"author": one_line(page.author)[:LONGEST_AUTHOR], "published": page.published}
     return [f"{names[key]}: {value}" for key, value in said.items() if value]
 

@@ -15,9 +15,9 @@ from typing import Final
 from errors import UsageError
 from pipeline.documents import Document
 from pipeline.tables.query import Condition, Measure, Operator, Query, measured, rows_of, without_totals
-from pipeline.tables.table import GROUP, KNOWN, Table, Told, all_rows, entries, name_terms, tables_of
+from pipeline.tables.table import GROUP, KNOWN, Table, Told, all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
-from pipeline.text.words import heard, index_terms, whole_words, words
+from pipeline.text.words import heard, index_terms, meanings, whole_words, words
 
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen, and as many that share an extreme are no choice."""
@@ -437,8 +437,8 @@ class _Asking:
         for column in range(len(self.table.columns)):
             self.used |= self._matched(column)
         about = self._about()
-        filler = words("tables.filler") | words("verdict.asking") | entries("tables.same").keys()
-        filler |= entries("choosing.measures").keys()
+        filler = words("tables.filler") | words("verdict.asking") | meanings("tables.same").keys()
+        filler |= meanings("choosing.measures").keys()
         known = self.used | self.spoken.operating
         rest = (token for place, token in enumerate(self.spoken.tokens) if token.says and place not in known)
         return all(token.stem in about or token.text.lower() in filler for token in rest)
@@ -501,7 +501,7 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
 
 def _rank(spoken: Spoken) -> None:
     """Read `second highest` and `three cheapest`, whose words stand next to each other."""
-    ordinals, numbers = entries("tables.ordinals"), entries("tables.numbers")
+    ordinals, numbers = meanings("tables.ordinals"), meanings("tables.numbers")
     for chosen in sorted(spoken.least | spoken.most):
         before = spoken.tokens[chosen - 1] if chosen else None
         said = before.text.lower() if before else ""
@@ -513,7 +513,7 @@ def _rank(spoken: Spoken) -> None:
 
 def said_of(section: str, tokens: Iterable[Token]) -> str:
     """Return what the entries of a section say of some words."""
-    known = entries(section)
+    known = meanings(section)
     spoken = [token.text.lower() for token in tokens]
     # German words end in n, too
     forms = dict.fromkeys(form for word in spoken for form in (word, word.removesuffix("n")))

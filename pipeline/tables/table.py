@@ -22,7 +22,7 @@ from pipeline.prune.render import table_of
 from pipeline.tables.cells import Value, values_of
 from pipeline.text.frame import SAID_TOKENS, address, framed, one_line, quoted
 from pipeline.text.tokens import count_tokens
-from pipeline.text.words import index_terms, words
+from pipeline.text.words import index_terms, meanings
 from pipeline.work import check_cancelled
 
 GROUP: Final = "group"
@@ -145,15 +145,9 @@ def _table(number: int, document: Document, places: Sequence[int]) -> Table:
 
 def name_terms(name: str, language: str) -> list[str]:
     """Return the index terms of a name, or of words about it: `per_kg_eur`, `Feb` and `FebMax` as people say them."""
-    months = entries("months.short")
+    months = meanings("months.short")
     parts = " ".join(months.get(part, part) for part in map(str.lower, _PARTS.findall(name)))
     return index_terms(parts, language=language) or index_terms(parts, language=language, keep_stop_words=True)
-
-
-@lru_cache(maxsize=8)
-def entries(section: str) -> dict[str, str]:
-    """Return what a section's entries say of each word."""
-    return dict(entry.split(": ") for entry in words(section))
 
 
 # As text

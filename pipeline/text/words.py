@@ -63,6 +63,12 @@ def words(section: str, language: str = "") -> frozenset[str]:
     return _sections(language).get(section, frozenset()) if language in languages() else frozenset()
 
 
+@lru_cache(maxsize=64)
+def meanings(section: str, language: str = "") -> dict[str, str]:
+    """Return what the entries of `section` say behind a colon, by the word in front of it; see `words`."""
+    return dict(entry.split(": ") for entry in words(section, language))
+
+
 @cache
 def languages() -> tuple[str, ...]:
     """Return the codes of the languages that have a file, in order."""
