@@ -131,7 +131,7 @@ def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.f
     tokens = [model.tokenize(("\n" + text).encode(), add_bos=False)[len(line) :] for text in paths]
     scores, evaluated = [], 0
     for one in tokens:
-        model.reset()  # type: ignore[no-untyped-call]  # the bindings leave it without a return type
+        model.reset()
         model.eval(before + one)
         evaluated += len(before) + len(one)
         total = 0.0

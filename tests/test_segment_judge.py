@@ -205,7 +205,7 @@ def naive(weights: Path, texts: Sequence[str]) -> tuple[NDArray[np.float64], int
         fork = next(place for place, pair in enumerate(zip(*paths, strict=False)) if pair[0] != pair[1])
         logs = []
         for path in paths:
-            plain.reset()  # type: ignore[no-untyped-call]  # the bindings leave it without a return type
+            plain.reset()
             plain.eval(before + path)
             evaluated += len(before) + len(path)
             logs.append(float(plain.scores[len(before) - 1 + fork][path[fork]]))
