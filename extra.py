@@ -25,6 +25,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "umap": {"umap": "umap-learn"},
     "ocr": {"rapidocr": "rapidocr", "pypdfium2": "pypdfium2"},
     "browser": {"playwright": "playwright"},
+    "train": {"torch": "torch", "transformers": "transformers", "peft": "peft"},
 }
 """What each extra brings, as it is imported, with the name under which it is installed."""
 

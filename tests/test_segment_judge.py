@@ -19,7 +19,7 @@ from pipeline.segment.idms import ORDERS, Idms, IdmsOptions, Judge, judge_of, sp
 from pipeline.segment.partition import Rule, cut_by_margins
 from tests.support import LIBRARY, Connect, text_of
 from tests.support.doubles import Dead
-from tests.support.marks import needs_llama
+from tests.support.extras import needs_llama
 
 pytestmark = pytest.mark.anyio
 TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
