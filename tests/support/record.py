@@ -22,11 +22,12 @@ PROVED: Final = pytest.StashKey["set[str]"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the three options."""
+    """Add the options."""
     group = parser.getgroup("winnow")
     group.addoption("--record", type=Path, help="add to FILE what passed, what was skipped, and the versions it met")
     group.addoption("--complete", type=Path, help="leave out slow tests that the run recorded in FILE proved")
-    group.addoption("--no-skips", type=Path, const=SKIPS, nargs="?", help="a skip is a failure unless FILE names it")
+    group.addoption("--no-skips", action="store_true", help="a skip is a failure unless the file of --skips names it")
+    group.addoption("--skips", type=Path, default=SKIPS, help="names tests that may be skipped, with reasons")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -109,8 +110,8 @@ class _Recorder:
 
 
 def _judged(report: Report, config: pytest.Config) -> Report:
-    allowed: Path | None = config.getoption("--no-skips")
-    if allowed is None or not report.skipped or hasattr(report, "wasxfail"):
+    allowed: Path = config.getoption("--skips")
+    if not config.getoption("--no-skips") or not report.skipped or hasattr(report, "wasxfail"):
         return report
     why = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
     listed = tomllib.loads(allowed.read_text(encoding="utf-8")).get("skip", [])
