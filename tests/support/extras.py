@@ -1,8 +1,9 @@
 """Which tests need which extra: skipped where it is not installed, failing where it is installed and broken.
 
-A plugin of pytest (`tests/conftest.py`). The command lists the test files that meet an extra, for `make fresh`:
+A plugin of pytest (`tests/conftest.py`). The command lists the extras, or the test files that meet one of them, for
+`make fresh`:
 
-    python -m tests.support.extras flag
+    python -m tests.support.extras [flag]
 """
 
 import importlib
@@ -69,4 +70,5 @@ def files_for(extra: str) -> list[Path]:
 
 
 if __name__ == "__main__":
-    print(*(path.relative_to(TESTS.parent) for path in files_for(sys.argv[1])), sep="\n")
+    names = PACKAGES if len(sys.argv) == 1 else [path.relative_to(TESTS.parent) for path in files_for(sys.argv[1])]
+    print(*names, sep="\n")
