@@ -30,6 +30,7 @@ from pipeline.documents import Page
 from pipeline.html.document import read_document
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from server.toolbox import listing
+from tools.context import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"
@@ -161,7 +162,7 @@ async def _real_pages(client: Client, port: int, count: int, budgets: Sequence[i
             times.append(time.perf_counter() - started)
             kept[budget].append(_holds(question, _text(result)))
             heads[budget].append(_holds(question, cut_to_tokens(text, budget)))
-        data: dict[str, Any] = result.structured_content or {"pages": []}
+        data: dict[str, Any] = data_of(result)
         raw.extend(page["raw_tokens"] for page in data["pages"])
         arguments = {"question": question["question"], "sources": [url], "max_tokens": 512}
         extracted.append(_holds(question, _text(await client.call_tool("extract_relevant", arguments))))

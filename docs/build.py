@@ -43,7 +43,7 @@ def tools_in_brief() -> str:
 
 
 def tool(name: str) -> str:
-    """Return the arguments of a tool and the fields of its structured result."""
+    """Return the arguments of a tool and the fields of its result."""
     listed = next(tool for tool in _tools() if tool["name"] == name)
     properties, required = listed["inputSchema"]["properties"], listed["inputSchema"]["required"]
     arguments = [
@@ -52,7 +52,7 @@ def tool(name: str) -> str:
     ]
     head = "\n".join(textwrap.wrap(listed["description"], WIDTH))
     table = _table(("argument", "type", "default", "meaning"), arguments)
-    return f"{head}\n\n{table}\n\nFields of the structured result:\n\n{_fields(_result_schema(name))}"
+    return f"{head}\n\n{table}\n\nFields of the result beside the text:\n\n{_fields(_result_schema(name))}"
 
 
 def objects() -> str:

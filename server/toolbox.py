@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from errors import Busy, WinnowError
 from server.calls import HEADER, Admission, Observer, explained, observed, request_id
-from tools.context import TOOL, owner_of, reporter
+from tools.context import RESULT, TOOL, owner_of, reporter
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html
 from tools.raptor_query import raptor_query
@@ -52,9 +52,16 @@ _ASIDE: Final = frozenset(
 
 
 async def run_tool(
-    name: str, arguments: dict[str, Any], context: Context[Any, Any], observers: Sequence[Observer]
+    name: str,
+    arguments: dict[str, Any],
+    context: Context[Any, Any],
+    observers: Sequence[Observer],
+    *,
+    structured: bool,
 ) -> CallToolResult:
     """Call a tool, and tell `observers` when it has ended.
+
+    The result has a structured part where that is wanted: some clients give their model nothing else.
 
     Raises `ToolError` where the caller can act on it, `UnexpectedToolError` for anything else.
     """
@@ -68,8 +75,11 @@ async def run_tool(
         except ToolError:
             call.outcome = "failed"
             raise
-        call.read(result.structured_content)
-        result.meta = {**(result.meta or {}), TOOL: name}
+        meta = result.meta or {}
+        call.read(meta.get(RESULT))
+        result.meta = {**meta, TOOL: name}
+        if not structured:
+            result.structured_content = None
         return result
 
 
@@ -132,11 +142,12 @@ def _for_models(function: ToolFunction) -> ToolFunction:
                 async with admission.call(tool, _caller(ctx), light=tool not in HEAVY, seconds=seconds, tell=tell):
                     return await function(*args, **kwargs)
         except Busy as error:
-            # Programs read the seconds from the structured part, models from the sentence.
+            # Programs read the seconds from the result, models from the sentence.
+            facts = {"error": "busy", "retry_after": error.seconds}
             return CallToolResult(
                 is_error=True,
                 content=[TextContent(type="text", text=str(error))],
-                structured_content={"error": "busy", "retry_after": error.seconds},
+                _meta={RESULT: facts},
             )
         except WinnowError as error:
             raise ToolError(str(error)) from error

@@ -39,6 +39,7 @@ from tools.context import (
     drawn,
     failures_of,
     larger,
+    notes_of,
     repeated,
     reporter,
     services_of,
@@ -57,7 +58,7 @@ UNBUILT: Final = "The tree is not built yet; this is read from the documents. Th
 
 
 class RaptorQueryResult(Quoted):
-    """Structured part of the answer."""
+    """What the answer says, for programs."""
 
     tree: str = Field(description="Handle of the tree; pass it as source to ask the same tree again")
     mode: str
@@ -121,9 +122,10 @@ async def raptor_query(
     tell_failures(sheet, failures)
     pages = tuple(behind(found.assembled.evidence, found.documents))
     tell_notes(sheet, pages)
-    data = _data(tree, mode, found.assembled, failures, following, sheet.tokens)
+    data = _data(tree, mode, found, failures, following, sheet.tokens)
+    data.notes = [*([] if tree else [UNBUILT]), *(idms.notes if tree and idms else ()), *notes_of(pages)]
     view = await drawn(ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens)
-    return answer(sheet.text, data, pages=pages, view=view)
+    return answer(sheet.text, data, view=view)
 
 
 def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
@@ -137,7 +139,7 @@ def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
 def _data(
     tree: Tree | None,
     mode: str,
-    assembled: Assembled,
+    found: "_Found",
     failures: Sequence[Failure],
     following: list[Next],
     tokens: int,
@@ -152,7 +154,7 @@ def _data(
         "next": following,
         "tokens": tokens,
     }
-    return RaptorQueryResult.model_validate(facts | shown_in(assembled))
+    return RaptorQueryResult.model_validate(facts | shown_in(found.assembled, found.documents))
 
 
 class _Found(NamedTuple):
