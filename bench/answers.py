@@ -10,8 +10,8 @@ Tools are asked through an MCP client in this process; gold counts where the quo
 the tool; `naive`, a sum of standardised BM25 and cosine over chunks of about 80 tokens of the page's plain text, best
 first; `ranking`, the units of `read_documents` best first; `lost`, ranking less shown; `words`, the part of the budget
 that is quoted; verdicts `answered/unsure/none` (of questions that are answered); `result`, median tokens of what
-programs get beside the text; `text`, median tokens of the answer. The budget `default` names none. `research` searches the
-whole folder of a set, while naive and ranking know the page; over the sample library both have all its pages.
+programs get beside the text; `text`, median tokens of the answer. The budget `default` names none. `research` searches
+the whole folder of a set, while naive and ranking know the page; over the sample library both have all its pages.
 """
 
 import argparse
