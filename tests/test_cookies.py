@@ -115,8 +115,8 @@ async def test_what_cookies_opened_is_for_no_server_without_them(connect: Connec
 
     async def told(client: Client, source: str) -> tuple[str, str]:
         result = await client.call_tool("fetch_and_prune_html", {"sources": [source]})
-        pages = data_of(result).get("pages") or [{"handle": ""}]
-        return text_of(result), pages[0]["handle"]
+        handle = "" if result.is_error else data_of(result)["pages"][0]["handle"]
+        return text_of(result), handle
 
     async with open_site({"/club": shown}) as site:
         async with connect(allow_loopback="true", cookies=str(jar), cache=str(cache)) as client:

@@ -108,7 +108,7 @@ async def check_draft(draft: str, sources: Sequence[str], ctx: ToolContext, *, m
                 citation=one.citation,
                 text=shortened(one_line(one.text), SAID_TOKENS),
                 note=one_line(one.note),
-                nearest=shortened(one_line(one.words), SAID_TOKENS),
+                nearest="" if one.outcome in FINE else shortened(one_line(one.words), SAID_TOKENS),
             )
             for number, one in enumerate(ordered[:told], 1)
         ],

@@ -204,14 +204,15 @@ def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, o
                 speaks=one.speaks,
                 is_summary=one.is_summary,
                 sources=list(one.sources),
-                text=one.text,
+                text=one.text.removeprefix(f"{label}\n"),  # of an overview, whose labels are headings
                 headings=list(map(one_line, one.heading_path)),
             )
             for label, one in zip(assembled.shown.labels, assembled.evidence, strict=True)
         ],
         "pages": [address(one.url) for one in pages],
         "handles": [handles.get(one.url, "") for one in pages],
-        "titles": [one_line(one.title) for one in pages],
+        # In an overview a page's title is the label of its passage.
+        "titles": ["" if one.title in assembled.shown.labels else one_line(one.title) for one in pages],
         "hidden": [one.hidden for one in pages] if any(one.hidden for one in pages) else [],
         "left_out": assembled.left_out,
     }

@@ -43,6 +43,8 @@ REGION: Final = r"^([A-Za-z]{2})?$"
 
 TOOL: Final = "search_web"
 MOST_PAGES: Final = 10
+LEAD: Final = 2
+"""Times its even share of the room that a hit may take: a passage cut in half may end before what answers."""
 
 
 class Hit(Part):
@@ -193,16 +195,19 @@ def _hit(ranked: RankedPage, document: Document | None) -> Hit:
 def _sheet(ranked: Sequence[RankedPage], hits: Sequence[Hit], max_tokens: int, mark: str) -> tuple[Sheet, int]:
     """Return the answer with the hits that fit, and how many those are; `hits` get the passages as it shows them."""
     sheet = Sheet(max_tokens, reserve=min(80, max_tokens // 5))
-    shown = 0
     if hits:
         sheet.add_cut(notice(mark))
+    bare = [_entry(one, hit, mark, "") for one, hit in zip(ranked, hits, strict=True)]
+    costs = [count_tokens(entry) + 1 for entry in bare]
+    shown = 0
     for one, hit in zip(ranked, hits, strict=True):
-        bare = _entry(one, hit, mark, "")
-        room = max(0, sheet.room // (len(hits) - shown) - count_tokens(f"{bare}\n{framed('.', mark)}"))
-        passage = shortened(one_line(inert(one.passage or one.result.snippet)), room)
+        even = sheet.room // (len(hits) - shown)
+        most = min(LEAD * even, sheet.room - sum(costs[shown + 1 :]))
+        frame = count_tokens(f"{bare[shown]}\n{framed('.', mark)}")
+        passage = shortened(one_line(inert(one.passage or one.result.snippet)), max(0, most - frame))
         if sheet.add(_entry(one, hit, mark, passage)):
             hit.passage = passage
-        elif not sheet.add(bare):
+        elif not sheet.add(bare[shown]):
             break
         shown += 1
     sheet.release()
