@@ -224,11 +224,11 @@ async def ask_all(structured: str, folder: Path) -> Answers:
     (folder / "empty").mkdir()
     answers: dict[str, CallToolResult] = {}
     for empty, folders in ((False, f"{LIBRARY}:{stock.parent}"), (True, str(folder / "empty"))):
-        given = {"folders": folders, "cache": str(folder / "cache"), "structured": structured, "seconds": "300"}
-        async with Client(build_server(read_settings(given, {}))) as client:
+        settings = {"folders": folders, "cache": str(folder / "cache"), "structured": structured, "seconds": "300"}
+        async with Client(build_server(read_settings(settings, {}))) as client:
             for name, kind in KINDS.items():
                 if (name in EMPTY) == empty:
-                    given = {**kind.arguments}
+                    given = dict(kind.arguments)
                     if given.get("sources") == [stock.name]:
                         given["sources"] = [str(stock)]
                     answers[name] = await client.call_tool(kind.tool, given)
