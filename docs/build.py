@@ -153,8 +153,8 @@ def _kind(field: Json) -> str:
 
 
 def _default(field: Json) -> str:
-    """The default as a caller writes it; empty where it is the empty text."""
-    value = field.get("default", "")
+    """The default as a caller writes it; empty where it is the empty text. A list of tools leaves false and 0 out."""
+    value = field.get("default", {"boolean": False, "integer": 0}.get(field.get("type", ""), ""))
     return value if isinstance(value, str) else json.dumps(value)
 
 

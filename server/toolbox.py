@@ -2,7 +2,8 @@
 
 Importing it imports the whole pipeline; what a client lists is in `server/tools_list.json`, made from here. Schemas are
 listed at the fewest tokens, because every client pays them in every conversation: titles that pydantic adds, bounds of
-texts (still checked when a tool is called) and empty defaults go. Not for: the tools themselves (`tools/`).
+texts (still checked when a tool is called) and defaults that are empty, false or 0 go. Not for: the tools themselves
+(`tools/`).
 """
 
 import functools
@@ -34,11 +35,11 @@ HEAVY: Final = frozenset({"research", "raptor_query"})
 """Tools of which every call uses much; what the others use shows when they run."""
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
 _TITLES: Final[dict[ToolFunction, str]] = {
-    search_web: "Search the web or your folders",
-    fetch_and_prune_html: "Fetch pages and keep what answers",
-    extract_relevant: "Extract the sentences that answer",
+    search_web: "Search pages",
+    fetch_and_prune_html: "Fetch pages",
+    extract_relevant: "Extract sentences",
     raptor_query: "Ask long documents",
-    research: "Research a question",
+    research: "Research",
 }
 _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 _TEXT: Final = {"type": "string"}
@@ -170,7 +171,7 @@ def _input_schema(schema: Schema) -> Schema:
     """Return a tool's input schema without titles and text bounds; descriptions, defaults and number bounds stay."""
     kept: Schema = {}
     for key, value in schema.items():
-        if key in _UNSAID or (key == "title" and isinstance(value, str)) or (key, value) == ("default", ""):
+        if key in _UNSAID or (key == "title" and isinstance(value, str)) or (key == "default" and not value):
             continue
         if key == "properties" and isinstance(value, dict):
             kept[key] = {name: _input_schema(field) for name, field in value.items()}

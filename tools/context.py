@@ -47,7 +47,7 @@ READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
 """Tools that take sources by name."""
 LEAST_TOKENS: Final = 100
 """Tokens below which the frame alone fills an answer."""
-BUDGET: Final = Field(description="Token budget; 0: as much as helps.", ge=0, le=MOST_TOKENS)
+BUDGET: Final = Field(description="Left out: as much as helps.", ge=0, le=MOST_TOKENS)
 
 RESULT: Final = "winnow/result"
 """Name of an answer's result in its `_meta`: what hosts, the desk and programs want besides the text. Clients show

@@ -69,8 +69,8 @@ from tools.context import (
 TOOL: Final = "fetch_and_prune_html"
 PART: Final = (
     "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a folder), tables, or "
-    "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; count, sum price, "
-    "mean price by city."
+    "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; "
+    "count, mean price by city."
 )
 
 
@@ -124,11 +124,11 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         Literal["html", "markdown", "text", "csv", "json"], Field(description="csv, json: tables.")
     ] = "markdown",
     references: Annotated[bool, Field(description="Add links and citations.")] = False,
-    cursor: Annotated[str, Field(description="next_cursor of the last answer.", max_length=64)] = "",
+    cursor: Annotated[str, Field(description="From the last answer.", max_length=64)] = "",
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
     """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or stands at part, within max_tokens.
 
-    For more, repeat the call with the cursor of the answer. Not for finding pages: use search_web or research.
+    For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
     services, report = services_of(ctx), reporter(ctx)

@@ -72,7 +72,7 @@ async def raptor_query(
     sources: Annotated[
         list[str],
         Field(
-            description="URLs, files, folders, handles; a winnow://tree/ handle, alone or with more.",
+            description="URLs, files, folders, handles, one of a tree too.",
             min_length=1,
             max_length=50,
         ),
@@ -80,17 +80,14 @@ async def raptor_query(
     ctx: ToolContext,
     mode: Annotated[
         Literal["guided", "collapsed", "traversal", "flat"],
-        Field(
-            description="guided finds facts or gives an overview; collapsed adds summaries; "
-            "traversal walks from the top."
-        ),
+        Field(description="guided finds facts or gives an overview; collapsed adds summaries."),
     ] = "guided",
     max_tokens: Annotated[int, Field(description="Token budget.", ge=200, le=20000)] = 2000,
     chunking: Annotated[
         Literal["sentences", "idms"], Field(description="Leaves: fixed size, or by subject.")
     ] = "sentences",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
-    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; returns cited passages.
+    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites passages.
 
     "What is this about?" gives an outline, or the themes of a folder. The tree is kept: pass its handle as the source
     of the next question. For single pages use extract_relevant.

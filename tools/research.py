@@ -79,17 +79,13 @@ class ResearchResult(Found):
 
 
 async def research(
-    question: Annotated[
-        str, Field(description="The question, in full and in any language.", min_length=1, max_length=2000)
-    ],
+    question: Annotated[str, Field(description="In full, in any language.", min_length=1, max_length=2000)],
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
     max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)] = 8,
-    freshness: Annotated[
-        Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
-    ] = "any",
+    freshness: Annotated[Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")] = "any",
     answer: Annotated[bool, Field(description="Let the local model answer too.")] = False,
-    session: Annotated[str, Field(description="Session handle of an earlier answer: go on or ask further.")] = "",
+    session: Annotated[str, Field(description="Handle of an earlier answer: go on or ask further.")] = "",
 ) -> Annotated[CallToolResult, ResearchResult]:
     """Find evidence for a question on the web (or in the user's folders): searches, reads, returns cited passages.
 

@@ -95,14 +95,12 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     ],
     ctx: ToolContext,
     max_results: Annotated[int, Field(description="Pages to return.", ge=1, le=20)] = 8,
-    freshness: Annotated[
-        Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
-    ] = "any",
-    language: Annotated[str, Field(description="ISO 639-1 code, e.g. 'de'.", max_length=8)] = "",
+    freshness: Annotated[Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")] = "any",
+    language: Annotated[str, Field(description="ISO 639-1 code.", max_length=8)] = "",
     site: Annotated[str, Field(description="One host only.", max_length=253)] = "",
     after: Annotated[str, Field(description="First ISO day.", pattern=DAY)] = "",
     before: Annotated[str, Field(description="Last ISO day.", pattern=DAY)] = "",
-    region: Annotated[str, Field(description="Country code, e.g. 'at'.", pattern=REGION)] = "",
+    region: Annotated[str, Field(description="Country code.", pattern=REGION)] = "",
     safe_search: Annotated[Literal["", "off", "moderate", "strict"], Field(description="Filter for adult pages.")] = "",
     page: Annotated[int, Field(description="Page of results.", ge=1, le=MOST_PAGES)] = 1,
     rank: Annotated[
@@ -111,10 +109,10 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     ] = "mixed",
     max_tokens: Annotated[int, Field(description="Token budget.", ge=100, le=20000)] = 1500,
 ) -> Annotated[CallToolResult, SearchWebResult]:
-    """Search the web (or the user's folders) for pages, ranked by how well they answer.
+    """Search the web (or the user's folders) for pages, best first.
 
     For evidence on a question use research. To read a page found here pass its handle to fetch_and_prune_html. Put
-    times into freshness, not into the question.
+    times into freshness.
     """
     filters = SearchQuery(
         "", since=_day(after), until=_day(before), region=region, site=_host(site), safe=safe_search, page=page
