@@ -215,14 +215,15 @@ async def test_a_title_and_a_heading_that_speak_to_a_model_are_named_like_any_wo
 async def test_no_passage_that_a_page_does_not_show_goes_untold_however_many_there_are(
     connect: Connect, site: Site
 ) -> None:
-    light = "<h2>Light {n}</h2><p>Boats leave at {n}.</p><p><img src=a.png alt='Light built in 18{n}'></p>"
+    said = "Harbour light {n} was built in 18{n}"
+    light = f"<h2>Light {{n}}</h2><p>Boats leave at {{n}}.</p><p><img src=a.png alt='{said}'></p>"
     words = "".join(light.format(n=n) for n in range(71, 79))
     url = site.put("/page", f"<title>Harbour</title><p>{FACT}</p>{words}")
     async with connect(folders=" ", allow_loopback="true", embedder="none") as client:
         for tool in ("extract_relevant", "raptor_query"):
             result = await client.call_tool(tool, {"question": ASKED, "sources": [url], "max_tokens": 1000})
             text = text_of(result)
-            shown = len(re.findall(r"Light built in 18\d\d", text))
+            shown = len(re.findall(r"was built in 18\d\d", text))
             told = [one for one in data_of(result)["passages"] if one.get("trust") == "attribute"]
             assert shown > 4, (tool, text)
             assert len(told) >= shown - 1, (tool, told)
