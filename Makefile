@@ -62,12 +62,12 @@ RECORD := build/ran.tsv
 AGAIN := --last-failed --last-failed-no-failures none
 pytest: $(VENV)/dev
 	@rm -f $(RECORD)
-	$(BIN)/python -m pytest --record $(RECORD) || $(BIN)/python -m pytest --record $(RECORD) $(AGAIN)
+	$(BIN)/python -m pytest --record=$(RECORD) || $(BIN)/python -m pytest --record=$(RECORD) $(AGAIN)
 
 # After `make test` without extras: nothing may be skipped but what tests/skips.toml names, and slow tests that it proved
 # are left out (tests/support/record.py says when that is sound).
 complete: extras lint check-types  ## what `make test` could not prove without extras; EXTRAS=all
-	$(BIN)/python -m pytest --no-skips --complete $(RECORD) || $(BIN)/python -m pytest --no-skips $(AGAIN)
+	$(BIN)/python -m pytest --no-skips --complete=$(RECORD) || $(BIN)/python -m pytest --no-skips $(AGAIN)
 
 # Each extra by itself, in an environment of its own under build/fresh: another extra's cap must not hide what is newest.
 fresh: $(VENV)/dev  ## before a release: each extra's tests with the newest versions that the ranges allow

@@ -23,7 +23,7 @@ from pipeline.prune.paper import (
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.relevance import Blend
 from prompts import load
-from tests.support import LIBRARY, Connect, text_of
+from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.doubles import Dead
 from tests.support.extras import needs_llama
 from tests.support.pages import document
@@ -210,10 +210,9 @@ async def test_the_tool_tells_which_generator_scored(connect: Connect, shared: P
         result = await client.call_tool("fetch_and_prune_html", call)
     async with connect() as client:
         plain = await client.call_tool("fetch_and_prune_html", call)
-    assert result.structured_content is not None and plain.structured_content is not None
-    assert "stories260K" in result.structured_content["scored_by"]
+    assert "stories260K" in data_of(result)["scored_by"]
     assert "Scores: words" in text_of(result)
-    assert "scored_by" not in plain.structured_content  # empty fields are left out
+    assert "scored_by" not in data_of(plain)  # empty fields are left out
 
 
 def test_messages_carry_the_prompt_in_the_authors_words() -> None:

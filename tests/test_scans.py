@@ -19,7 +19,7 @@ from pipeline.read.convert import Raw, to_page
 from pipeline.read.converter import Converter
 from pipeline.read.pdf import reading_of
 from pipeline.search.folder import FolderLimits, FolderProvider
-from tests.support import ROOT, Connect, Site, text_of
+from tests.support import ROOT, Connect, Site, data_of, text_of
 from tests.support.extras import need
 from tests.support.pdf import make_pdf
 
@@ -75,8 +75,7 @@ async def test_questions_find_the_words_of_scans_with_page_and_box_labelled_as_r
                 text = text_of(result)
                 assert words in text, (source, text)
                 assert "[recognised]" in text
-                assert result.structured_content is not None
-                evidence = result.structured_content["passages"][0]
+                evidence = data_of(result)["passages"][0]
                 assert evidence["trust"] == "recognised"
                 assert evidence["link"].startswith(place)
 

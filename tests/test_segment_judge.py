@@ -17,7 +17,7 @@ from models.protocols import Ability, PathScores, Prompt
 from pipeline.documents import Sentence
 from pipeline.segment.idms import ORDERS, Idms, IdmsOptions, Judge, judge_of, split_prompt
 from pipeline.segment.partition import Rule, cut_by_margins
-from tests.support import LIBRARY, Connect, text_of
+from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.doubles import Dead
 from tests.support.extras import needs_llama
 
@@ -241,5 +241,4 @@ async def test_a_tree_by_margins_says_whose_boundaries_it_has(connect: Connect, 
         embedded = await client.call_tool("raptor_query", {**call, "chunking": "idms"})
     assert "Boundaries by stories260K" in text_of(judged)
     assert "oundaries" not in text_of(plain)
-    assert judged.structured_content is not None and embedded.structured_content is not None
-    assert judged.structured_content["tree"] != embedded.structured_content["tree"]
+    assert data_of(judged)["tree"] != data_of(embedded)["tree"]

@@ -1,10 +1,11 @@
 """What CI asks of pytest beyond running tests: what a first run proved, and that a second one skips nothing.
 
 A plugin of pytest (`tests/conftest.py`). CI runs the suite without any extra first, and writes down what passed
-(`--record`). With every extra installed it then completes that run (`--complete`): a test is left out if it is `slow`,
-passed before, and is of a file of which nothing was skipped before, since such a file meets no extra. That holds only
-while the extras leave the versions of all that the first run met as they are; else nothing is left out. With
-`--no-skips` a skipped test is a failure unless `tests/skips.toml` names it with its reason.
+(`--record=FILE`: one word, for pytest takes a file behind a blank for a test). With every extra installed it then
+completes that run (`--complete=FILE`): a test is left out if it is `slow`, passed before, and is of a file of which
+nothing was skipped before, since such a file meets no extra. That holds only while the extras leave the versions of all
+that the first run met as they are; else nothing is left out. With `--no-skips` a skipped test is a failure unless
+`tests/skips.toml` names it with its reason.
 """
 
 import tomllib
