@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from errors import ModelError
 from models.protocols import Said
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.remote.server import Endpoint
+from models.remote.server import Endpoint, Waits
 from tests.support.model_server import Remote
 
 KEY = "sk-0123456789abcdef"
@@ -291,7 +291,7 @@ async def test_a_silent_server_times_out(remote: Remote) -> None:
 
     remote.will("/chat/completions", silent)
     async with httpx2.AsyncClient() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m", KEY, seconds=0.3))
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m", KEY, Waits(answer=0.3)))
         with anyio.fail_after(5), pytest.raises(ModelError, match="no answer in time") as caught:
             await generator.generate([Said("user", "?")], max_tokens=5)
     remote.release.set()

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from errors import ModelError
 from models.protocols import Said, chooser
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.remote.server import Endpoint
+from models.remote.server import Endpoint, Waits
 from tests.support.model_server import Remote
 
 
@@ -170,11 +170,13 @@ async def test_a_server_that_is_away_has_a_name_that_no_cache_knows_until_it_is_
 
 
 @pytest.mark.anyio
-async def test_a_server_that_hangs_costs_a_start_three_seconds_and_no_more() -> None:
+async def test_a_server_that_hangs_costs_a_start_the_time_for_facts_and_no_more() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         async with httpx2.AsyncClient() as http:
-            generator = OpenAIGenerator(Endpoint(http, f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "m"))
-            with anyio.fail_after(8):
+            address = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+            generator = OpenAIGenerator(Endpoint(http, address, "m", waits=Waits(facts=0.3)))
+            # Without that bound the server would be waited for until `Waits.answer`, 120 s.
+            with anyio.fail_after(5):
                 await generator.prepare()
                 await generator.prepare()
     assert generator.context_tokens == 8_192
