@@ -171,7 +171,8 @@ class _Writer:
 
     def candidates(self) -> list[int]:
         """Return the rows that may be shown, best first; a short heading stands for the first unit below it."""
-        rows = [self._below_heading(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()]
+        shown_for = self._below_headings()
+        rows = [shown_for[row] for row in np.argsort(-self.reading.values, kind="stable").tolist()]
         order: dict[int, None] = {}
         for row in rows:
             key = self._key(row)
@@ -180,11 +181,15 @@ class _Writer:
             self.said.setdefault(key, []).append(row)
         return list(order)
 
-    def _below_heading(self, row: int) -> int:
-        place, last = self.places[row][0], len(self.places) - 1
-        while self._is_label(row) and row < last and self.places[row + 1][0] == place:
-            row += 1
-        return row
+    def _below_headings(self) -> list[int]:
+        """Return for each row the one that is shown for it: itself, or the first below a run of short headings."""
+        last = len(self.places) - 1
+        found = list(range(last + 1))
+        # From the end on, so that a page of nothing but headings is walked once.
+        for row in range(last - 1, -1, -1):
+            if self._is_label(row) and self.places[row + 1][0] == self.places[row][0]:
+                found[row] = found[row + 1]
+        return found
 
     def _is_label(self, row: int) -> bool:
         """Whether a unit is a heading that stands whole above the words below it; a longer one is a statement."""
