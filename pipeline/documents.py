@@ -283,7 +283,7 @@ class Reading:
     unread: tuple[str, ...] = ()
     """Addresses of documents that there was no time to read; their units are not among `tagged`."""
     question: str = ""
-    """What was asked, for a reading among `parts`."""
+    """What was asked; empty for several parts together, each of which has its own."""
     parts: "tuple[Reading, ...]" = ()
     """The readings of the parts of a question with several, over the same units; this one is of all of them."""
     computed: "tuple[Told, ...]" = ()
@@ -334,6 +334,8 @@ class Evidence:
     """Whether its words, its headings or its page's title speak to a model."""
     place: str = ""
     """`Block.place`, from its first sentence to its last."""
+    more: str = ""
+    """What of the list or table that it ends in follows it, such as `12 more items`; empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
