@@ -29,6 +29,7 @@ from tests.support.attacks import (
     outside,
 )
 from tests.support.cache_server import PROGRAM, cache_server
+from tests.support.extras import need
 
 pytestmark = pytest.mark.anyio
 
@@ -307,8 +308,7 @@ async def test_a_handle_of_a_file_opens_only_where_the_file_may_be_read(connect:
 
 @pytest.mark.skipif(PROGRAM is None, reason="neither valkey-server nor redis-server is installed")
 async def test_nothing_of_a_persons_file_goes_to_a_shared_cache(connect: Connect, tmp_path: Path) -> None:
-    import redis  # noqa: PLC0415  an extra
-
+    redis = need("redis")
     folder = tmp_path / "private"
     folder.mkdir()
     path = folder / "light.md"

@@ -28,8 +28,8 @@ from pipeline.extract.ask import (
 from pipeline.extract.extract import Asking, extract
 from pipeline.rank.relevance import Blend
 from tests.support import Connect, Site, best_units, data_of, text_of
+from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
-from tests.support.marks import needs_llama
 from tests.support.model_server import Remote
 from tests.support.pages import document as page
 

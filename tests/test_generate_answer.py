@@ -18,8 +18,8 @@ from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
 from pipeline.documents import Evidence, Score
 from pipeline.text.tokens import count_tokens
 from tests.support import Connect, data_of, text_of
+from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
-from tests.support.marks import needs_llama
 from tests.support.model_server import model_server
 
 pytestmark = pytest.mark.anyio

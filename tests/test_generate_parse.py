@@ -13,7 +13,7 @@ from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from pipeline.search.parse import Parser, parse, parse_request
 from tests.support import Connect, data_of, text_of
-from tests.support.marks import needs_llama
+from tests.support.extras import needs_llama
 
 pytestmark = pytest.mark.anyio
 TODAY = date(2026, 11, 21)

@@ -504,7 +504,7 @@ async def test_a_filter_that_cannot_be_is_refused_by_name(connect: Connect, name
     assert value in text_of(result) or name in text_of(result)
 
 
-needs_ddgs = pytest.mark.skipif(importlib.util.find_spec("ddgs") is None, reason="the extra ddgs is not installed")
+needs_ddgs = pytest.mark.needs("ddgs")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from pipeline.segment.idms import ORDERS, Idms, IdmsOptions, Judge, judge_of, sp
 from pipeline.segment.partition import Rule, cut_by_margins
 from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.doubles import Dead
-from tests.support.marks import needs_llama
+from tests.support.extras import needs_llama
 
 pytestmark = pytest.mark.anyio
 TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
@@ -205,7 +205,7 @@ def naive(weights: Path, texts: Sequence[str]) -> tuple[NDArray[np.float64], int
         fork = next(place for place, pair in enumerate(zip(*paths, strict=False)) if pair[0] != pair[1])
         logs = []
         for path in paths:
-            plain.reset()  # type: ignore[no-untyped-call]  # the bindings leave it without a return type
+            plain.reset()
             plain.eval(before + path)
             evaluated += len(before) + len(path)
             logs.append(float(plain.scores[len(before) - 1 + fork][path[fork]]))
