@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 TABLE: Final = Path(__file__).resolve().parents[1] / "slow.tsv"
-SLOW: Final = 0.3
+SLOW: Final = 0.25
 """Processor seconds from which a test is slow: the faster ones keep `make quick` below a minute on two cores."""
 
 
@@ -57,7 +57,7 @@ def slow_tests(table: Iterable[str]) -> list[str]:
 
 def rows(times: Iterable[tuple[float, str]]) -> list[str]:
     """Return the table of those of `times` that are slow, by name, so that a new measurement changes few lines."""
-    return [f"{spent:.1f}\t{name}" for spent, name in sorted(times, key=lambda row: row[1]) if spent >= SLOW]
+    return [f"{spent:.2f}\t{name}" for spent, name in sorted(times, key=lambda row: row[1]) if spent >= SLOW]
 
 
 class _Times:
