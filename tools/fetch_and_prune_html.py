@@ -167,7 +167,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         if next_cursor:
             sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
     _add_notes(sheet, loaded, pruned)
-    data = _data(loaded, pruned, next_cursor, following, sheet.tokens, citations=references)
+    # A citation is looked up in the whole page, and thousands may be wanted
+    data = await in_thread(_data, loaded, pruned, next_cursor, following, sheet.tokens, citations=references)
     data.computed = computed_in(computed, loaded.documents)
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
