@@ -147,7 +147,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     frame += count_tokens(told) + 1 if told else 0
     # A place that is cut without a word reads as if it were whole.
     hint = HINT_TOKENS if part else hint_room(max_tokens)
-    room = max(0, max_tokens - frame - hint - unread) if max_tokens else None
+    cited = int(FRAME_SHARE * (max_tokens or WIDE)) if references else 0
+    room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None
     # 3. Read the place that is named, or prune all pages together to the rest
     if part or format not in FORMS:
         place = partial(read_place, before=before, form=format, max_tokens=room, number=number, mark=mark)
@@ -157,19 +158,18 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         pruned = await _pruned(loaded.documents, question, options, services)
     # 4. Write it out, and how to go on
     next_cursor = f"{number + 1}.{key}" if pruned.parts_left else ""
-    most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread
+    most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread + cited
     following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
     following.extend(repeated(TOOL, loaded.failures))
     sheet = _sheet(loaded, pruned, heads, mark, most, told)
+    # A citation is looked up in the whole page, and thousands may be wanted
+    data = await in_thread(_data, loaded, pruned, next_cursor, following, citations=references)
+    _tell_citations(sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
     if part or not pruned.pages or hint_room(max_tokens or WIDE):
-        write_next(sheet, following, TOOL)
-        if next_cursor:
-            sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
+        _tell_next(sheet, following, pruned, "further" if part else "weaker")
     _add_notes(sheet, loaded, pruned)
-    # A citation is looked up in the whole page, and thousands may be wanted
-    data = await in_thread(_data, loaded, pruned, next_cursor, following, sheet.tokens, citations=references)
-    data.computed = computed_in(computed, loaded.documents)
+    data.computed, data.tokens = computed_in(computed, loaded.documents), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
 
@@ -268,6 +268,23 @@ def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
 
 
+def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, kind: str) -> None:
+    write_next(sheet, following, TOOL)
+    if pruned.parts_left:
+        sheet.add(f"Left out: {pruned.left_out} {kind} parts.")
+
+
+def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -> None:
+    """Write the text fragments of kept blocks, in order, as far as they fit beside `kept` tokens."""
+    for page in pages:
+        line = f"[{page.number}]"
+        for link in page.citations:
+            longer = f"{line} {link.removeprefix(page.url.partition('#')[0])}"
+            if "#" in link and count_tokens(longer) <= sheet.room - kept:
+                line = longer
+        sheet.add(line if "#" in line else "")
+
+
 def _why_nothing(document: Document, pruned: Pruned) -> str:
     if not document.blocks:
         return "the page holds no visible text"
@@ -275,7 +292,7 @@ def _why_nothing(document: Document, pruned: Pruned) -> str:
 
 
 def _data(
-    loaded: Loaded, pruned: Pruned, next_cursor: str, following: list[Next], tokens: int, *, citations: bool
+    loaded: Loaded, pruned: Pruned, next_cursor: str, following: list[Next], *, citations: bool
 ) -> FetchAndPruneResult:
     kept = {page.document: page for page in pruned.pages}
     pages = []
@@ -308,5 +325,5 @@ def _data(
         failures=failures_of(loaded.failures),
         scored_by=pruned.scored_by,
         next=following,
-        tokens=tokens,
+        tokens=0,  # until the text is written
     )
