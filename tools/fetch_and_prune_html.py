@@ -105,6 +105,7 @@ class FetchAndPruneResult(Part):
     pages: list[PrunedPageInfo]
     computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
     next_cursor: str = Field(description="Pass it as cursor for the next part; empty when nothing is left")
+    left_out: int = Field(default=0, description="Parts of the pages that are in no answer yet")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     scored_by: str = ""
     next: list[Next] = Field(description="Calls that go on from here, best first")
@@ -325,6 +326,7 @@ def _data(
     return FetchAndPruneResult(
         pages=pages,
         next_cursor=next_cursor,
+        left_out=pruned.left_out if pruned.parts_left else 0,
         failures=failures_of(loaded.failures),
         scored_by=pruned.scored_by,
         next=following,
