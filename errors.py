@@ -3,6 +3,9 @@
 Not for: programming mistakes, which stay ordinary exceptions and reach the log only.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 QUOTED = 300
 """Characters of what a stranger, a server or a model said, within a line of ours."""
 
@@ -29,6 +32,13 @@ def _bare(text: str) -> str:
         end = len(text.split(maxsplit=1)[0])  # a password with a slash in it
     at = text.rfind("@", 0, end)
     return f"…{text[at:]}" if at >= 0 else text
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a sentence with the one of `known` that is nearest to `name`, a space before it; "" where none is near."""
+    as_written = {one.casefold(): one for one in known}
+    near = get_close_matches(name.casefold(), as_written, n=1)
+    return f" Did you mean {as_written[near[0]]}?" if near else ""
 
 
 class WinnowError(Exception):
@@ -123,6 +133,10 @@ class Busy(WinnowError):
         """Say why, and when to come again."""
         super().__init__(f"Busy: {why}", hint=f"Again in {seconds} s, with the same arguments.")
         self.seconds = seconds
+
+
+class CannotListen(WinnowError):
+    """The address for clients cannot be had: in use, kept from us, not this machine's; read by who starts a server."""
 
 
 class CacheError(WinnowError):

@@ -12,7 +12,6 @@ import hmac
 import json
 import re
 import secrets
-import socket
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -43,6 +42,7 @@ from pipeline.session import Session, find_session, list_sessions, remove_sessio
 from pipeline.work import in_thread
 from server.app import build_server
 from server.settings import MEGABYTE, TABLE, Settings
+from server.transports import listen
 from server.wiring import open_cache
 
 Tell = Callable[[str, object], Awaitable[None]]
@@ -62,11 +62,10 @@ def serve_desk(settings: Settings, given: Mapping[str, str], *, port: int, show:
     """Serve the desk until a signal; with `show`, open it in the person's browser.
 
     `given` are the settings of the command line: clients that the person puts Winnow into start it with the same.
+    Raises `CannotListen` for a port that cannot be had.
     """
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((HOST, port))
-        listening.listen()  # who comes before all is open waits
+    (listening,) = listen(HOST, port)
+    with listening:
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe()
         url = f"http://{HOST}:{port}/{token}/"
@@ -237,11 +236,11 @@ class _Desk:
 
         async def work(tell: Tell) -> None:
             try:
-                report, healthy = await examine(self._settings)
+                checks = await examine(self._settings, {})
             except WinnowError as error:
                 await tell("error", {"message": str(error)})
             else:
-                await tell("result", {"report": report, "healthy": healthy})
+                await tell("result", {"checks": [check._asdict() for check in checks]})
 
         return _Events(work)
 
