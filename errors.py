@@ -3,9 +3,6 @@
 Not for: programming mistakes, which stay ordinary exceptions and reach the log only.
 """
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-
 QUOTED = 300
 """Characters of what a stranger, a server or a model said, within a line of ours."""
 
@@ -32,13 +29,6 @@ def _bare(text: str) -> str:
         end = len(text.split(maxsplit=1)[0])  # a password with a slash in it
     at = text.rfind("@", 0, end)
     return f"…{text[at:]}" if at >= 0 else text
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a sentence with the one of `known` that is nearest to `name`, a space before it; "" where none is near."""
-    as_written = {one.casefold(): one for one in known}
-    near = get_close_matches(name.casefold(), as_written, n=1)
-    return f" Did you mean {as_written[near[0]]}?" if near else ""
 
 
 class WinnowError(Exception):

@@ -17,8 +17,8 @@ import anyio
 
 from cli.install import CLIENTS, client_name, install
 from cli.output import FAILED, NO_ANSWER, OK, USAGE, drawn_progress, print_json
-from errors import UsageError, WinnowError, did_you_mean
-from server.settings import Settings, read_settings, refuse_unknown
+from errors import UsageError, WinnowError
+from server.settings import Settings, did_you_mean, read_settings, refuse_unknown
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
 TOOLS: Final = {

@@ -24,8 +24,8 @@ from platformdirs import user_config_path
 
 from cli.jsonc import read_jsonc, with_member, without_member
 from cli.output import OK, USAGE
-from errors import UsageError, did_you_mean
-from server.settings import Settings, read_settings
+from errors import UsageError
+from server.settings import Settings, did_you_mean, read_settings
 
 Json = dict[str, object]
 HERE: Final = Path(__file__).resolve().parents[1]

@@ -8,16 +8,17 @@ import hashlib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from platformdirs import user_cache_dir
 
-from errors import UsageError, did_you_mean, without_password
+from errors import UsageError, without_password
 from pipeline.fetch.forge import Forge, forge_at
 
 MEGABYTE: Final = 1_000_000
@@ -152,6 +153,13 @@ def _nat64(text: str) -> tuple[IPv6Network, ...]:
     if len(found) != len(networks):
         raise ValueError("Use an IPv6 prefix of length 32, 40, 48, 56, 64 or 96.")
     return found
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a sentence with the one of `known` that is nearest to `name`, a space before it; "" where none is near."""
+    as_written = {one.casefold(): one for one in known}
+    near = get_close_matches(name.casefold(), as_written, n=1)
+    return f" Did you mean {as_written[near[0]]}?" if near else ""
 
 
 class Setting(NamedTuple):
