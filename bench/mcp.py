@@ -30,6 +30,7 @@ from pipeline.documents import Page
 from pipeline.html.document import read_document
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from server.toolbox import listing
+from tools.context import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"
@@ -90,16 +91,8 @@ async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:
         async with Client(server) as client:
             tools = (await client.list_tools()).tools
             seconds = time.perf_counter() - started
-            listed = count_tokens(
-                json.dumps(
-                    # Hosts read `_meta`, models do not.
-                    [
-                        tool.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"meta"})
-                        for tool in tools
-                    ],
-                    separators=(",", ":"),
-                )
-            )
+            sent = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools]
+            listed = count_tokens(json.dumps(sent, separators=(",", ":")))
             print(f"start to tool list: {seconds:.2f} s; tool list: {listed:,} tokens")
             if seconds > START_BAR:
                 failed.append(f"start took {seconds:.1f} s > {START_BAR} s")
@@ -161,7 +154,7 @@ async def _real_pages(client: Client, port: int, count: int, budgets: Sequence[i
             times.append(time.perf_counter() - started)
             kept[budget].append(_holds(question, _text(result)))
             heads[budget].append(_holds(question, cut_to_tokens(text, budget)))
-        data: dict[str, Any] = result.structured_content or {"pages": []}
+        data: dict[str, Any] = data_of(result)
         raw.extend(page["raw_tokens"] for page in data["pages"])
         arguments = {"question": question["question"], "sources": [url], "max_tokens": 512}
         extracted.append(_holds(question, _text(await client.call_tool("extract_relevant", arguments))))

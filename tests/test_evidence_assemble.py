@@ -1,5 +1,7 @@
 """Filling a budget from several pages: what they say alike is said once, no page and no site takes all."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,10 @@ AND = "It stands on the northern mole beside the fish market."
 def page(url: str, *sentences: str, title: str = "Harbour") -> Document:
     body = "".join(f"<p>{sentence}</p>" for sentence in sentences)
     return read_document(Page(url, url, title, f"<main>{body}</main>", "text/html"))
+
+
+LAMP = "def lit(hour):\n    # the lamp\n    return hour > 18"
+LIGHT = "class Light:\n    def on(self):\n        turn()"
 
 
 def filled(
@@ -141,15 +147,26 @@ def test_a_row_by_itself_names_its_columns() -> None:
     assert "Volga" not in text
 
 
-def test_code_is_quoted_in_its_lines_with_a_mark_where_some_are_left_out() -> None:
-    lamp = "def lit(hour):\n    # the lamp\n    return hour > 18"
-    light = "class Light:\n    def on(self):\n        turn()"
-    left_out = "\n".join(f"depth_of_basin_{number} = sound(basin={number})" for number in range(8))
-    code = f"{lamp}\n\n{left_out}\n\n{light}"
+def listing(lines: int) -> tuple[Document, tuple[float, ...]]:
+    """Return a page with a listing of two functions with `lines` between them, and scores of its units."""
+    left_out = "\n\n".join(f"depth_of_basin_{number} = sound(basin={number})" for number in range(lines))
     url = "https://a.example/"
-    document = read_document(Page(url, url, "", f"<main><p>{SAME}</p><pre>{code}</pre></main>", "text/html"))
-    scores = (0.9, *(0.1 if "basin" in unit.text else 1.0 for unit in tag_sentences(document)[1:]))
-    assert f"Marr.\n{lamp}\n…\n{light}" in filled(document, scores=scores, open_end=True).shown.text
+    html = f"<main><p>{SAME}</p><pre>{LAMP}\n\n{left_out}\n\n{LIGHT}</pre></main>"
+    document = read_document(Page(url, url, "", html, "text/html"))
+    return document, (0.9, *(0.1 if "basin" in unit.text else 1.0 for unit in tag_sentences(document)[1:]))
+
+
+def test_a_listing_that_fits_is_quoted_whole_and_in_its_lines() -> None:
+    document, scores = listing(1)
+    text = filled(document, scores=scores, open_end=True).shown.text
+    assert f"Marr.\n{LAMP}\n\ndepth_of_basin_0 = sound(basin=0)\n\n{LIGHT}" in text
+
+
+def test_a_listing_that_does_not_fit_is_cut_at_its_end_and_the_lines_that_follow_are_counted() -> None:
+    document, scores = listing(60)
+    text = filled(document, scores=scores, open_end=True).shown.text
+    assert LAMP in text
+    assert re.search(r"\n… \d+ more lines\n", text)
 
 
 def test_header_rows_that_are_read_as_one_stand_once_and_a_row_of_another_table_stays() -> None:

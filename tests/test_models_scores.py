@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import httpx2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -18,7 +17,8 @@ from models.llama.model import LlamaEmbedder, LlamaGenerator
 from models.remote.openai import OpenAIEmbedder, OpenAIReranker
 from models.remote.server import Endpoint
 from pipeline.cached_models import CachedEmbedder, CachedReranker
-from tests.support.model_server import Remote, model_server
+from tests.support.extras import need
+from tests.support.model_server import Remote, loopback_client, model_server
 
 
 class FileReranker:
@@ -105,7 +105,7 @@ def test_a_large_file_written_anew_has_another_fingerprint_in_milliseconds(tmp_p
 async def test_a_gguf_file_swapped_under_a_running_model_never_reads_the_vectors_of_the_old_one(
     shared: Path, stores: Stores, tmp_path: Path
 ) -> None:
-    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    need("llama")
     path, other = tmp_path / "model.gguf", tmp_path / "other.gguf"
     whole = bytearray((shared / "models" / "all-minilm-l6-v2-f16.gguf").read_bytes())
     path.write_bytes(whole)
@@ -164,7 +164,7 @@ async def test_a_model_swapped_behind_a_server_never_reads_old_vectors_or_scores
         remote.will("/rerank", rank)
 
     with model_server() as remote:
-        async with httpx2.AsyncClient() as http:
+        async with loopback_client() as http:
             endpoint = Endpoint(http, remote.url, "m")
             rows, scores = [], []
             for parameters in (1, 2, 2):

@@ -22,7 +22,8 @@ from pipeline.search.providers.exchange import retry_after
 from pipeline.search.providers.metasearch import Metasearch
 from pipeline.search.providers.services import SERVICES, Wikipedia
 from server.settings import read_settings
-from tests.support import Clock, Connect, Site, text_of
+from tests.support import Clock, Connect, Site, data_of, text_of
+from tests.support.model_server import loopback_client
 
 BRAVE = {
     "type": "search",
@@ -115,7 +116,7 @@ def ask(provider: str, api: Loopback, query: SearchQuery | None = None, *, limit
     """Ask a provider once."""
 
     async def main() -> SearchOutcome:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             return await MAKERS[provider](client, api.address, 5.0).search(
                 query or SearchQuery("lake orvane"), limit=limit
             )
@@ -348,7 +349,7 @@ def test_wikipedia_says_that_it_cannot_search_another_site_and_asks_nobody(api: 
     assert "e.org" in outcome.reason
 
     async def main() -> str:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             with pytest.raises(SearchFailed) as caught:
                 chain = Chain([MAKERS["wikipedia"](client, api.address, 5.0)], None, Clock())
                 await chain.search([SearchQuery("lake", site="e.org")], limit=5)
@@ -398,7 +399,7 @@ def test_a_key_is_in_no_log_no_error_and_no_cache(
     store = Store(tmp_path / "searches", size_limit=10_000_000, clock=clock)
 
     async def main() -> str:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             chain = Chain([MAKERS[provider](client, api.address, 5.0)], store, clock)
             serve(api, BODIES[provider])
             await chain.search([SearchQuery("found")], limit=5)
@@ -412,7 +413,7 @@ def test_a_key_is_in_no_log_no_error_and_no_cache(
     assert "[key]" in error
     assert KEY not in error
     assert KEY not in caplog.text
-    assert KEY not in repr(MAKERS[provider](httpx2.AsyncClient(), api.address, 5.0))
+    assert KEY not in repr(MAKERS[provider](loopback_client(), api.address, 5.0))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     assert not any(KEY.encode() in path.read_bytes() for path in files)
@@ -427,7 +428,7 @@ def test_a_limit_is_remembered_by_the_next_process_and_ends_by_the_clock(
     api.reply = Reply(status, b"{}", {"Retry-After": "17"} if status == 429 else {})
 
     async def main(account: str) -> str:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             provider = MAKERS["tavily"](client, api.address, 5.0)
             with pytest.raises(SearchFailed) as caught:
                 await Chain([provider], store, clock, accounts={"tavily": account}).search(
@@ -484,8 +485,7 @@ async def test_a_page_found_is_opened_by_its_handle_without_another_request(conn
     site.put("/search", json.dumps({"results": rows, "unresponsive_engines": []}), kind="application/json")
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
         found = await client.call_tool("search_web", {"question": "light handle test", "site": "127.0.0.1", "page": 2})
-        assert found.structured_content is not None
-        (hit,) = found.structured_content["hits"]
+        (hit,) = data_of(found)["hits"]
         before = len(site.asked)
         opened = await client.call_tool("fetch_and_prune_html", {"sources": [hit["handle"]], "question": "first lit"})
     assert (hit["url"], hit["language"]) == (page, "en")
@@ -505,7 +505,7 @@ async def test_a_filter_that_cannot_be_is_refused_by_name(connect: Connect, name
     assert value in text_of(result) or name in text_of(result)
 
 
-needs_ddgs = pytest.mark.skipif(importlib.util.find_spec("ddgs") is None, reason="the extra ddgs is not installed")
+needs_ddgs = pytest.mark.needs("ddgs")
 
 
 @pytest.fixture

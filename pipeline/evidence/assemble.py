@@ -1,24 +1,33 @@
 """Filling a token budget with evidence from several pages: the one assembler (design: docs/how-it-works.md).
 
-`fill` chooses units best first, measures what their text really takes, and refills; pruning uses it with a text of its
-own. `assemble` makes cited passages of a reading. What several pages say in the same words is shown once with
-all their places. Not for: scores (`pipeline/rank`) or finding pages (`pipeline/gather.py`).
+`assemble` makes cited passages of a reading (`passages.py` chooses them). What several pages say in the same words is
+shown once with all its places. Not for: scores (`pipeline/rank`) or finding pages (`pipeline/gather.py`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from pipeline.documents import Document, Evidence, Reading, Score, least_trust
 from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
-from pipeline.evidence.show import HEADING_TOKENS, LINK_TOKENS, Shown, headings_to_show, passage_text, show_evidence
+from pipeline.evidence.passages import END, Passage, PassageMaker, joined
+from pipeline.evidence.show import (
+    HEADING_TOKENS,
+    LINK_TOKENS,
+    Shown,
+    headings_to_show,
+    passage_text,
+    passage_tokens,
+    show_evidence,
+)
 from pipeline.rank.bm25 import Floats
 from pipeline.rank.relevance import WORTH
 from pipeline.text.frame import inert, speaks_to_models
 from pipeline.text.tokens import count_each, cut_to_tokens
+from pipeline.text.words import guess_language, index_terms
 from pipeline.work import check_cancelled, traced
 
 ROUNDS: Final = 8
@@ -28,12 +37,12 @@ SMALLEST: Final = 6
 """Tokens of room that are not worth another round, and of a gap that is closed rather than marked."""
 SAME_WORDS: Final = 12
 """Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
-REACH: Final = 12
-"""Units between two of one heading up to which they are one passage."""
+COPY_REACH: Final = 12
+"""Units on each side of one near the best in which copies of a passage on other pages are looked for."""
+REPEATED: Final = 3
+"""Terms from which a unit that has no other than the question's repeats it; and units that are passed over for that."""
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
-SHORT: Final = 60
-"""Tokens of pages that are shown whole then; and of a budget for each page, from which every page is shown."""
 ASKED_ABOUT: Final = 0.7
 """Share of the best score from which a unit that speaks to a model is what the question is about: of the forms of
 bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over `WORTH`), 76 of 119 on it."""
@@ -93,13 +102,6 @@ def fill(
     return chosen
 
 
-def worth_showing(order: Sequence[int], values: Floats, costs: Sequence[int]) -> list[int]:
-    """Return the units of `order`, best first, that an answer without a named budget shows: all of a short page."""
-    if sum(costs[unit] for unit in order) <= SHORT:
-        return list(order)
-    return [unit for unit in order if values[unit] >= WORTH * values[order[0]]]
-
-
 def quotable(order: Sequence[int], values: Floats, speaks: Callable[[int], bool]) -> list[int]:
     """Return the units of `order`, best first, without those that speak to a model and are far from the question.
 
@@ -127,25 +129,26 @@ def assemble(
     writer = _Writer(documents, reading, mark, max_tokens)
     # 1. Candidates: units that say something, each statement once
     order = writer.candidates()
-    # 2. Of the pages whose best unit is near the best of all; their heads share the frame, however many they are
-    values = reading.values
-    near_pages = {writer.places[row][0] for row in order if values[row] >= WORTH * values[order[0]]}
-    order = [row for row in order if writer.places[row][0] in near_pages]
-    near = quotable(order, values, writer.speaks)
-    writer.unquoted, order = len(order) - len(near), near
-    order = worth_showing(order, values, writer.costs) if open_end else order
-    # 3. Fill, measure, refill
+    near = quotable(order, reading.values, writer.speaks)
+    writer.unquoted = len(order) - len(near)
+    # 2. Passages around the best of them, as many as there is room for
     # Without a named budget there is room for the addresses of some pages, and the link of the best passage.
     room = max_tokens - 3 * LINK_TOKENS if open_end else max_tokens
-    chosen = fill(order, writer.costs, lambda rows: writer.write(rows).tokens, room)
+    end = WORTH if open_end else END
+    maker = writer.maker
+    chosen = maker.choose(near, writer.cost, room - writer.around(), end=end)
+    # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
+    rest = room - writer.write(chosen).tokens
+    chosen += maker.choose(near, writer.cost, rest, end=end, further=True) if chosen else ()
+    while len(chosen) > 1 and writer.write(chosen).tokens > room:
+        chosen.pop()
     # 4. The best unit is always shown, if only its beginning fits
-    if order and order[0] not in chosen:
-        return writer.beginning(order[0], len(order) - 1)
+    if near and (not chosen or writer.write(chosen).tokens > room):
+        return writer.beginning(near[0], len(near) - 1)
     evidence = writer.evidence(chosen, cited=True)
-    shown = show_evidence(
-        evidence, mark, max_tokens=max_tokens, links="rest" if open_end else "frame", unquoted=writer.unquoted
-    )
-    return Assembled(evidence, shown, len(order) - len(chosen), writer.speaking(evidence, shown.labels))
+    links: Literal["rest", "frame"] = "rest" if open_end else "frame"
+    shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted)
+    return Assembled(evidence, shown, maker.left_out(near), writer.speaking(evidence, shown.labels))
 
 
 class _Writer:
@@ -166,12 +169,24 @@ class _Writer:
         self.max_tokens = max_tokens
         self.unquoted = 0
         """Units left out since they speak to a model."""
+        self._language = guess_language(reading.question) or "en"
+        self._terms = set(index_terms(reading.question, language=self._language))
+        self._longest = 2 * len(reading.question)
         self.said: dict[str, list[int]] = {}
         """Key of each statement to the rows that say it, best first."""
+        self.maker = PassageMaker(documents, reading, self.costs, self._copies() if len(documents) > 1 else None)
+
+    def _copies(self) -> dict[int, list[int]]:
+        """Return for each row that several pages have all the rows that say the same, one list for all of these."""
+        alike: dict[str, list[int]] = {}
+        for row in range(len(self.places)):
+            alike.setdefault(self._key(row), []).append(row)
+        several = [rows for rows in alike.values() if self.places[rows[0]][0] != self.places[rows[-1]][0]]
+        return {row: rows for rows in several for row in rows}
 
     def candidates(self) -> list[int]:
-        """Return the rows that may be shown, best first; a short heading stands for the first unit below it."""
-        rows = [self._below_heading(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()]
+        """Return the rows that may be shown, best first; what answers nothing by itself gives way to what follows."""
+        rows = [self._answering(row) for row in np.argsort(-self.reading.values, kind="stable").tolist()]
         order: dict[int, None] = {}
         for row in rows:
             key = self._key(row)
@@ -180,11 +195,22 @@ class _Writer:
             self.said.setdefault(key, []).append(row)
         return list(order)
 
-    def _below_heading(self, row: int) -> int:
+    def _answering(self, row: int) -> int:
+        """Return the first row from `row` on that is no short heading and does not only repeat the question."""
         place, last = self.places[row][0], len(self.places) - 1
-        while self._is_label(row) and row < last and self.places[row + 1][0] == place:
+        last = min(last, row + REPEATED + 1)
+        first = row
+        while row < last and self.places[row + 1][0] == place and (self._is_label(row) or self._repeats(row)):
             row += 1
-        return row
+        return row if row - first <= REPEATED else first
+
+    def _repeats(self, row: int) -> bool:
+        """Whether a unit has no word that the question lacks: a title, a message that was pasted, a FAQ's question."""
+        text = self.places[row][1].text
+        if len(text) > self._longest or self._kind(row) in {"row", "code"}:
+            return False
+        terms = set(index_terms(text, language=self._language))
+        return len(terms) >= REPEATED and terms <= self._terms
 
     def _is_label(self, row: int) -> bool:
         """Whether a unit is a heading that stands whole above the words below it; a longer one is a statement."""
@@ -205,43 +231,34 @@ class _Writer:
         letters = "".join(filter(str.isalnum, unit.text.casefold()))
         return letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
 
-    def write(self, rows: Sequence[int]) -> Shown:
-        evidence = self.evidence(rows, cited=False)
+    def around(self) -> int:
+        """Return the tokens of what is written around the passages of one page: marks, and a head that is short."""
+        nothing = Evidence(
+            text=".", url="", title="", block_path="", sentences=(), score=Score(0.0, "blend"), citation=""
+        )
+        return show_evidence((nothing,), self.mark, max_tokens=self.max_tokens).tokens
+
+    def cost(self, passage: Passage) -> int:
+        """Return the tokens of a passage with its label and heading."""
+        evidence = self._passage(range(passage.start, passage.stop), cited=False)
+        return passage_tokens(evidence, max_tokens=self.max_tokens) + 1
+
+    def write(self, passages: Sequence[Passage]) -> Shown:
+        """Return passages as text, without their links."""
+        evidence = self.evidence(passages, cited=False)
         return show_evidence(evidence, self.mark, max_tokens=self.max_tokens, unquoted=self.unquoted)
 
-    def evidence(self, rows: Sequence[int], *, cited: bool) -> tuple[Evidence, ...]:
-        """Return the passages of `rows`: pages by their best row, on each the best first."""
-        by_page: dict[int, list[int]] = {}
-        for row in rows:
-            by_page.setdefault(self.places[row][0], []).append(row)
+    def evidence(self, passages: Sequence[Passage], *, cited: bool) -> tuple[Evidence, ...]:
+        """Return passages as evidence: pages by their best passage, on each the best first; neighbours are one."""
+        by_page: dict[int, list[Passage]] = {}
+        for passage in passages:
+            by_page.setdefault(self.places[passage.start][0], []).append(passage)
         found: list[Evidence] = []
         for own in by_page.values():
-            runs = list(self._runs(sorted(own)))
-            runs.sort(key=lambda run: own[0] not in run)
+            runs = joined(own)
+            runs.sort(key=lambda run: own[0].best not in run)
             found.extend(self._passage(run, cited=cited) for run in runs)
         return tuple(found)
-
-    def _runs(self, rows: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the units of each heading; a gap of a few words between two of them is closed rather than marked."""
-        run: list[int] = []
-        for row in rows:
-            if run and not self._near(run[-1], row):
-                yield run
-                run = []
-            run.extend(range(run[-1] + 1, row + 1) if run and self._follows(run[-1], row) else [row])
-        if run:
-            yield run
-
-    def _near(self, row: int, after: int) -> bool:
-        """Whether two units stand under one heading, near enough for one passage."""
-        same = self.places[row][1].heading_path == self.places[after][1].heading_path
-        return same and after - row <= REACH
-
-    def _follows(self, row: int, after: int) -> bool:
-        between = [self.places[place][1].text for place in range(row + 1, min(after, row + 1 + SMALLEST))]
-        # Of a tree, units between two may not have been read.
-        known = self.places[after][1].number - self.places[row][1].number == after - row
-        return known and after - row <= SMALLEST and sum(count_each(between)) + len(between) <= SMALLEST
 
     def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]
@@ -270,6 +287,7 @@ class _Writer:
             trust=least_trust((page.trust, *(block.trust for block in blocks))),
             hidden=page.hidden,
             speaks=speaks_to_models("\n".join((page.title, *headings, text))),
+            more=self.maker.rest(run),
         )
 
     def _span(self, run: Sequence[int], best: int) -> tuple[int, int]:
@@ -304,7 +322,7 @@ class _Writer:
         values = self.reading.values
         around: dict[int, set[int]] = {}
         for row in np.flatnonzero(values >= WORTH * values.max()).tolist():
-            place, rows = self.places[row][0], range(max(0, row - REACH), min(len(values), row + REACH + 1))
+            place, rows = self.places[row][0], range(max(0, row - COPY_REACH), min(len(values), row + COPY_REACH + 1))
             around.setdefault(place, set()).update(one for one in rows if self.places[one][0] == place)
         return {place: "\n".join(map(self._words, sorted(rows))) for place, rows in around.items()}
 

@@ -37,6 +37,8 @@ SAID: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
 """Verdicts as a person reads them."""
 GAP: Final = "…"
 """Stands where units between two others are left out, and where a part was cut; a token or two."""
+ITEM: Final = "- "
+"""Begins an item of a list."""
 CUT: Final = "Unsure: not everything was read. Check that these answer."
 """Stands there where what could hold the answer was not read."""
 
@@ -170,6 +172,11 @@ def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]
     return tuple(heading for heading in folded if heading and heading.casefold() not in known)
 
 
+def passage_tokens(passage: Evidence, *, max_tokens: int) -> int:
+    """Return the tokens of a passage under its label and heading, in an answer of `max_tokens`."""
+    return count_tokens(_body(["a"], [passage], max_tokens=max_tokens))
+
+
 def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: int) -> str:
     wide = max_tokens >= WIDE
     heading_tokens = HEADING_TOKENS if max_tokens >= ROOMY else HEAD_TOKENS
@@ -182,7 +189,9 @@ def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: i
         label = f"({letter}, {one_line(where)}) " if where else f"({letter}) "
         label += f"[summary of {len(passage.sources)} places] " if passage.is_summary else ""
         label += "[recognised] " if passage.trust == "recognised" else ""
-        quoted.append(f"{label}{path}: {passage.text}" if path and path != above else f"{label}{passage.text}")
+        heading = f"{path}: " if path and path != above else ""
+        more = f"\n{GAP} {passage.more}" if passage.more else ""
+        quoted.append(f"{label}{heading}{passage.text}{more}")
         above = path
     return "\n".join(quoted)
 
@@ -253,7 +262,7 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
         if place and run[place - 1].block == sentence.block:
             lines[-1] += f" {words}"
         else:
-            lines.append(words)
+            lines.append(f"{ITEM}{words}" if document.blocks[sentence.block].kind == "item" else words)
     return "\n".join(lines)
 
 
@@ -265,7 +274,11 @@ def listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
     for start, end in spans:
         line = code.rfind("\n", 0, start) + 1
         begin = start if code[line:start].strip() else line
-        parts += [GAP] * bool(code[last:begin].strip())
+        between = code[last:begin]
+        if between.strip():
+            parts.append(GAP)
+        elif between.count("\n") > 1:
+            parts.append("")
         parts.append(visible(code[begin:end]))
         last = end
     return "\n".join(parts)

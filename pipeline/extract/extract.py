@@ -146,7 +146,15 @@ def _judged(
 ) -> Reading:
     verdict = judge(question, relevance)
     values = lift_rows(question, documents, tagged, _content_first(documents, tagged, relevance.values))
-    return Reading(verdict.word, verdict.reason, verdict.confidence, tagged, values, relevance.made_by)
+    return Reading(
+        verdict.word,
+        verdict.reason,
+        verdict.confidence,
+        tagged,
+        values,
+        relevance.made_by,
+        question=question,
+    )
 
 
 def _content_first(documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats) -> Floats:

@@ -17,7 +17,8 @@ import numpy as np
 from errors import UsageError
 from models.protocols import Embedder
 from pipeline.documents import Document, Reading
-from pipeline.evidence.assemble import SHORT, UNASKED, fill, quotable, worth_showing
+from pipeline.evidence.assemble import UNASKED, fill, quotable
+from pipeline.evidence.passages import END, Passage, PassageMaker
 from pipeline.extract.extract import read_documents
 from pipeline.extract.sentences import tag_sentences
 from pipeline.html.opinion import main_content
@@ -162,28 +163,51 @@ def _reading_order(documents: Sequence[Document]) -> Reading:
 
 
 def _fill_parts(documents: Sequence[Document], reading: Reading, options: PruneOptions, *, open_end: bool) -> Pruned:
-    # With a question the budget is for what answers it; the title stands in the answer's head.
+    """Return the part that is asked for: passages about the question, or what follows in reading order without one."""
+    # The title is in the answer's head where something is asked; the budget is for what answers it.
     asked = reading.made_by != "content"
-    style = Style(options.format, options.links, titled=asked)
-    pages = _Pages(documents, reading, style)
+    pages = _Pages(documents, reading, Style(options.format, options.links, titled=asked))
     budget = options.max_tokens or 0
-    left = pages.order(open_end=open_end, floor=len(documents) > 1 and budget >= SHORT * len(documents))
+    left = pages.order(WORTH if open_end else 0.0)
+    maker = PassageMaker(documents, reading, pages.costs)
     written: tuple[PrunedPage, ...] = ()
-    for _ in range(options.part):
+    for number in range(1, options.part + 1):
         check_cancelled()
-        # Without a question the page's content is over 1, and what is none begins a part of its own; with one, what
-        # speaks to a model and is far from it. A lifted row's score is over 1, too, by one rounding.
-        content = [] if asked else [row for row in left if reading.values[row] > 1]
-        ready = content or quotable(left, reading.values, pages.speaks)
-        chosen = fill(ready, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
+        if asked:
+            end = 0.0 if number > 1 else WORTH if open_end else END
+            ready = quotable(left, reading.values, pages.speaks)
+            chosen = _passages(pages, maker, ready, budget, end)
+        else:
+            # The page's content scores over 1; what is none of it begins a part of its own.
+            ready = [row for row in left if reading.values[row] > 1] or left
+            chosen = fill(ready, pages.costs, lambda rows: count_tokens(_text(pages.write(rows))), budget)
         written = pages.write(chosen)
-        if ready and ready[0] not in chosen:  # the best does not fit: its beginning does
+        if ready and not chosen:  # the best does not fit: its beginning does
             chosen, written = ready[:1], pages.beginning(ready[0], options)
         if not written:
             break
         taken = set(chosen)
         left = [row for row in left if row not in taken]
     return Pruned(written, count_tokens(_text(written)), budget, left_out=len(left), reading=reading)
+
+
+def _passages(pages: "_Pages", maker: PassageMaker, ready: Sequence[int], budget: int, end: float) -> list[int]:
+    """Return the units of the passages that fit the budget, the best passage first."""
+
+    def over(passages: Sequence[Passage]) -> int:
+        return count_tokens(_text(pages.write(units_of(passages)))) - budget
+
+    chosen = maker.choose(ready, pages.cost, budget, end=end)
+    if chosen and (more := maker.choose(ready, pages.cost, -over(chosen), end=end, further=True)):
+        chosen += more
+    while chosen and over(chosen) > 0:
+        chosen.pop()
+    return units_of(chosen)
+
+
+def units_of(passages: Sequence[Passage]) -> list[int]:
+    """Return the units of passages, those of the first passage first."""
+    return [row for passage in passages for row in range(passage.start, passage.stop)]
 
 
 def _text(pages: Sequence[PrunedPage]) -> str:
@@ -198,21 +222,18 @@ class _Pages:
         self._values = reading.values
         self._style = style
 
-    def order(self, *, open_end: bool, floor: bool) -> list[int]:
-        """Return the rows worth showing, best first; with `floor` the best of every page comes before all others."""
+    def order(self, end: float) -> list[int]:
+        """Return the rows that say something by themselves, best first, down to the share `end` of the best score."""
         rows: list[int] = np.argsort(-self._values, kind="stable").tolist()
+        worth = [row for row in rows if self._values[row] >= end * self._values[rows[0]]]
         # A page of a word or two is shown all the same.
-        rows = list(filter(self._says_something, rows)) or rows
-        rows = worth_showing(rows, self._values, self.costs) if open_end else rows
-        best = float(self._values.max(initial=0.0))
-        if not floor:
-            return rows
-        first: dict[int, int] = {}
-        for row in rows:
-            if self._values[row] >= WORTH * best:
-                first.setdefault(self.places[row][0], row)
-        leading = set(first.values())
-        return [*first.values(), *(row for row in rows if row not in leading)]
+        return list(filter(self._says_something, worth)) or worth
+
+    def cost(self, passage: Passage) -> int:
+        """Return the tokens of a passage as it is written alone, with the line that parts it from others."""
+        place = self.places[passage.start][0]
+        kept = [self._kept(place, row) for row in range(passage.start, passage.stop)]
+        return count_tokens(render(self.documents[place], kept, self._style)) + 1
 
     def speaks(self, row: int) -> bool:
         """Whether a unit speaks to a model."""

@@ -1,0 +1,290 @@
+"""Passages: stretches of units without a hole, grown around what scores best.
+
+    best unit not yet covered → its record → neighbours, the better one first → the whole that it is part of
+
+A passage ends at the headings around it, at `MOST` tokens, or where its neighbours score under half of the best unit
+of all. The best passage of an answer may be a whole list, table, listing or record, as far as there is room: one place
+whole before many in part. Not for: scores (`pipeline/rank`), or how passages are written (`show.py`,
+`pipeline/prune/render.py`).
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Final, NamedTuple
+
+from pipeline.documents import Document, Reading, Sentence
+from pipeline.evidence.wholes import Whole, Wholes, find_wholes
+from pipeline.rank.relevance import WORTH
+from pipeline.work import check_cancelled
+
+LEAST: Final = 30
+"""Tokens to which a passage grows whatever its neighbours score: a sentence with the one that completes it."""
+MOST: Final = 100
+"""Tokens beyond which a passage grows no further, except to the end of what is whole."""
+END: Final = 0.4
+"""Share of the best score below which no passage begins, whatever room is left."""
+WHOLE_SHARE: Final = 0.8
+"""Share of the room that the best passage may take to come whole; the rest is for what a page says elsewhere."""
+BEARS: Final = 0.2
+"""Share of the best score that the middle unit of a whole must have for it to come whole beyond `MOST` tokens."""
+_PARTS: Final = {"list": "items", "table": "rows", "listing": "lines"}
+CRUMB: Final = 16
+"""Tokens of room in which no further passage is begun."""
+
+
+class Passage(NamedTuple):
+    """A range of units [start, stop) of one document, numbered through all documents of a reading."""
+
+    start: int
+    stop: int
+    best: int
+    """The unit that it was grown around."""
+
+
+def joined(passages: Iterable[Passage]) -> list[range]:
+    """Return the units of passages of one document in reading order, those of neighbours together."""
+    runs: list[range] = []
+    for passage in sorted(passages):
+        if runs and passage.start == runs[-1].stop:
+            runs[-1] = range(runs[-1].start, passage.stop)
+        else:
+            runs.append(range(passage.start, passage.stop))
+    return runs
+
+
+class PassageMaker:
+    """Grows passages in the documents of a reading; no two of its passages share a unit."""
+
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        reading: Reading,
+        costs: Sequence[int],
+        copies: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
+        """Prepare the units of `reading`.
+
+        Args:
+            documents: What was read.
+            reading: Units and their scores.
+            costs: Tokens of each unit [units].
+            copies: For a unit all that say the same, in one list that they share; those of other pages than
+                its own are not shown beside it.
+        """
+        self._copies = copies or {}
+        self._documents = documents
+        self._tagged = reading.tagged
+        self._values: list[float] = reading.values.tolist()
+        self._ends = list(accumulate(costs, initial=0))
+        self._owners = [place for place, units in enumerate(reading.tagged) for _ in units]
+        self._firsts = list(accumulate(map(len, reading.tagged), initial=0))
+        self._taken = [False] * len(self._values)
+        self._shown: set[int] = set()
+        """First unit of each list of copies that a page has shown."""
+        self._found: dict[int, Wholes] = {}
+        self._begun: dict[int, list[int]] = {}
+        self._lines: dict[int, list[int]] = {}
+        self._best = max(self._values, default=0.0)
+
+    def choose(
+        self,
+        order: Iterable[int],
+        cost: Callable[[Passage], int],
+        room: int,
+        *,
+        end: float = END,
+        further: bool = False,
+    ) -> list[Passage]:
+        """Return passages around the units of `order`, best first, whose costs are within `room` tokens together.
+
+        Args:
+            order: Units that a passage may begin with.
+            cost: Tokens of a passage with all that is written for it.
+            room: Tokens for all of them.
+            end: Share of the best score below which no passage begins.
+            further: Whether others are chosen already; none of these comes whole at the cost of all others.
+
+        Returns:
+            Empty where not even the first unit of `order` fits, or is worth it.
+        """
+        chosen: list[Passage] = []
+        whole = 0 if further else int(WHOLE_SHARE * room)
+        for row in order:
+            check_cancelled()
+            if self._values[row] < end * self._best or room < CRUMB:
+                break
+            if self._taken[row]:
+                continue
+            passage, used = self._fitting(row, cost, room, 0 if chosen else whole)
+            if passage is None:
+                if not chosen and not further:
+                    break
+                continue
+            room -= used
+            chosen.append(passage)
+            for unit in range(passage.start, passage.stop):
+                self._take(unit)
+        return chosen
+
+    def _take(self, unit: int) -> None:
+        """Let no other passage have a unit, or what says the same on another page."""
+        self._taken[unit] = True
+        alike = self._copies.get(unit, ())
+        # Once a page has shown it, no other page does: each list is walked once.
+        if not alike or alike[0] in self._shown:
+            return
+        self._shown.add(alike[0])
+        for copy in alike:
+            self._taken[copy] = self._taken[copy] or self._owners[copy] != self._owners[unit]
+
+    def left_out(self, order: Iterable[int]) -> int:
+        """Return how many units of `order` that are worth showing no passage holds."""
+        return sum(not self._taken[row] and self._values[row] >= WORTH * self._best for row in order)
+
+    def _fitting(self, row: int, cost: Callable[[Passage], int], room: int, whole: int) -> tuple[Passage | None, int]:
+        """Return the largest of the passages around a unit that fits, and its cost."""
+        most = min(MOST, room // 2 if whole else room)
+        for limit in (whole, 0):
+            passage = self.grow(row, most, limit)
+            used = cost(passage)
+            if used <= room:
+                return passage, used
+        # What is written around the words takes the rest
+        around = used - self._cost(passage.start, passage.stop)
+        passage = self.grow(row, room - around, 0)
+        used = cost(passage)
+        return (passage, used) if used <= room else (None, 0)
+
+    def grow(self, row: int, most: int, whole: int) -> Passage:
+        """Return the passage around a unit: at most `most` tokens, or `whole` where that completes a whole."""
+        # 1. The unit with its record
+        start, stop = self._atom(row, most)
+        # 2. Neighbours, the better one first
+        while (wider := self._wider(start, stop, most)) is not None:
+            start, stop = wider
+        # 3. What it is part of
+        start, stop = self._completed(row, start, stop, most, whole)
+        # 4. No heading and no lead-in at its end, whose text would be missing
+        while stop - 1 > row and self._opens(stop - 1):
+            stop -= 1
+        # A page may be nothing but headings
+        while self._opens(stop - 1) and self._follows(stop) and self._cost(start, stop) <= most:
+            stop += 1
+        return Passage(start, stop, row)
+
+    def rest(self, run: Sequence[int]) -> str:
+        """Return what of the whole that a stretch ends in follows it: `12 more items`; empty for nothing.
+
+        A single row or item is no list that looks complete.
+        """
+        last = run[-1]
+        whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
+        if whole is None or whole.stop == last + 1 or (whole.kind != "listing" and whole.start > run[0] == last):
+            return ""
+        owner = self._owners[last]
+        if whole.kind == "listing":
+            ends = self._line_ends(owner)
+            count = bisect_right(ends, self._unit(whole.stop - 1).end) - bisect_right(ends, self._unit(last).end)
+        else:
+            first, begun = self._firsts[owner], self._blocks_begun(owner)
+            count = begun[whole.stop - 1 - first] - begun[last - first]
+        return f"{count} more {_PARTS[whole.kind]}" if count else ""
+
+    def _blocks_begun(self, owner: int) -> list[int]:
+        """Return of each unit of a document how many blocks begin up to it, after the first; counted once."""
+        if owner not in self._begun:
+            changes = (after.block != before.block for before, after in pairwise(self._tagged[owner]))
+            self._begun[owner] = list(accumulate(changes, initial=0))
+        return self._begun[owner]
+
+    def _line_ends(self, owner: int) -> list[int]:
+        """Return where each line of a document ends that has more than white space; found once."""
+        if owner not in self._lines:
+            lines = self._documents[owner].text.split("\n")
+            starts = accumulate((len(line) + 1 for line in lines), initial=0)
+            said = zip(starts, map(str.rstrip, lines), strict=False)
+            self._lines[owner] = [start + len(line) for start, line in said if line]
+        return self._lines[owner]
+
+    def _kind(self, row: int) -> str:
+        return self._documents[self._owners[row]].blocks[self._unit(row).block].kind
+
+    def _unit(self, row: int) -> Sentence:
+        owner = self._owners[row]
+        return self._tagged[owner][row - self._firsts[owner]]
+
+    def _opens(self, row: int) -> bool:
+        """Whether a unit is a heading, or ends with a colon: what follows belongs to it."""
+        unit = self._unit(row)
+        kind = self._kind(row)
+        return kind == "heading" or (kind != "row" and unit.text.endswith((":", "：")))
+
+    def _follows(self, row: int) -> bool:
+        """Whether a further unit is on the same page, and in no other passage."""
+        return row < len(self._owners) and self._owners[row] == self._owners[row - 1] and not self._taken[row]
+
+    def _cost(self, start: int, stop: int) -> int:
+        return self._ends[stop] - self._ends[start]
+
+    def _wholes(self, row: int) -> tuple[Wholes, int]:
+        """Return the wholes of a unit's document, and the number of the document's first unit."""
+        owner = self._owners[row]
+        if owner not in self._found:
+            self._found[owner] = find_wholes(self._documents[owner], self._tagged[owner])
+        return self._found[owner], self._firsts[owner]
+
+    def _around(self, row: int) -> Iterator[Whole]:
+        """Yield the wholes around a unit, the smallest first, numbered as the units of all documents are."""
+        wholes, first = self._wholes(row)
+        for whole in wholes.around(row - first):
+            yield Whole(first + whole.start, first + whole.stop, whole.kind)
+
+    def _free(self, start: int, stop: int) -> bool:
+        return not any(self._taken[start:stop])
+
+    def _atom(self, row: int, most: int) -> tuple[int, int]:
+        """Return what is shown together at least: a unit, or its record."""
+        record = next((whole for whole in self._around(row) if whole.kind == "record"), None)
+        if record and self._cost(record.start, record.stop) <= most and self._free(record.start, record.stop):
+            return record.start, record.stop
+        return row, row + 1
+
+    def _wider(self, start: int, stop: int, most: int) -> tuple[int, int] | None:
+        """Return a stretch with its better neighbour, None where it has grown enough."""
+        wholes, first = self._wholes(start)
+        low = first + min(wholes.starts[start - first], start - first)
+        high = first + max(wholes.stops[stop - 1 - first], stop - first)
+        used = self._cost(start, stop)
+        # A row is read under its header; anything else that is short wants what is beside it.
+        short = used < LEAST and self._kind(start) != "row"
+        options: list[tuple[float, int, int]] = []
+        if start > low and not self._taken[start - 1]:
+            before, _ = self._atom(start - 1, most - used)
+            options.append((self._values[start - 1], max(before, low), stop))
+        if stop < high and not self._taken[stop]:
+            _, after = self._atom(stop, most - used)
+            options.append((self._values[stop], start, min(after, high)))
+        wanted = [
+            option
+            for option in options
+            if self._cost(*option[1:]) <= most and (short or option[0] >= WORTH * self._best)
+        ]
+        return max(wanted, key=lambda option: option[0])[1:] if wanted else None
+
+    def _bears(self, whole: Whole) -> bool:
+        """Whether at least half of a whole bears on the question, so that it is worth more than `MOST` tokens."""
+        values = sorted(self._values[whole.start : whole.stop])
+        return whole.kind != "paragraph" and values[len(values) // 2] >= BEARS * self._best
+
+    def _completed(self, row: int, start: int, stop: int, most: int, whole: int) -> tuple[int, int]:
+        """Return a stretch with each whole completed that it holds a part of, as far as there is room."""
+        for edge in (row, start, stop - 1):
+            for one in self._around(edge):
+                low, high = min(start, one.start), max(stop, one.stop)
+                cost = self._cost(low, high)
+                # The cheap question first: a list of thousands is asked about for each of its items.
+                if cost > max(most, whole) or (cost > most and not self._bears(one)) or not self._free(low, high):
+                    break
+                start, stop = low, high
+        return start, stop
