@@ -34,6 +34,7 @@ from cache.store import Stores
 from cli.doctor import client_state, examine
 from cli.install import CLIENTS, file_of, make_change, plan_change
 from cli.kept import row_of
+from cli.library import describe_library
 from cli.models import report_roles
 from cli.output import FAILED, OK
 from desk.page import desk_html
@@ -92,6 +93,7 @@ def build_desk(settings: Settings, given: Mapping[str, str], *, token: str, port
         Route("/message", desk.message, methods=["POST"]),
         Route("/sessions", desk.sessions),
         Route("/session", desk.change_session, methods=["POST"]),
+        Route("/library", desk.library),
         Route("/health", desk.health),
         Route("/doctor", desk.doctor, methods=["POST"]),
         Route("/cache", desk.clear_cache, methods=["POST"]),
@@ -195,6 +197,10 @@ class _Desk:
                 await tell("result", result.model_dump(by_alias=True, exclude_none=True, mode="json"))
 
         return _Events(work)
+
+    async def library(self, request: Request) -> Response:
+        """Answer who is searched, the folders with their documents, and questions to try."""
+        return JSONResponse(await in_thread(describe_library, self._settings))
 
     async def health(self, request: Request) -> Response:
         """Tell every setting, the models by role, what the cache holds, and the clients that have Winnow."""
