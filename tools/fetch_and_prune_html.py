@@ -18,7 +18,6 @@ from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.cite import cite
 from pipeline.evidence.show import (
     FRAME_SHARE,
-    HEAD_TOKENS,
     HINT_TOKENS,
     WIDE,
     Head,
@@ -220,7 +219,7 @@ def _number(cursor: str, key: str) -> int:
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
     """Return the head of each page, within what a budget has for them."""
     marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (count_tokens(framed(".", mark)) + 2)
-    room = max(HEAD_TOKENS, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
+    room = max(1, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
     return [page_head(number, document.page, room) for number, document in enumerate(documents, start=1)]
 
 

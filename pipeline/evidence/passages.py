@@ -79,6 +79,8 @@ class PassageMaker:
         self._firsts = list(accumulate(map(len, reading.tagged), initial=0))
         self._taken = [False] * len(self._values)
         self._found: dict[int, Wholes] = {}
+        self.shown: set[int] = set()
+        """Documents of which a passage is chosen."""
         self._best = max(self._values, default=0.0)
 
     def choose(
@@ -117,6 +119,7 @@ class PassageMaker:
                 continue
             room -= used
             chosen.append(passage)
+            self.shown.add(self._owners[row])
             for unit in range(passage.start, passage.stop):
                 for copy in (unit, *self._copies.get(unit, ())):
                     self._taken[copy] = True
