@@ -17,7 +17,15 @@ from bench.html_questions import DATA, folded, questions, raw
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 EVIDENCE: Final = ("hotpot", "chunkeval", "xquad_en", "xquad_de", "xquad_ru", "xquad_zh")
-SETS: Final = ("asked", "asked_more", "library", "html_qa", "tables", *EVIDENCE)
+ASKED: Final = {
+    "asked": DATA / "asked" / "questions.jsonl",
+    "asked_more": ROOT / "bench" / "asked" / "questions.jsonl",
+    "asked_kinds": ROOT / "bench" / "asked" / "kinds.jsonl",
+}
+"""Files of the questions that people ask of one page; `bench/asked/README.md` says what each row holds."""
+HALVES: Final = {True: "aside", False: "made", None: ""}
+"""What `held` of a row says."""
+SETS: Final = (*ASKED, "library", "html_qa", "tables", *EVIDENCE)
 FOREIGN: Final = ("xquad_de", "xquad_ru", "xquad_zh")
 NEAR: Final = 0.85
 """Share of a gold's words that must stand in three neighbouring lines where it does not stand verbatim."""
@@ -62,7 +70,7 @@ def read_set(name: str, limit: int) -> QuestionSet:
     """Return a set with all its files, and `limit` of its questions evenly spread (0: all)."""
     if name == "library":
         whole = _library()
-    elif name in {"asked", "asked_more"}:
+    elif name in ASKED:
         whole = _asked(name)
     elif name in EVIDENCE:
         whole = _evidence(name)
@@ -105,7 +113,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 def _asked(name: str) -> QuestionSet:
     own = name == "asked"
-    rows = _rows(DATA / "asked" / "questions.jsonl" if own else ROOT / "bench" / "asked" / "questions.jsonl")
+    rows = _rows(ASKED[name])
     asked = [
         Asked(
             id=row["id"],
@@ -114,7 +122,7 @@ def _asked(name: str) -> QuestionSet:
             gold=tuple((gold,) for gold in row["gold"]),
             page=f"{row['page']}.html",
             twin=row["twin"] or "",
-            half=row.get("half", ""),
+            half=row.get("half") or HALVES[row.get("held")],
         )
         for row in rows
     ]

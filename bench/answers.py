@@ -10,8 +10,9 @@ Tools are asked through an MCP client in this process; gold counts where the quo
 the tool; `naive`, a sum of standardised BM25 and cosine over chunks of about 80 tokens of the page's plain text, best
 first; `ranking`, the units of `read_documents` best first; `lost`, ranking less shown; `words`, the part of the budget
 that is quoted; verdicts `answered/unsure/none` (of questions that are answered); `struct`, median tokens of the
-structured part; `text`, median tokens of the answer. The budget `default` names none. `research` searches the whole
-folder of a set, while naive and ranking know the page; over the sample library both have all its pages.
+structured part; `text`, median tokens of the answer. By kind and half: shown/naive (questions). The budget `default`
+names none. `research` searches the whole folder of a set, while naive and ranking know the page; over the sample
+library both have all its pages.
 """
 
 import argparse
@@ -271,12 +272,17 @@ def print_table(found: Sequence[Given]) -> None:
     for field in ("kind", "half"):
         names = sorted({str(getattr(row, field)) for row in rows} - {""})
         for (tool, budget), group in groups.items() if len(names) > 1 else ():
-            parts = {name: [row.shown for row in group if getattr(row, field) == name] for name in names}
-            cells = "  ".join(f"{name} {share(hits):.2f} ({len(hits)})" for name, hits in parts.items())
+            parts = {name: [row for row in group if getattr(row, field) == name] for name in names}
+            cells = "  ".join(f"{name} {_beside_naive(part)}" for name, part in parts.items())
             print(f"  by {field}, {tool} {budget or 'default'}: {cells}")
     if unanswerable := [row for row in found if not row.answerable and row.verdict]:
         print(f"  {len(unanswerable)} answers to what nothing answers: {verdicts(unanswerable)}")
     sys.stdout.flush()
+
+
+def _beside_naive(rows: Sequence[Given]) -> str:
+    """Return the shares that the tool and the naive sum show, and of how many."""
+    return f"{share(row.shown for row in rows):.2f}/{share(row.naive for row in rows):.2f} ({len(rows)})"
 
 
 def auc(upper: Sequence[float], lower: Sequence[float]) -> float:
