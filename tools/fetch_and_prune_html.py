@@ -157,7 +157,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     tell_rest(sheet, loaded.failures)
     if part or not pruned.pages or hint_room(max_tokens or WIDE):
         write_next(sheet, following, TOOL)
-        if next_cursor:
+        if next_cursor and (part or not 0 < max_tokens < WIDE):
             sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
     _add_notes(sheet, loaded, pruned)
     data = _data(loaded, pruned, next_cursor, following, sheet.tokens, citations=references)

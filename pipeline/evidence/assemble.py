@@ -7,7 +7,7 @@ shown once with all its places. Not for: scores (`pipeline/rank`) or finding pag
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -144,7 +144,8 @@ def assemble(
     if near and (not chosen or writer.write(chosen).tokens > max_tokens):
         return writer.beginning(near[0], len(near) - 1)
     evidence = writer.evidence(chosen, cited=True)
-    shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=True, unquoted=writer.unquoted)
+    links: Literal["frame", "rest"] = "rest" if open_end else "frame"
+    shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted)
     return Assembled(evidence, shown, maker.left_out(near), writer.speaking(evidence, shown.labels))
 
 

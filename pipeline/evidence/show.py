@@ -8,7 +8,7 @@ choosing evidence (`assemble.py`).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pipeline.documents import Document, Evidence, Page, Reading, Sentence
 from pipeline.evidence.cite import count_origins, place_name
@@ -96,7 +96,7 @@ def show_evidence(
     mark: str,
     *,
     max_tokens: int,
-    links: bool = False,
+    links: Literal["none", "frame", "rest"] = "none",
     unquoted: int = 0,
 ) -> Shown:
     """Write `evidence` out, passages of one page that follow each other under one head.
@@ -106,8 +106,8 @@ def show_evidence(
         mark: The answer's own mark for untrusted text.
         max_tokens: Budget of the answer. It decides how much is written around the words (`FRAME_SHARE`); the words
             themselves may exceed it.
-        links: Whether the link of the best passage, and other pages with the same words, are written below where
-            there is room.
+        links: What the link of the best passage, and other pages with the same words, may take below: nothing, what
+            is left of the frame, or the rest of the budget.
         unquoted: Units that are left out because they speak to a model, which the text says.
     """
     groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
@@ -122,9 +122,11 @@ def show_evidence(
     speaking = told_speaking((label for label, one in zip(labels, evidence, strict=True) if one.speaks), unquoted)
     quoted = (head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
     text = "\n".join(filter(None, (speaking, *quoted)))
-    if links and evidence:
+    if links != "none" and evidence:
+        words = sum(count_each([one.text for one in evidence]))
+        limit = max_tokens if links == "rest" else min(max_tokens, words + _frame(mark, max_tokens))
         numbers = {group[0].url: number for number, group in enumerate(groups, start=1)}
-        told = _links(labels, evidence, numbers, max_tokens - count_tokens(text) - 1)
+        told = _links(labels, evidence, numbers, limit - count_tokens(text) - 1)
         text = f"{text}\n{told}" if told else text
     return Shown(tuple(labels), text, count_tokens(text))
 
@@ -132,9 +134,12 @@ def show_evidence(
 def _heads_room(evidence: Sequence[Evidence], bodies: Sequence[str], mark: str, max_tokens: int) -> int:
     """Return the tokens of the frame that marks, labels, notice and hints leave for the heads of all pages."""
     words = sum(count_each([one.text for one in evidence]))
-    framing = count_tokens("\n".join(framed(body, mark) for body in bodies)) - words
-    kept = count_tokens(notice_within(mark, max_tokens)) + hint_room(max_tokens)
-    return int(FRAME_SHARE * max_tokens) - framing - kept
+    return _frame(mark, max_tokens) + words - count_tokens("\n".join(framed(body, mark) for body in bodies))
+
+
+def _frame(mark: str, max_tokens: int) -> int:
+    """Return the tokens that may be written around the words, beside notice and hints."""
+    return int(FRAME_SHARE * max_tokens) - count_tokens(notice_within(mark, max_tokens)) - hint_room(max_tokens)
 
 
 def page_tokens(one: Evidence, mark: str) -> int:
@@ -160,7 +165,7 @@ class Head(NamedTuple):
 def page_head(number: int, one: Evidence | Page, room: int) -> Head:
     """Return the head of a page: number, address, and of title, author and date what fits `room` tokens.
 
-    The address is always there; without it nothing can be cited or read on. A title has at least `SHORT_HEADING`.
+    The address is always there; without it nothing can be cited or read on.
     """
     url = address(one.url if isinstance(one, Evidence) else one.final_url)
     above = f"[{number}] {url}" if url else f"[{number}]"
@@ -171,7 +176,9 @@ def page_head(number: int, one: Evidence | Page, room: int) -> Head:
     for line in (full, headline(one.title, one.published), title):
         if count_tokens(line) <= left:
             return Head(above, line)
-    return Head(above, shortened(title, max(left, SHORT_HEADING)) if room else "")
+    # Who named a page by its address knows it; who searched for it knows it by its title.
+    least = SHORT_HEADING if isinstance(one, Evidence) and room else 0
+    return Head(above, shortened(title, max(left, least)))
 
 
 def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]:
