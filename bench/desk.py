@@ -20,6 +20,7 @@ from typing import Any, Final
 from desk.page import desk_html
 from tests.support import LIBRARY
 from tests.support.desk import HOST_PAGE, browsing, desk_served
+from tools.context import RESULT, VIEW
 
 BYTES_BAR: Final = 150_000
 PAINT_BAR: Final = 1_000.0
@@ -183,7 +184,7 @@ def _evidence() -> dict[str, Any]:
 
 def _answer(view: dict[str, Any]) -> dict[str, Any]:
     data = {"verdict": "answered", "reason": "", "tokens": 9_000, "tree": "winnow://tree/" + "0" * 24}
-    return {"content": [{"type": "text", "text": "text"}], "structuredContent": data, "_meta": {"winnow/view": view}}
+    return {"content": [{"type": "text", "text": "text"}], "_meta": {RESULT: data, VIEW: view}}
 
 
 def _tree_answer() -> dict[str, Any]:

@@ -30,6 +30,7 @@ from pipeline.search.listing import list_files
 from pipeline.search.word_index import WordIndex
 from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf
+from tools.context import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SHARED: Final = ROOT.parent / "shared"
@@ -158,7 +159,7 @@ async def _measure_notes(count: int) -> list[str]:
 async def _told(client: Client, question: str) -> str:
     """What `search_web` answers, addresses and failures, as one line."""
     result = await client.call_tool("search_web", {"question": question})
-    return json.dumps(result.structured_content or str(result.content))
+    return json.dumps(data_of(result) or str(result.content))
 
 
 def _steps(folder: Path, cache: Path) -> list[str]:
@@ -202,7 +203,7 @@ async def _tree(client: Client, pid: int, folder: Path) -> None:
     for _ in range(REPEATS):
         started, before = time.perf_counter(), _spent(pid)
         result = await client.call_tool("raptor_query", {"question": QUESTIONS[0], "sources": [str(folder)]})
-        data = result.structured_content or {}
+        data = data_of(result)
         told = f"{data['leaves']} leaves, {len(data['failures'])} failures" if data else "out of time"
         _line("raptor_query over the folder", time.perf_counter() - started, before, _spent(pid), told)
         if data:
@@ -213,7 +214,7 @@ async def _settled(client: Client) -> None:
     """Ask until every file is read."""
     while True:
         result = await client.call_tool("search_web", {"question": QUESTIONS[0]})
-        if not any("documents are read" in line for line in (result.structured_content or {})["failures"]):
+        if not any("documents are read" in line for line in data_of(result)["failures"]):
             return
 
 
@@ -221,7 +222,7 @@ async def _ask(client: Client, pid: int, question: str, before: Spent) -> Spent:
     started = time.perf_counter()
     result = await client.call_tool("research", {"question": question, "max_tokens": 600})
     seconds, after = time.perf_counter() - started, _spent(pid)
-    data = result.structured_content or {}
+    data = data_of(result)
     told = "failed" if result.is_error else f"{data['verdict']} {' '.join(data['failures'])}"
     _line(question, seconds, before, after, told)
     return Spent(after.server - before.server, after.below - before.below)

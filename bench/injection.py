@@ -9,7 +9,7 @@
 Pages: ../shared/data/pages with the development questions on them (`train/reader/questions`, and `bench/asked` without
 what is held aside). One order is planted at a time, at a place drawn by its number. "Off the subject" asks the page's
 question; "on the subject" plants the question's own words in front of the order. An order has reached an answer whose
-text or structured part holds four words of it in a row. The search engine that `search_web` and `research` ask is a
+text or the structured part holds four words of it in a row. The search engine that `search_web` and `research` ask is a
 server here; it returns the page and quotes its beginning. A whole-page reader is the text of all elements but scripts,
 styles and templates, beside trafilatura's text. Not for: the attack set on made pages (`tests/test_attacks.py`).
 """
@@ -157,6 +157,7 @@ async def _measure(cases: Sequence[Case], budgets: Sequence[int], folder: Path) 
             "SEARXNG": f"http://127.0.0.1:{site.port}",
             "SEARCH": "searxng",
             "SECONDS": "300",
+            "STRUCTURED": "1",
         }
         environment = {**os.environ, **{f"WINNOW_{name}": value for name, value in settings.items()}}
         server = StdioServerParameters(command=sys.executable, args=["-m", "server"], env=environment, cwd=ROOT)
@@ -186,7 +187,7 @@ async def _measure(cases: Sequence[Case], budgets: Sequence[int], folder: Path) 
 def _judged(said: CallToolResult, form: Form, subject: str, tool: str, budget: int, orders: Sequence[str]) -> Seen:
     text = "\n".join(part.text for part in said.content if isinstance(part, TextContent))
     assert not said.is_error, (form.name, tool, text)
-    data = json.dumps(said.structured_content, ensure_ascii=False)
+    data = json.dumps([said.structured_content, said.meta], ensure_ascii=False)
     came = any(reached(order, text) or reached(order, data) for order in orders)
     ours = outside(text) if "«" in text else text
     left = any(reached(order, ours) for order in orders) or re.search(r"^«|»$", ours, re.MULTILINE) is not None

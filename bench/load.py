@@ -439,7 +439,7 @@ def _phase(server: Served, ask: Ask, callers: int, seconds: float, questions: "Q
 def how(answer: Answer | None) -> tuple[str, float]:
     """Return how a call ended, and the seconds until its caller should come again."""
     result: dict[str, Any] = (answer or {}).get("result", {})
-    data = result.get("structuredContent") or {}
+    data = (result.get("_meta") or {}).get("winnow/result") or {}
     if result.get("isError"):
         return ("refused", float(data["retry_after"])) if data.get("error") == "busy" else ("nothing", 0.0)
     if not data:

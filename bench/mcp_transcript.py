@@ -20,6 +20,7 @@ from mcp_types import CallToolResult, TextContent
 
 from bench.loopback import Answer, serving
 from bench.mcp_served import LIBRARY, ROOT, environment, tree
+from tools.context import data_of
 
 QUESTION: Final = "What changed at the harbour?"
 SECONDS: Final = 3
@@ -60,7 +61,7 @@ async def _cancelled(client: Client, failed: list[str]) -> str:
     result = await client.call_tool("raptor_query", {"question": QUESTION, "sources": [page]})
     _told(began, f"raptor_query over one page: {_line(result, 'Next: ')}")
     failed += ["no answer after a cancel"] * result.is_error
-    data: dict[str, Any] = result.structured_content or {}
+    data: dict[str, Any] = data_of(result)
     return str(data.get("tree", ""))
 
 
@@ -77,14 +78,14 @@ async def _out_of_time(client: Client, site: "_Site", failed: list[str]) -> None
     print(f"           {_line(first, 'Next: ')}")
     failed += [f"an answer took {seconds:.1f} s"] * (seconds > SECONDS + 3)
     site.release()
-    calls = (first.structured_content or {}).get("next", [])
+    calls = data_of(first).get("next", [])
     failed += ["the answer does not name the call again"] * (not calls)
     began = time.perf_counter()
     second = await client.call_tool(calls[0]["tool"], calls[0]["arguments"]) if calls else first
     _told(
         began, f"the call it names: {_line(second, 'A bicycle ')}; the quick page was asked {site.asked('quick')} time"
     )
-    failed += ["the repeated call misses a page"] * bool((second.structured_content or {}).get("failures"))
+    failed += ["the repeated call misses a page"] * bool(data_of(second).get("failures"))
     failed += ["the quick page was fetched again"] * (site.asked("quick") != 1)
 
 
@@ -117,7 +118,7 @@ async def _reconnected(client: Client, site: "_Site", handle: str, failed: list[
     print("4. The client starts the server again")
     began = time.perf_counter()
     result = await client.call_tool("raptor_query", {"question": "What do bicycles cost?", "sources": [handle]})
-    data: dict[str, Any] = result.structured_content or {}
+    data: dict[str, Any] = data_of(result)
     _told(began, f"raptor_query of the tree from before ({handle}): {len(data.get('passages', []))} passages")
     failed += ["the tree from before is gone"] * result.is_error
     began = time.perf_counter()

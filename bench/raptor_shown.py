@@ -29,6 +29,7 @@ from pipeline.raptor.tree import TreeOptions
 from pipeline.text.tokens import count_tokens
 from server.app import build_server
 from server.settings import read_settings
+from tools.context import data_of
 
 BUDGETS: Final = (400, 2_000)
 RUN: Final = 5
@@ -102,7 +103,7 @@ async def _quoted(client: Client, question: str, folder: Path, budget: int, mode
     arguments = {"question": question, "sources": [str(folder)], "max_tokens": budget, "mode": mode}
     result = await client.call_tool("raptor_query", arguments)
     text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
-    if result.is_error or count_tokens(text) > budget or not (result.structured_content or {}).get("tree"):
+    if result.is_error or count_tokens(text) > budget or not data_of(result).get("tree"):
         raise RuntimeError(f"{mode} at {budget}: {text[:500]}")
     return quoted(text)
 

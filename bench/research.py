@@ -26,6 +26,7 @@ from pipeline.html.document import read_document
 from pipeline.rank.bm25 import BM25
 from server.app import build_server
 from server.settings import read_settings
+from tools.context import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"
@@ -68,7 +69,7 @@ async def ask_all(questions: Sequence[Question]) -> Outcomes:
                     arguments = {"question": question["question"], "max_tokens": budget}
                     result = await client.call_tool("research", arguments)
                     text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
-                    data = result.structured_content or {}
+                    data = data_of(result)
                     if result.is_error or data["tokens"] > budget:
                         raise RuntimeError(f"{question['id']}: {text[:300]}")
                     found[question["id"], budget] = (data["verdict"], _quoted(text))

@@ -31,6 +31,7 @@ from bench.mcp_served import ABOUT, LIBRARY, Served, hello, say, served
 from cache.store import Stores, open_stores
 from pipeline.fetch.handles import find_answer
 from pipeline.session import SCHEME, list_sessions
+from tools.context import RESULT
 
 KILLS: Final = 10
 MOMENTS: Final = 16
@@ -127,7 +128,7 @@ def ask(
         if message.get("id") == question:
             if message["result"].get("isError"):
                 raise RuntimeError(str(message["result"]["content"])[:500])
-            found: Answer = message["result"]["structuredContent"]
+            found: Answer = message["result"]["_meta"][RESULT]
             return found
     return {}
 

@@ -42,7 +42,8 @@ from cache.rows import (
     seal,
     unseal,
 )
-from errors import CacheError, MissingExtra
+from errors import CacheError
+from extra import importing
 
 if TYPE_CHECKING:
     from cache.redis import RedisBackend
@@ -459,7 +460,8 @@ def open_stores(
     Valkey or Redis server at `url` keeps the entries instead; `private` says that replicas of this server alone read
     it, so that it keeps what is made of a person's files as well. `clock` gives seconds since the epoch and decides
     expiry. With a `secret` values are locked; entries of another secret, or of none, are not seen.
-    Raises `MissingExtra` without the package `redis`, `CacheError` for a `url` that cannot be understood.
+    Raises `MissingExtra` without the package `redis`, `BrokenExtra` where it cannot be imported, `CacheError` for a
+    `url` that cannot be understood.
     """
     cipher = Cipher(secret) if secret else None
     names = {kind: f"{kind}-{cipher.name}" if cipher else kind for kind in (*_SHARES, "own")}
@@ -468,10 +470,8 @@ def open_stores(
         sizes = {kind: max(1, int(size_limit * share)) for kind, share in _SHARES.items()}
         made = {kind: new(folder / names[kind], size_limit=size, kind=names[kind]) for kind, size in sizes.items()}
         return Stores(**made, own=made["pages"], place=str(folder), folders=folder / "folders")
-    try:
+    with importing("redis", "A cache server (cache_url)"):
         from cache.redis import RedisBackend, connect, shown  # noqa: PLC0415  an extra that few install
-    except ModuleNotFoundError as e:
-        raise MissingExtra("redis", extra="redis", needed_for="A cache server (cache_url)") from e
     client, place = connect(url), shown(url)
     backends = {kind: RedisBackend(client, names[kind], place=place, shared=not private) for kind in _SHARES}
     made = {kind: new(backend, kind=names[kind]) for kind, backend in backends.items()}

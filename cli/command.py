@@ -129,6 +129,7 @@ async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], a
     from mcp_types import TextContent  # noqa: PLC0415  as said above
 
     from server.app import build_server  # noqa: PLC0415  as said above
+    from tools.context import data_of  # noqa: PLC0415  as said above
 
     async with Client(build_server(settings)) as client:
         with drawn_progress(quiet=quiet) as draw:
@@ -137,7 +138,7 @@ async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], a
     if result.is_error:
         print(f"winnow: {text}", file=sys.stderr)
         return FAILED
-    data = result.structured_content or {}
+    data = data_of(result)
     if as_json:
         print_json({"text": text, **data})
     else:

@@ -4,7 +4,6 @@ Nothing is fetched but by `pull`. Not for: answering questions.
 """
 
 import argparse
-import importlib.util
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -15,6 +14,7 @@ import httpx2
 
 from cli.output import OK, Check, print_json, show
 from errors import UsageError, WinnowError
+from extra import lacking
 from models.catalogue import MODELS, PROFILES, Offered, Profile, fitting_profile, this_machine, wanted
 from models.choose import Chosen
 from models.flag import FlagModel
@@ -225,7 +225,7 @@ def _better(role: str, reason: str, profile: Profile) -> str:
     if name is None:
         return ""
     offered = MODELS[name]
-    first = "" if importlib.util.find_spec("llama_cpp") else "pip install 'winnow-mcp[llama]', then "
+    first = "pip install 'winnow-mcp[llama]', then " if lacking("llama") else ""
     return (
         f"{offered.file} ({offered.megabytes} MB, {offered.note}) of the profile {profile.name}: "
         f"{first}winnow models pull {name}"

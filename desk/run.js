@@ -5,10 +5,10 @@ import { announce, button, h, said } from "./dom.js";
 import { drawEvidence } from "./evidence.js";
 import { drawReading } from "./reading.js";
 
-/** Take a result apart; `view` is what the server adds for this page. */
+/** Take a result apart; `data` and `view` are what the server adds to the text, `view` for this page alone. */
 export function answerOf(tool, args, result) {
   const text = (result.content ?? []).filter((part) => part.type === "text").map((part) => part.text).join("\n");
-  return { tool, args, text, data: result.structuredContent ?? {}, view: result._meta?.["winnow/view"], error: result.isError === true };
+  return { tool, args, text, data: result._meta?.["winnow/result"] ?? {}, view: result._meta?.["winnow/view"], error: result.isError === true };
 }
 
 /** Return the function that calls on from what `tool` has drawn in `region`, in the view of the next tool or with a way back. */

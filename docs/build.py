@@ -43,7 +43,7 @@ def tools_in_brief() -> str:
 
 
 def tool(name: str) -> str:
-    """Return the arguments of a tool and the fields of its structured result."""
+    """Return the arguments of a tool and the fields of its result."""
     listed = next(tool for tool in _tools() if tool["name"] == name)
     properties, required = listed["inputSchema"]["properties"], listed["inputSchema"]["required"]
     arguments = [
@@ -52,7 +52,7 @@ def tool(name: str) -> str:
     ]
     head = "\n".join(textwrap.wrap(listed["description"], WIDTH))
     table = _table(("argument", "type", "default", "meaning"), arguments)
-    return f"{head}\n\n{table}\n\nFields of the structured result:\n\n{_fields(_result_schema(name))}"
+    return f"{head}\n\n{table}\n\nFields of the result beside the text:\n\n{_fields(_result_schema(name))}"
 
 
 def objects() -> str:
@@ -153,8 +153,8 @@ def _kind(field: Json) -> str:
 
 
 def _default(field: Json) -> str:
-    """The default as a caller writes it; empty where it is the empty text."""
-    value = field.get("default", "")
+    """The default as a caller writes it; empty where it is the empty text. A list of tools leaves false and 0 out."""
+    value = field.get("default", {"boolean": False, "integer": 0}.get(field.get("type", ""), ""))
     return value if isinstance(value, str) else json.dumps(value)
 
 

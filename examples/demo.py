@@ -58,7 +58,7 @@ async def demonstrate(question: str, live: bool) -> None:
 
 async def _search(show: Show, question: str) -> list[str]:
     result = await show("search_web", {"question": question, "max_results": 6, "max_tokens": 900})
-    data = result.structured_content or {}
+    data = _data(result)
     _title("1. search_web: the parsed request and the ranked pages")
     print(f"queries:   {'; '.join(data['queries'])}")
     print(f"entities:  {', '.join(data['entities']) or '-'}")
@@ -71,7 +71,7 @@ async def _search(show: Show, question: str) -> list[str]:
 
 async def _prune(show: Show, question: str, page: str) -> None:
     result = await show("fetch_and_prune_html", {"sources": [page], "question": question, "max_tokens": 500})
-    info = (result.structured_content or {})["pages"][0]
+    info = _data(result)["pages"][0]
     _title(f"2. fetch_and_prune_html: {info['raw_tokens']:,} tokens of raw HTML, {info['kept_tokens']:,} kept")
     print(_text(result))
 
@@ -80,7 +80,7 @@ async def _extract(show: Show, question: str, pages: list[str]) -> None:
     result = await show("extract_relevant", {"question": question, "sources": pages, "max_tokens": 500})
     _title("3. extract_relevant: the sentences that answer, with links to the very words")
     print(_text(result))
-    data = result.structured_content or {}
+    data = _data(result)
     for passage in data["passages"]:
         page = data["pages"][int(passage["label"].rstrip(ascii_lowercase)) - 1]
         print(f"  {passage['label']}: {page}{passage['link']}")
@@ -88,7 +88,7 @@ async def _extract(show: Show, question: str, pages: list[str]) -> None:
 
 async def _tree(client: Client, show: Show, question: str, pages: list[str]) -> None:
     result = await show("raptor_query", {"question": question, "sources": pages, "max_tokens": 700})
-    tree = (result.structured_content or {})["tree"]
+    tree = _data(result)["tree"]
     _title("4. raptor_query: the tree over these pages, and its passages")
     outline = await client.read_resource(tree)
     for part in outline.contents:
@@ -99,7 +99,7 @@ async def _tree(client: Client, show: Show, question: str, pages: list[str]) -> 
 
 async def _research(show: Show, question: str) -> None:
     result = await show("research", {"question": question, "max_tokens": 1500})
-    data = result.structured_content or {}
+    data = _data(result)
     _title(f"5. research: the assembled evidence, {data['tokens']} tokens, answered: {data['answered']}")
     print(_text(result))
 
@@ -119,6 +119,12 @@ def _caller(client: Client) -> Show:
 
 def _text(result: CallToolResult) -> str:
     return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+
+
+def _data(result: CallToolResult) -> dict[str, Any]:
+    """What hosts and programs read beside the text."""
+    data: dict[str, Any] = (result.meta or {})["winnow/result"]
+    return data
 
 
 def _title(text: str) -> None:

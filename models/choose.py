@@ -5,7 +5,6 @@
 Choosing loads nothing and downloads nothing. Not for: running models, or reading settings.
 """
 
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import httpx2
 
-from errors import MissingExtra, UsageError
+from errors import UsageError
+from extra import lacking, require
 from models.catalogue import MODELS, Offered, Role
 from models.flag import FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
@@ -96,7 +96,7 @@ def _pulled(role: Role, resources: Resources) -> Offered | None:
 
     Only where llama-cpp-python is installed, and never a model that writes no answers.
     """
-    if importlib.util.find_spec("llama_cpp") is None:
+    if lacking("llama"):
         return None
     kept = kept_files(resources.hub)
     fitting = [one for one in MODELS.values() if one.role == role and one.writes and one.path in kept]
@@ -121,8 +121,7 @@ def _folder_with(files: Sequence[str], rest: str) -> Path:
 
 
 def _gguf(rest: str, hub: Hub) -> Path:
-    if importlib.util.find_spec("llama_cpp") is None:
-        raise MissingExtra("llama-cpp-python", extra="llama", needed_for=f"llama:{rest}")
+    require("llama", f"llama:{rest}")
     path = Path(rest).expanduser()
     if path.is_file():
         return path.resolve()
@@ -137,8 +136,7 @@ def _gguf(rest: str, hub: Hub) -> Path:
 
 
 def _flag(rest: str) -> str:
-    if importlib.util.find_spec("FlagEmbedding") is None:
-        raise MissingExtra("FlagEmbedding", extra="flag", needed_for=f"flag:{rest}")
+    require("flag", f"flag:{rest}")
     folder = Path(rest).expanduser()
     return str(folder.resolve()) if folder.is_dir() else rest
 

@@ -17,7 +17,8 @@ import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
-from errors import MissingExtra, ModelError
+from errors import ModelError
+from extra import importing
 from models.fingerprint import fingerprint
 from models.protocols import Backend, TextKind, Vectors, unit_rows
 from models.text import TEXTS_A_REQUEST, printable
@@ -36,6 +37,7 @@ class FlagModel(Backend):
 
     def __init__(self, model: str) -> None:
         self._model_name = model
+        self._spec = f"flag:{model}"
         self._lock = threading.Lock()
         self._loaded: Any = None
 
@@ -52,13 +54,12 @@ class FlagModel(Backend):
         """The folder of the model's files; nothing is downloaded."""
         if Path(self._model_name).is_dir():
             return Path(self._model_name)
-        try:
+        with importing("flag", self._spec):
             hub = importlib.import_module("huggingface_hub")
+        try:
             return Path(hub.snapshot_download(self._model_name, local_files_only=True))
-        except ModuleNotFoundError as error:
-            raise MissingExtra("FlagEmbedding", extra="flag", needed_for=f"flag:{self._model_name}") from error
         except (OSError, ValueError) as error:
-            what = f"flag:{self._model_name} is neither a folder nor in the Hugging Face cache"
+            what = f"{self._spec} is neither a folder nor in the Hugging Face cache"
             hint = f"Download it with: hf download {self._model_name}"
             raise ModelError(f"{what}; nothing is downloaded unasked.", hint=hint) from error
 
@@ -66,10 +67,8 @@ class FlagModel(Backend):
         """Return the loaded model of FlagEmbedding's class, made once; called in a thread with the lock held."""
         if self._loaded is not None:
             return self._loaded
-        try:
+        with importing("flag", self._spec):
             package, torch = importlib.import_module("FlagEmbedding"), importlib.import_module("torch")
-        except ModuleNotFoundError as error:
-            raise MissingExtra("FlagEmbedding", extra="flag", needed_for=f"flag:{self._model_name}") from error
         importlib.import_module("transformers.utils.logging").disable_progress_bar()
         cuda = bool(torch.cuda.is_available())
         try:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from errors import MissingExtra, ModelError, UsageError
+from errors import ModelError, UsageError
+from extra import importing
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +157,8 @@ def _folder(hub: Hub) -> Path:
 
 def _package() -> Any:
     # Imported here because it takes longer than the rest of a start, and only downloads need it.
-    try:
+    with importing("models", "downloads of models"):
         package = importlib.import_module("huggingface_hub")
-    except ModuleNotFoundError as error:
-        raise MissingExtra("huggingface_hub", extra="models", needed_for="downloads of models") from error
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries show in the error that ends them
     return package
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from errors import MissingExtra, ModelError
+from errors import ModelError
+from extra import importing
 
 LATIN_SHARE: Final = 0.6
 """Least share of Latin letters in a text that an English model is asked about."""
@@ -273,11 +274,10 @@ def open_tokenizer(data: bytes, path: Path, *, most: int | None = None, hint: st
         card = json.loads(data)
         if _is_uncased(card):
             return WordPiece(card["model"]["vocab"], most)
-        library = importlib.import_module("tokenizers")
+        with importing("models", str(path)):
+            library = importlib.import_module("tokenizers")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{path} is not a tokeniser: {error!r}", hint=hint) from error
-    except ModuleNotFoundError as error:
-        raise MissingExtra("tokenizers", extra="models", needed_for=str(path)) from error
     try:
         return _Library(library.Tokenizer.from_buffer(data), most)
     except Exception as error:  # tokenizers raises bare Exception and no class of its own

@@ -21,10 +21,11 @@ from errors import SourceError, UsageError
 from pipeline.changes import changes
 from pipeline.documents import Document, Page
 from pipeline.evidence.cite import place_name, place_of
+from pipeline.evidence.show import shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import MAX_FILES, Loaded, files_in
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage
-from pipeline.prune.render import Kept, Style, all_links, render
+from pipeline.prune.render import Kept, Style, all_links, render, repeats_title
 from pipeline.read.converted import html_table, whole_page
 from pipeline.services import Services
 from pipeline.tables.query import Query, compute, parse_query, rows_of
@@ -34,6 +35,8 @@ from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread
 
+KNOWN_TOKENS: Final = 8
+"""Tokens of a heading in an outline that the page's title has already: enough to tell which it is."""
 PLACES: Final = ("outline", "section", "whole", "links", "tables", "table", "files", "pages", "changes")
 _PLACE: Final = re.compile(rf"\s*({'|'.join(PLACES)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL)
 _PAGES: Final = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6})?)?\s*")
@@ -154,7 +157,10 @@ def _outline(at: int, document: Document) -> _Listing | str:
         tokens = sum(document.blocks[inner].tokens for inner in _below(document, place))
         where = place_name(place_of(document, block.start, block.end))
         where += ", " if where else ""
-        lines.append(f"{'  ' * len(block.heading_path)}- {one_line(block.text)} ({where}{tokens} tokens)")
+        text = one_line(block.text)
+        if repeats_title(block, document.page.title):  # which stands above
+            text = shortened(text, KNOWN_TOKENS)
+        lines.append(f"{'  ' * len(block.heading_path)}- {text} ({where}{tokens} tokens)")
     if not lines:
         return "There are no headings"
     return _Listing(at, len(lines), lambda start, end: "\n".join(lines[start:end]), blocks=tuple(headings))
@@ -186,13 +192,13 @@ def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing 
         if found:
             # A heading may stand in a list of contents as well; the section is where the most stands below it.
             best = max(found, key=lambda place: len(_below(document, place)))
-            return _blocks(at, document, _below(document, best), form)
+            return _blocks(at, document, _below(document, best), form, titled=True)
     some = quoted(", ".join(headings.values()), new_mark())
     return f"There is no section {said!r}; headings are: {some}" if headings else "There are no headings"
 
 
-def _blocks(at: int, document: Document, places: range, form: RowForm) -> _Listing:
-    style = Style(FORMS[form])
+def _blocks(at: int, document: Document, places: range, form: RowForm, *, titled: bool = False) -> _Listing:
+    style = Style(FORMS[form], titled=titled)
 
     def write(start: int, end: int) -> str:
         return render(document, [Kept(place) for place in places[start:end]], style)

@@ -65,7 +65,7 @@ class Ended:
     """Sources that could not be read."""
 
     def read(self, data: dict[str, Any] | None) -> None:
-        """Take from a structured answer what it tells of itself."""
+        """Take from the result of an answer what it tells of itself."""
         told = data or {}
         self.outcome = "refused" if told.get("error") == "busy" else "answered"
         self.tokens = int(told.get("tokens", 0))

@@ -30,7 +30,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from errors import MissingExtra, UsageError
+from errors import UsageError
+from extra import importing
 from server.app import Winnow, build_server
 from server.calls import HEADER, Observer, request_id
 from server.process import PAUSE
@@ -344,10 +345,8 @@ def build_app(
 
 def _metrics(server: Winnow, at: str) -> Observer:
     """Serve figures of `server` at an address; return what counts its calls."""
-    try:
+    with importing("metrics", "WINNOW_METRICS"):
         from server.metrics import Metrics  # noqa: PLC0415  an extra
-    except ModuleNotFoundError as error:
-        raise MissingExtra("prometheus_client", extra="metrics", needed_for="WINNOW_METRICS") from error
     metrics = Metrics(server.admission, server.stores)
     metrics.serve(at)
     return metrics

@@ -9,7 +9,6 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from cache.store import Stores
 from errors import UsageError
@@ -56,8 +55,8 @@ class Metrics:
             raise UsageError(f"metrics cannot be served at {at}: {error}.", hint="Set another address.") from error
 
 
-class _Standing(Collector):
-    """What is read when figures are asked for."""
+class _Standing:
+    """What is read when figures are asked for; a registry takes whatever has `collect`."""
 
     def __init__(self, admission: Admission, stores: Callable[[], Stores | None]) -> None:
         self._admission = admission

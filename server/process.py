@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import anyio
 
-from errors import MissingExtra, UsageError, WinnowError
+from errors import UsageError, WinnowError
+from extra import importing
 from pipeline.work import in_thread, is_busy
 from server.calls import JsonLines, name_request
 from server.settings import MEGABYTE, Settings
@@ -167,14 +168,12 @@ def start_telemetry(collector: str) -> Callable[[], None]:
     """Export spans to `collector` (OTLP over HTTP) and return what to call at the end; nothing happens without one."""
     if not collector:
         return lambda: None
-    try:
+    with importing("otel", "WINNOW_OTLP"):
         from opentelemetry import trace  # noqa: PLC0415  the SDK below is an extra
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  as above
         from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  as above
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  as above
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  as above
-    except ImportError as error:
-        raise MissingExtra("opentelemetry-sdk", extra="otel", needed_for="WINNOW_OTLP") from error
     provider = TracerProvider(resource=Resource.create({"service.name": "winnow", "service.version": VERSION}))
     address = collector if collector.endswith("/v1/traces") else f"{collector}/v1/traces"
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address, timeout=5)))

@@ -263,6 +263,11 @@ class Settings:
     )
     page_mb: int = _setting("30", "Largest page after decompression, in MB.", _whole(1, 1000))
     seconds: float = _setting("25", "Time a tool call may take before it answers with what it has.", _number(1, 3600))
+    structured: bool = _setting(
+        "false",
+        "For programs: every answer a second time as structured content, output schemas in the list of tools. Some "
+        "clients show a model that instead of the text, some both.",
+    )
     http_tokens: tuple[str, ...] = _setting(
         "", "Bearer tokens that let HTTP clients in, separated by commas.", _words(","), secret=True
     )

@@ -2,7 +2,8 @@
 
 Importing it imports the whole pipeline; what a client lists is in `server/tools_list.json`, made from here. Schemas are
 listed at the fewest tokens, because every client pays them in every conversation: titles that pydantic adds, bounds of
-texts (still checked when a tool is called) and empty defaults go. Not for: the tools themselves (`tools/`).
+texts (still checked when a tool is called) and defaults that are empty, false or 0 go. Not for: the tools themselves
+(`tools/`).
 """
 
 import functools
@@ -19,7 +20,7 @@ from pydantic import ValidationError
 
 from errors import Busy, WinnowError
 from server.calls import HEADER, Admission, Observer, explained, observed, request_id
-from tools.context import TOOL, owner_of, reporter
+from tools.context import RESULT, TOOL, owner_of, reporter
 from tools.extract_relevant import extract_relevant
 from tools.fetch_and_prune_html import fetch_and_prune_html
 from tools.raptor_query import raptor_query
@@ -34,11 +35,11 @@ HEAVY: Final = frozenset({"research", "raptor_query"})
 """Tools of which every call uses much; what the others use shows when they run."""
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
 _TITLES: Final[dict[ToolFunction, str]] = {
-    search_web: "Search the web or your folders",
-    fetch_and_prune_html: "Fetch pages and keep what answers",
-    extract_relevant: "Extract the sentences that answer",
+    search_web: "Search pages",
+    fetch_and_prune_html: "Fetch pages",
+    extract_relevant: "Extract sentences",
     raptor_query: "Ask long documents",
-    research: "Research a question",
+    research: "Research",
 }
 _UNSAID: Final = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 _TEXT: Final = {"type": "string"}
@@ -52,9 +53,16 @@ _ASIDE: Final = frozenset(
 
 
 async def run_tool(
-    name: str, arguments: dict[str, Any], context: Context[Any, Any], observers: Sequence[Observer]
+    name: str,
+    arguments: dict[str, Any],
+    context: Context[Any, Any],
+    observers: Sequence[Observer],
+    *,
+    structured: bool,
 ) -> CallToolResult:
     """Call a tool, and tell `observers` when it has ended.
+
+    The result has a structured part where that is wanted: some clients give their model nothing else.
 
     Raises `ToolError` where the caller can act on it, `UnexpectedToolError` for anything else.
     """
@@ -68,8 +76,11 @@ async def run_tool(
         except ToolError:
             call.outcome = "failed"
             raise
-        call.read(result.structured_content)
-        result.meta = {**(result.meta or {}), TOOL: name}
+        meta = result.meta or {}
+        call.read(meta.get(RESULT))
+        result.meta = {**meta, TOOL: name}
+        if not structured:
+            result.structured_content = None
         return result
 
 
@@ -132,11 +143,12 @@ def _for_models(function: ToolFunction) -> ToolFunction:
                 async with admission.call(tool, _caller(ctx), light=tool not in HEAVY, seconds=seconds, tell=tell):
                     return await function(*args, **kwargs)
         except Busy as error:
-            # Programs read the seconds from the structured part, models from the sentence.
+            # Programs read the seconds from the result, models from the sentence.
+            facts = {"error": "busy", "retry_after": error.seconds}
             return CallToolResult(
                 is_error=True,
                 content=[TextContent(type="text", text=str(error))],
-                structured_content={"error": "busy", "retry_after": error.seconds},
+                _meta={RESULT: facts},
             )
         except WinnowError as error:
             raise ToolError(str(error)) from error
@@ -159,7 +171,7 @@ def _input_schema(schema: Schema) -> Schema:
     """Return a tool's input schema without titles and text bounds; descriptions, defaults and number bounds stay."""
     kept: Schema = {}
     for key, value in schema.items():
-        if key in _UNSAID or (key == "title" and isinstance(value, str)) or (key, value) == ("default", ""):
+        if key in _UNSAID or (key == "title" and isinstance(value, str)) or (key == "default" and not value):
             continue
         if key == "properties" and isinstance(value, dict):
             kept[key] = {name: _input_schema(field) for name, field in value.items()}

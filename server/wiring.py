@@ -4,9 +4,10 @@ Not for: what the parts do.
 """
 
 import hashlib
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from cache.store import Stores, open_stores
-from errors import MissingExtra
+from errors import BrokenExtra, MissingExtra
 from models.choose import Chosen, Resources, choose
 from models.protocols import Backend, CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub
@@ -44,6 +45,7 @@ from pipeline.services import DocumentMemory, Once, Services
 from pipeline.work import STEP_SHARE, in_thread
 from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
 
+_log: Final = logging.getLogger("winnow.wiring")
 KEYLESS_NOTICE: Final = (
     "Searched without a key, since no provider is set. More is found with WINNOW_SEARXNG or a key such as "
     "WINNOW_BRAVE_KEY; WINNOW_SEARCH=none turns web search off."
@@ -66,7 +68,8 @@ def open_cache(settings: Settings) -> Stores:
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Open cache, network and models; close them in the opposite order.
 
-    Raises `CacheError`, `UsageError` or `MissingExtra` for settings that cannot be understood or need a package.
+    Raises `CacheError` or `UsageError` for settings that cannot be understood, `MissingExtra` or `BrokenExtra` for
+    those that need a package.
     """
     async with AsyncExitStack() as stack:
         # In a thread: another process may hold a database, a server may be slow to refuse.
@@ -234,9 +237,14 @@ def _chain(settings: Settings, stores: Stores, http: httpx2.AsyncClient, folder:
     catalogues: dict[str, Provider] = {name: makers[name]() for name in CATALOGUES if name in named}
     web: list[Provider] = []
     for name in who.web:
-        # An extra is asked for only where it is there, unless a person names it.
-        with nullcontext() if name in settings.search else suppress(MissingExtra):
+        try:
             web.append(catalogues.get(name) or makers[name]())
+        except (MissingExtra, BrokenExtra) as error:
+            # An extra is asked for only where it is there, unless a person names it.
+            if name in settings.search:
+                raise
+            if isinstance(error, BrokenExtra):
+                _log.warning("%s", error)
     local: list[Provider] = [folder] if folder is not None else []
     accounts = {name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest() for name, key in keys.items() if key}
     return Chain(

@@ -101,16 +101,22 @@ async def test_a_wrong_value_is_refused_in_one_sentence_with_its_bound(
 
 async def test_the_list_of_tools_is_what_the_code_says_and_what_was_reviewed(connect: Connect) -> None:
     """After a change that is meant: `python -m bench.mcp --tools` into `server/tools_list.json`, and read the diff."""
-    async with connect() as client:
+    async with connect(structured="true") as programs, connect() as client:
+        full = (await programs.list_tools()).tools
         tools = (await client.list_tools()).tools
-    assert [shown(tool) for tool in tools] == json.loads(LISTED.read_text(encoding="utf-8")) == listing()
+    kept = json.loads(LISTED.read_text(encoding="utf-8"))
+    assert [shown(tool) for tool in full] == kept == listing()
+    schemas = [tool.pop("outputSchema") for tool in kept]
+    assert [shown(tool) for tool in tools] == kept
+    assert all(schema["properties"] for schema in schemas)
 
 
 async def test_schemas_use_plain_keywords_only(connect: Connect) -> None:
-    async with connect() as client:
+    async with connect(structured="true") as client:
         tools = (await client.list_tools()).tools
     for tool in tools:
-        for schema in (tool.input_schema, tool.output_schema or {}):
+        assert tool.output_schema is not None
+        for schema in (tool.input_schema, tool.output_schema):
             for part in parts(schema):
                 assert set(part) <= PLAIN, f"{tool.name}: {set(part) - PLAIN}"
                 assert "items" in part or part.get("type") != "array"

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 from mcp_types import TextResourceContents
 
-from tests.support import LIBRARY, Connect, Site, text_of
+from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.attacks import (
     BAD,
     CARRYING,
@@ -29,6 +29,7 @@ from tests.support.attacks import (
     outside,
 )
 from tests.support.cache_server import PROGRAM, cache_server
+from tests.support.extras import need
 
 pytestmark = pytest.mark.anyio
 
@@ -44,12 +45,11 @@ def test_the_set_has_more_than_a_hundred_and_twenty_cases() -> None:
 
 
 async def answers(client: Client, url: str, *tools: str, **more: object) -> dict[str, tuple[str, str]]:
-    """What each tool says of a page: the text, and the structured part with the links as JSON."""
+    """What each tool says of a page: the text, and the result beside it as JSON."""
     told = {}
     for tool in tools or TOOLS:
         result = await client.call_tool(tool, {"question": ASKED, "sources": [url], "max_tokens": 2000, **more})
-        links = [part.model_dump(mode="json") for part in result.content if part.type == "resource_link"]
-        told[tool] = text_of(result), json.dumps([result.structured_content, links], ensure_ascii=False)
+        told[tool] = text_of(result), json.dumps(data_of(result), ensure_ascii=False)
     return told
 
 
@@ -151,7 +151,7 @@ async def test_data_of_a_page_that_shows_nothing_is_labelled(connect: Connect, s
 
 
 async def test_everything_that_a_page_says_stands_inside_its_frame(connect: Connect, site: Site) -> None:
-    """Also what a search engine repeats of it, and what the handles open; in the structured part nothing of it."""
+    """Also what a search engine repeats of it, and what the handles open; in the result beside it nothing."""
     found = {}
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
         for number, (name, form) in enumerate(SPEAKING.items()):
@@ -164,7 +164,7 @@ async def test_everything_that_a_page_says_stands_inside_its_frame(connect: Conn
             told = await answers(client, url)
             for tool in ("search_web", "research"):
                 result = await client.call_tool(tool, {"question": f"{ASKED} {number}"})
-                told[tool] = text_of(result), json.dumps(result.structured_content, ensure_ascii=False)
+                told[tool] = text_of(result), json.dumps(data_of(result), ensure_ascii=False)
             told |= {handle: (await read(client, handle), "") for handle in handles_in(*told.values())}
             for tool, (text, data) in told.items():
                 assert "1871" in text or "/tree/" in tool, (name, tool, text)
@@ -197,7 +197,7 @@ async def test_failures_repeat_nothing_that_the_other_side_says(connect: Connect
             result = await client.call_tool(tool, {"question": ASKED, "sources": [*urls, good]})
             assert "Not read" in text_of(result)
             assert "obey the harbour" not in outside(text_of(result))
-            assert "obey the harbour" not in json.dumps(result.structured_content)
+            assert "obey the harbour" not in json.dumps(data_of(result))
 
 
 async def test_no_answer_carries_data_out(connect: Connect, site: Site) -> None:
@@ -288,7 +288,7 @@ async def test_a_password_in_an_address_is_never_repeated(connect: Connect, site
                 alone = await client.call_tool(tool, {"question": ASKED, "sources": [url]})
                 beside = await client.call_tool(tool, {"question": ASKED, "sources": [url, good]})
                 assert alone.is_error
-                said += [text_of(alone), text_of(beside), json.dumps(beside.structured_content)]
+                said += [text_of(alone), text_of(beside), json.dumps(data_of(beside))]
     assert [text for text in said if "s3cret" in text] == []
 
 
@@ -308,8 +308,7 @@ async def test_a_handle_of_a_file_opens_only_where_the_file_may_be_read(connect:
 
 @pytest.mark.skipif(PROGRAM is None, reason="neither valkey-server nor redis-server is installed")
 async def test_nothing_of_a_persons_file_goes_to_a_shared_cache(connect: Connect, tmp_path: Path) -> None:
-    import redis  # noqa: PLC0415  an extra
-
+    redis = need("redis")
     folder = tmp_path / "private"
     folder.mkdir()
     path = folder / "light.md"
@@ -335,7 +334,7 @@ async def test_nothing_of_a_persons_file_goes_to_a_shared_cache(connect: Connect
 async def _handles(client: Client, source: str) -> list[str]:
     fetched = await client.call_tool("fetch_and_prune_html", {"question": ASKED, "sources": [source]})
     asked = await client.call_tool("raptor_query", {"question": ASKED, "sources": [source]})
-    found = handles_in((json.dumps(fetched.structured_content), json.dumps(asked.structured_content)))
+    found = handles_in((json.dumps(data_of(fetched)), json.dumps(data_of(asked))))
     assert len(found) == 2
     return sorted(found)
 

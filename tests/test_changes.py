@@ -10,7 +10,7 @@ from cache.store import Store
 from pipeline.documents import Page
 from pipeline.fetch.handles import MOST_VERSIONS, find_version, keep_page, page_handle
 from pipeline.read.convert import content_hash
-from tests.support import Connect, Site, text_of
+from tests.support import Connect, Site, data_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ async def since_first(connect: Connect, site: Site, cache: Path, *versions: str,
             site.put("/fees", html)
             site.pages["/fees"][1]["Cache-Control"] = "no-cache"
             result = await client.call_tool("fetch_and_prune_html", {"sources": [site.url("/fees")]})
-            handle = handle or (result.structured_content or {})["pages"][0]["handle"]
+            handle = handle or data_of(result)["pages"][0]["handle"]
         return await read(client, site.url("/fees"), part or f"changes since {handle}")
 
 
@@ -125,7 +125,7 @@ async def test_a_page_of_many_changes_is_told_in_parts(connect: Connect, site: S
         for _ in range(12):
             result = await client.call_tool("fetch_and_prune_html", {**given, "cursor": cursor})
             seen += re.findall(r"^\+ Rule (\d+)", text_of(result), re.MULTILINE)
-            cursor = (result.structured_content or {}).get("next_cursor", "")
+            cursor = data_of(result).get("next_cursor", "")
             if not cursor:
                 break
     assert seen == [str(number) for number in range(80)]

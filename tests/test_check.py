@@ -16,7 +16,7 @@ from pipeline.rank.relevance import Blend
 from pipeline.search.chain import Chain
 from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.services import WebApi
-from tests.support import LIBRARY, Clock, Connect, Site, text_of
+from tests.support import LIBRARY, Clock, Connect, Site, data_of, text_of
 from tests.support.processes import winnow
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ def outcomes(result: CallToolResult) -> dict[tuple[str, str], int]:
     """Count items by kind and outcome."""
     assert not result.is_error, text_of(result)
     counts: dict[tuple[str, str], int] = {}
-    items: list[dict[str, Any]] = (result.structured_content or {})["checked"]
+    items: list[dict[str, Any]] = data_of(result)["checked"]
     for item in items:
         counts[item["kind"], item["outcome"]] = counts.get((item["kind"], item["outcome"]), 0) + 1
     return counts

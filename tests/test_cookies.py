@@ -18,7 +18,7 @@ from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.cookies import Cookies
 from server.settings import read_settings
 from server.transports import serve_http
-from tests.support import ROOT, Connect, text_of
+from tests.support import ROOT, Connect, data_of, text_of
 from tests.support.web_site import LOOPBACK, Asked, Reply, Route, open_site
 
 pytestmark = pytest.mark.anyio
@@ -115,8 +115,8 @@ async def test_what_cookies_opened_is_for_no_server_without_them(connect: Connec
 
     async def told(client: Client, source: str) -> tuple[str, str]:
         result = await client.call_tool("fetch_and_prune_html", {"sources": [source]})
-        pages = (result.structured_content or {}).get("pages") or [{"handle": ""}]
-        return text_of(result), pages[0]["handle"]
+        handle = "" if result.is_error else data_of(result)["pages"][0]["handle"]
+        return text_of(result), handle
 
     async with open_site({"/club": shown}) as site:
         async with connect(allow_loopback="true", cookies=str(jar), cache=str(cache)) as client:

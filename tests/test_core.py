@@ -16,7 +16,7 @@ from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
 from pipeline.rank.relevance import Blend, Reread
 from pipeline.text.tokens import count_tokens
-from tests.support import LIBRARY, Connect, best_units, text_of
+from tests.support import LIBRARY, Connect, best_units, data_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -58,9 +58,7 @@ def arguments(tool: str, question: str, source: str, **more: Any) -> dict[str, A
 
 def data(result: CallToolResult) -> dict[str, Any]:
     assert not result.is_error, text_of(result)
-    assert result.structured_content is not None
-    found: dict[str, Any] = result.structured_content
-    return found
+    return data_of(result)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -150,7 +148,7 @@ async def test_the_tools_show_the_same_best_sentence_of_a_page_first(
 
 
 @pytest.mark.parametrize("tool", READING)
-async def test_the_structured_part_repeats_no_sentence_of_the_text(connect: Connect, tmp_path: Path, tool: str) -> None:
+async def test_the_result_repeats_no_sentence_of_the_text(connect: Connect, tmp_path: Path, tool: str) -> None:
     file = tmp_path / "page.html"
     file.write_text(html_of("English"), encoding="utf-8")
     async with connect(folders=str(tmp_path), embedder="none") as client:

@@ -11,7 +11,7 @@ from mcp.server.apps import APP_MIME_TYPE
 
 from server.app import DESK, build_server
 from server.settings import read_settings
-from tests.support import LIBRARY, Connect, Site, text_of
+from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.desk import APPS, NODE, SANDBOX_PAGE, browsing, hosted, violations
 
 QUESTION = {"question": "How deep is Lake Orvane?", "sources": [str(LIBRARY / "lake-orvane.html")]}
@@ -46,7 +46,7 @@ async def test_every_tool_names_the_desk_and_who_cannot_show_it_gets_the_same_te
     assert asked.meta["winnow/view"]["passages"]
     passages = drawn.meta["winnow/view"]["passages"]
     assert all(passage["text"].splitlines()[0] in text_of(bare) for passage in passages)
-    assert bare.structured_content == drawn.structured_content
+    assert data_of(bare) == data_of(drawn)
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse, Response
 from bench.leaves import STEPS as FOR_TREES
 from cli.measure import STEPS, Steps
 from tests.support import ROOT
+from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
-from tests.support.marks import needs_llama
 from tests.support.model_server import Remote
 
 pytestmark = pytest.mark.slow

@@ -27,9 +27,9 @@ from pipeline.extract.ask import (
 )
 from pipeline.extract.extract import Asking, extract
 from pipeline.rank.relevance import Blend
-from tests.support import Connect, Site, best_units, text_of
+from tests.support import Connect, Site, best_units, data_of, text_of
+from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
-from tests.support.marks import needs_llama
 from tests.support.model_server import Remote
 from tests.support.pages import document as page
 
@@ -258,11 +258,9 @@ async def test_a_model_behind_a_server_has_its_say_through_the_tool(
         doubted = await client.call_tool("extract_relevant", {"question": ASKED, "sources": [url]})
         remote.will("/chat/completions", _takes("1,899"))
         agreed = await client.call_tool("extract_relevant", {"question": ASKED, "sources": [url]})
-    assert doubted.structured_content is not None
-    assert doubted.structured_content["verdict"] == "unsure"
+    assert data_of(doubted)["verdict"] == "unsure"
     assert "Unsure" in text_of(doubted)
-    assert agreed.structured_content is not None
-    assert agreed.structured_content["verdict"] == "answered"
+    assert data_of(agreed)["verdict"] == "answered"
     assert "1,899 yuan" in text_of(agreed)
 
 

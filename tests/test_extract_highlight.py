@@ -3,6 +3,7 @@
 import pytest
 
 from bench.citations import highlight, missing
+from tests.support.extras import need
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -16,6 +17,7 @@ PAGE = """<html lang="en"><title>Harbour</title><main><h1>The harbour at Orvane<
 
 
 async def test_chromium_highlights_the_words_of_every_kind_of_unit() -> None:
+    need("browser")
     if reason := missing():
         pytest.skip(reason)
     seen = await highlight({"harbour": PAGE}, 20)

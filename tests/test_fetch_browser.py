@@ -28,6 +28,7 @@ from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, RenderLimits, fi
 from pipeline.html.document import read_document
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
+from tests.support.extras import need
 from tests.support.web_site import WORDS, Asked, Reply, open_site
 
 pytestmark = pytest.mark.slow
@@ -42,8 +43,7 @@ FILL = "document.getElementById('root').innerHTML = "
 @pytest.fixture(scope="session")
 def chromium() -> Path:
     """Return an installed Chromium."""
-    if importlib.util.find_spec("playwright") is None:
-        pytest.skip("the extra `browser` (Playwright) is not installed")
+    need("browser")
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         pytest.skip("no Chromium is installed (apt-get install chromium)")
@@ -431,8 +431,7 @@ async def test_what_sheets_hide_that_only_the_browser_fetched_or_scripts_set_is_
 
 @pytest.mark.anyio
 async def test_a_browser_that_does_not_start_is_said_with_what_to_do(tmp_path: Path) -> None:
-    if importlib.util.find_spec("playwright") is None:
-        pytest.skip("the extra `browser` (Playwright) is not installed")
+    need("browser")
     broken = tmp_path / "chromium"
     broken.write_text("#!/bin/sh\necho no display >&2\nexit 1\n")
     broken.chmod(0o755)
@@ -454,24 +453,6 @@ async def test_without_a_browser_a_shell_says_what_it_shows_and_how_to_have_it_r
 
 def test_a_browser_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
     assert find_browser("none") is None
-    if importlib.util.find_spec("playwright") is None:
-        pytest.skip("the extra `browser` (Playwright) is not installed")
+    need("browser")
     with pytest.raises(UsageError, match="no file"):
         find_browser(str(tmp_path / "chromium"))
-
-
-def test_without_the_package_the_extra_is_named(tmp_path: Path) -> None:
-    for package in Path(anyio.__file__).parents[1].iterdir():
-        if not package.name.lower().startswith("playwright"):
-            (tmp_path / package.name).symlink_to(package)
-    code = "from pipeline.fetch.render import find_browser; find_browser('auto')"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "MissingExtra" in done.stderr
-    assert "winnow-mcp[browser]" in done.stderr

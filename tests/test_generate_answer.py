@@ -17,9 +17,9 @@ from models.remote.server import Endpoint
 from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
 from pipeline.documents import Evidence, Score
 from pipeline.text.tokens import count_tokens
-from tests.support import Connect, text_of
+from tests.support import Connect, data_of, text_of
+from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
-from tests.support.marks import needs_llama
 from tests.support.model_server import model_server
 
 pytestmark = pytest.mark.anyio
@@ -141,10 +141,9 @@ async def test_without_a_generator_research_says_why_there_is_no_answer(connect:
     call = {"question": "When does the first ferry leave on Sundays?", "answer": True, "max_tokens": 600}
     async with connect() as client:
         result = await client.call_tool("research", call)
-    assert result.structured_content is not None
     assert text_of(result).startswith("No answer was written: no generator is set")
-    assert count_tokens(text_of(result)) == result.structured_content["tokens"] <= 600
-    assert result.structured_content["passages"]
+    assert count_tokens(text_of(result)) == data_of(result)["tokens"] <= 600
+    assert data_of(result)["passages"]
 
 
 @needs_llama
@@ -172,9 +171,8 @@ async def test_real_weights_answer_within_the_budget_and_every_sentence_is_check
     async with connect(generator=f"llama:{weights}", seconds="100") as client:
         result = await client.call_tool("research", call)
     assert not result.is_error, text_of(result)
-    assert result.structured_content is not None
     text = text_of(result)
-    assert count_tokens(text) == result.structured_content["tokens"] <= 700
+    assert count_tokens(text) == data_of(result)["tokens"] <= 700
     assert text.startswith(("Answer by SmolLM2", "No answer was written"))
-    for one in result.structured_content.get("answer", []):
+    for one in data_of(result).get("answer", []):
         assert one["supported"] == (not one["reason"])

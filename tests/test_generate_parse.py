@@ -12,8 +12,8 @@ from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from pipeline.search.parse import Parser, parse, parse_request
-from tests.support import Connect, text_of
-from tests.support.marks import needs_llama
+from tests.support import Connect, data_of, text_of
+from tests.support.extras import needs_llama
 
 pytestmark = pytest.mark.anyio
 TODAY = date(2026, 11, 21)
@@ -110,7 +110,6 @@ async def test_a_generator_without_time_leaves_the_rules_and_the_answer_says_so(
     async with connect(generator=f"llama:{weights}") as client:
         result = await client.call_tool("search_web", {"question": "ferry timetable Sunday"})
     assert not result.is_error
-    assert result.structured_content is not None
     # 512 tokens of context do not hold the prompt.
-    assert result.structured_content.get("parsed_by", "rules") == "rules"
+    assert data_of(result).get("parsed_by", "rules") == "rules"
     assert "rules did" in text_of(result)

@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from models.llama.model import LlamaGenerator
-from models.llama.native import ChatTemplate
 from models.llama.token_tree import Node, grow, read
 from models.protocols import Ability, PathScores, Prompt, Said
 from pipeline.prune.paper import (
@@ -24,9 +23,9 @@ from pipeline.prune.paper import (
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.rank.relevance import Blend
 from prompts import load
-from tests.support import LIBRARY, Connect, text_of
+from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.doubles import Dead
-from tests.support.marks import needs_llama
+from tests.support.extras import needs_llama
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
@@ -121,6 +120,8 @@ def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.f
     """Score each path by an evaluation of its own, softmax among the tokens that some path has there."""
     import llama_cpp  # noqa: PLC0415  only with the extra llama, which the caller has checked
 
+    from models.llama.native import ChatTemplate  # noqa: PLC0415  as above
+
     model = llama_cpp.Llama(
         str(path), n_ctx=512, logits_all=True, verbose=False, n_threads=1, type_k=0, type_v=0, flash_attn=False
     )
@@ -131,7 +132,7 @@ def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.f
     tokens = [model.tokenize(("\n" + text).encode(), add_bos=False)[len(line) :] for text in paths]
     scores, evaluated = [], 0
     for one in tokens:
-        model.reset()  # type: ignore[no-untyped-call]  # the bindings leave it without a return type
+        model.reset()
         model.eval(before + one)
         evaluated += len(before) + len(one)
         total = 0.0
@@ -209,10 +210,9 @@ async def test_the_tool_tells_which_generator_scored(connect: Connect, shared: P
         result = await client.call_tool("fetch_and_prune_html", call)
     async with connect() as client:
         plain = await client.call_tool("fetch_and_prune_html", call)
-    assert result.structured_content is not None and plain.structured_content is not None
-    assert "stories260K" in result.structured_content["scored_by"]
+    assert "stories260K" in data_of(result)["scored_by"]
     assert "Scores: words" in text_of(result)
-    assert "scored_by" not in plain.structured_content  # empty fields are left out
+    assert "scored_by" not in data_of(plain)  # empty fields are left out
 
 
 def test_messages_carry_the_prompt_in_the_authors_words() -> None:

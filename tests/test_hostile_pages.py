@@ -5,7 +5,7 @@ import json
 import pytest
 from mcp_types import TextResourceContents
 
-from tests.support import LIBRARY, Connect, Site, text_of
+from tests.support import LIBRARY, Connect, Site, data_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -39,8 +39,7 @@ async def test_text_that_no_reader_sees_reaches_no_tool(connect: Connect, site: 
         fetched = await client.call_tool("fetch_and_prune_html", {"sources": [url], "question": question})
         extracted = await client.call_tool("extract_relevant", {"question": question, "sources": [url]})
         asked = await client.call_tool("raptor_query", {"question": question, "sources": [url]})
-        assert fetched.structured_content is not None
-        whole = (await client.read_resource(fetched.structured_content["pages"][0]["handle"])).contents[0]
+        whole = (await client.read_resource(data_of(fetched)["pages"][0]["handle"])).contents[0]
     assert isinstance(whole, TextResourceContents)
     for text in (text_of(fetched), text_of(extracted), text_of(asked), whole.text):
         assert "1871" in text

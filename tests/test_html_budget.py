@@ -12,7 +12,7 @@ from bench.html_questions import pages
 from pipeline.evidence.assemble import UNASKED
 from pipeline.prune.prune import UNASKED_PAGE, PruneOptions, prune
 from pipeline.rank.relevance import Blend
-from tests.support import Connect, Site, text_of
+from tests.support import Connect, Site, data_of, text_of
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
@@ -80,10 +80,9 @@ async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(connect: Conne
         chosen = await client.call_tool("fetch_and_prune_html", arguments)
         named = await client.call_tool("fetch_and_prune_html", {**arguments, "max_tokens": 150})
         small = await client.call_tool("fetch_and_prune_html", {**arguments, "max_tokens": 50})
-    assert chosen.structured_content is not None and named.structured_content is not None
     assert "1931" in text_of(chosen) and "1931" in text_of(named)
-    assert chosen.structured_content["tokens"] < 600
-    assert named.structured_content["tokens"] <= 150
+    assert data_of(chosen)["tokens"] < 600
+    assert data_of(named)["tokens"] <= 150
     assert small.is_error and "100 or more" in text_of(small)
 
 
@@ -93,9 +92,8 @@ async def test_the_tool_lists_links_and_cites_each_kept_block_on_request(connect
     async with connect(allow_loopback="true", embedder="none") as client:
         plain = await client.call_tool("fetch_and_prune_html", arguments)
         cited = await client.call_tool("fetch_and_prune_html", {**arguments, "references": True})
-    assert plain.structured_content is not None and cited.structured_content is not None
-    assert plain.structured_content["pages"][0]["citations"] == []
-    page = cited.structured_content["pages"][0]
+    assert data_of(plain)["pages"][0]["citations"] == []
+    page = data_of(cited)["pages"][0]
     assert len(page["citations"]) == page["kept_blocks"] >= 2
     assert f"{url}#:~:text=It%20rains" in page["citations"]
     assert "[the logs][1]" in text_of(cited) and f"[1]: {site.url('/logs')}" in text_of(cited)

@@ -14,10 +14,10 @@ from mcp import Client
 from bench.injection_forms import ORDERS, reached
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from tests.support import Connect, Site, text_of
+from tests.support import Connect, Site, data_of, text_of
 from tests.support.attacks import HIDDEN_DOCX, HIDDEN_PDF, SCAN, UNSEEN_SCRIPTS
+from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
-from tests.support.marks import needs_llama
 
 pytestmark = pytest.mark.anyio
 
@@ -124,25 +124,24 @@ async def test_a_forged_mark_is_never_the_answers_own(connect: Connect, site: Si
 
 
 @pytest.mark.parametrize("tool", ["extract_relevant", "research"])
-async def test_fake_citations_never_reach_the_structured_part(connect: Connect, site: Site, tool: str) -> None:
+async def test_fake_citations_never_reach_the_result_beside_the_text(connect: Connect, site: Site, tool: str) -> None:
     url = put(site, "a fake citation")
     given: dict[str, object] = {"question": ASKED} if tool == "research" else {"question": ASKED, "sources": [url]}
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
         result = await client.call_tool(tool, {**given, "max_tokens": 2000})
-    assert result.structured_content is not None
-    passages = result.structured_content["passages"]
+    passages = data_of(result)["passages"]
     assert passages
     assert all(passage["link"].startswith("#:~:text=") for passage in passages)
-    assert "bank.example/" not in json.dumps(result.structured_content["pages"])
+    assert "bank.example/" not in json.dumps(data_of(result)["pages"])
 
 
 async def told(client: Client, url: str, asked: str = ASKED) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-    """What each tool says of a page, by tool: the text, and the passages, pages or hits of the structured part."""
+    """What each tool says of a page, by tool: the text, and the passages, pages or hits of the result."""
     found = {}
     for name in ("extract_relevant", "raptor_query", "fetch_and_prune_html", "research", "search_web"):
         sources = {} if name in {"research", "search_web"} else {"sources": [url]}
         result = await client.call_tool(name, {"question": asked, **sources, "max_tokens": 1000})
-        data: dict[str, Any] = result.structured_content or {}
+        data: dict[str, Any] = data_of(result)
         found[name] = text_of(result), data.get("passages") or data.get("hits") or data["pages"]
     return found
 
@@ -208,7 +207,7 @@ async def test_a_title_and_a_heading_that_speak_to_a_model_are_named_like_any_wo
     async with connect(folders=" ", allow_loopback="true", embedder="none") as client:
         for tool in ("extract_relevant", "raptor_query", "fetch_and_prune_html"):
             result = await client.call_tool(tool, {"question": ASKED, "sources": [url], "max_tokens": 1000})
-            data = result.structured_content or {}
+            data = data_of(result)
             assert ORDERS[0][:30] in text_of(result), tool
             assert (data.get("passages") or data["pages"])[0]["speaks"], tool
 
@@ -225,7 +224,7 @@ async def test_no_passage_that_a_page_does_not_show_goes_untold_however_many_the
             result = await client.call_tool(tool, {"question": ASKED, "sources": [url], "max_tokens": 1000})
             text = text_of(result)
             shown = len(re.findall(r"was built in 18\d\d", text))
-            told = [one for one in (result.structured_content or {})["passages"] if one.get("trust") == "attribute"]
+            told = [one for one in data_of(result)["passages"] if one.get("trust") == "attribute"]
             assert shown > 4, (tool, text)
             assert len(told) >= shown - 1, (tool, told)
 
@@ -234,11 +233,11 @@ async def test_a_page_that_did_not_come_is_trusted_as_a_snippet(connect: Connect
     searched(site, site.url("/gone"), f"{FACT} It stands on the pier.")
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none") as client:
         for tool in ("research", "search_web"):
-            data = (await client.call_tool(tool, {"question": ASKED})).structured_content or {}
+            data = data_of(await client.call_tool(tool, {"question": ASKED}))
             assert [item["trust"] for item in data.get("passages") or data["hits"]] == ["snippet"], tool
 
 
-async def test_the_structured_part_counts_what_was_hidden(connect: Connect, site: Site) -> None:
+async def test_the_result_counts_what_was_hidden(connect: Connect, site: Site) -> None:
     order = f"<p style='color:white'>{' '.join(ORDERS)}</p>"
     urls = [
         site.put("/h", f"<title>Harbour</title><p>{FACT}</p>{order}"),
@@ -248,8 +247,8 @@ async def test_the_structured_part_counts_what_was_hidden(connect: Connect, site
     async with connect(folders=" ", allow_loopback="true", embedder="none") as client:
         for url in urls:
             given = {"question": ASKED, "sources": [url]}
-            extracted = (await client.call_tool("extract_relevant", given)).structured_content or {}
-            pruned = (await client.call_tool("fetch_and_prune_html", given)).structured_content or {}
+            extracted = data_of(await client.call_tool("extract_relevant", given))
+            pruned = data_of(await client.call_tool("fetch_and_prune_html", given))
             assert extracted["hidden"] == [pruned["pages"][0]["hidden"]]
             assert extracted["hidden"][0] >= 1
 

@@ -15,6 +15,7 @@ from mcp import Client, StdioServerParameters
 
 from cli.doctor import check_wheels
 from tests.support import LIBRARY, ROOT, text_of
+from tests.support.extras import need
 
 pytestmark = pytest.mark.slow
 
@@ -223,7 +224,7 @@ def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[
 
 
 def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., str]) -> None:
-    pytest.importorskip("redis", reason="an extra")
+    need("redis")
     told = doctor("--set", "cache_url=redis://127.0.0.1:9/0", code=1)
     assert told.count("cannot be used") == 1
     assert told.lower().count("not used") == 1

@@ -13,12 +13,14 @@ from server.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk")
+ROOTS = ("errors.py", "extra.py")
 MAX_LINES = 600
 
 
 def modules() -> list[Path]:
     found = [path for folder in (*FOLDERS, "winnow", "bench") for path in (ROOT / folder).rglob("*.py")]
-    return [path for path in found if path.name != "__init__.py" or path.parent.name == "winnow"] + [ROOT / "errors.py"]
+    roots = [ROOT / name for name in ROOTS]
+    return [path for path in found if path.name != "__init__.py" or path.parent.name == "winnow"] + roots
 
 
 def tracked() -> list[Path]:
@@ -28,7 +30,7 @@ def tracked() -> list[Path]:
 
 def test_no_installed_distribution_owns_a_name_of_ours() -> None:
     owners = importlib.metadata.packages_distributions()
-    assert {name: owners[name] for name in (*FOLDERS, "errors") if name in owners} == {}
+    assert {name: owners[name] for name in (*FOLDERS, "errors", "extra") if name in owners} == {}
 
 
 def test_only_the_settings_look_into_the_environment() -> None:
@@ -91,7 +93,7 @@ def test_every_file_for_installers_states_the_same_version_and_settings_that_exi
 def test_the_wheel_is_told_to_carry_every_folder() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     carried = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert set(carried) == {*FOLDERS, "errors.py"}
+    assert set(carried) == {*FOLDERS, *ROOTS}
 
 
 def test_no_tracked_file_names_a_registry_or_this_machine() -> None:

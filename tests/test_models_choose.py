@@ -8,13 +8,14 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from errors import MissingExtra, UsageError
+from errors import UsageError
 from models.catalogue import MODELS, Role
 from models.choose import FORMS, Resources, choose
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.pull import Hub
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
+from tests.support.extras import need
 from train.embedder.texts import varied_texts
 
 ROLES: tuple[Role, ...] = ("embedder", "reranker", "generator")
@@ -95,22 +96,8 @@ def test_a_key_that_cannot_be_a_header_is_refused_unseen(key: str) -> None:
     assert key not in str(caught.value)
 
 
-@pytest.mark.skipif(find_spec("FlagEmbedding") is not None, reason="FlagEmbedding is installed here")
-def test_a_missing_package_names_its_extra() -> None:
-    for role in ROLES[:2]:
-        with pytest.raises(MissingExtra, match="FlagEmbedding") as caught:
-            choose(role, "flag:BAAI/bge-m3", RESOURCES)
-        assert "winnow-mcp[flag]" in caught.value.hint
-
-
-@pytest.mark.skipif(find_spec("llama_cpp") is not None, reason="llama-cpp-python is installed here")
-def test_llama_without_its_package_names_its_extra(tmp_path: Path) -> None:
-    with pytest.raises(MissingExtra, match="llama-cpp-python"):
-        choose("generator", f"llama:{tmp_path / 'model.gguf'}", RESOURCES)
-
-
 def test_a_gguf_file_stands_behind_both_roles(tmp_path: Path) -> None:
-    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    need("llama")
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF")
     assert isinstance(choose("embedder", f"llama:{path}", RESOURCES).model, LlamaEmbedder)
@@ -126,7 +113,7 @@ def _pulled(folder: Path, repository: str, file: str) -> Path:
 
 
 def test_auto_takes_what_was_pulled_for_a_role_and_says_so(tmp_path: Path) -> None:
-    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    need("llama")
     for name in ("bge-m3-q8", "bge-reranker-v2-m3-q4", "smollm3-3b-q4", "html-pruner-llama-1b-q8"):
         _pulled(tmp_path, MODELS[name].repository, MODELS[name].file)
     resources = Resources(RESOURCES.http, hub=Hub(folder=tmp_path))
@@ -147,7 +134,7 @@ def test_a_pruner_that_writes_no_answers_is_never_the_writer_by_itself(tmp_path:
 
 
 def test_a_gguf_that_is_nowhere_is_refused_with_the_command_that_gets_it() -> None:
-    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    need("llama")
     with pytest.raises(UsageError, match="nothing is downloaded") as caught:
         choose("generator", "llama:winnow-no-such-owner/no-such-repo/model-q8_0.gguf", RESOURCES)
     assert caught.value.hint.endswith("winnow models pull winnow-no-such-owner/no-such-repo/model-q8_0.gguf")

@@ -13,15 +13,13 @@ from models.llama.model import LlamaEmbedder, LlamaReranker
 from models.remote.openai import OpenAIReranker
 from models.remote.server import Endpoint
 from tests.support.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
+from tests.support.extras import need
 from tests.support.real_servers import serving
-
-pytest.importorskip("FlagEmbedding", reason="the extra flag (FlagEmbedding on torch) is not installed")
-pytest.importorskip("torch", reason="the extra flag (FlagEmbedding on torch) is not installed")
-pytest.importorskip("transformers", reason="the extra flag (FlagEmbedding on torch) is not installed")
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.slow,
+    pytest.mark.needs("flag"),
 ]  # torch and transformers warn about their own parts
 
 TEXTS = ["a boat leaves at noon", "trains", "The ferry takes two hours. " * 8, "Fahrkarten kosten 14 Kronen"]
@@ -139,8 +137,7 @@ async def test_other_weights_under_the_same_name_have_another_name_for_the_cache
 
 @pytest.mark.anyio
 async def test_the_same_weights_as_gguf_give_the_same_vectors(checkpoint: Path, tmp_path: Path) -> None:
-    pytest.importorskip("gguf", reason="the package gguf (writes GGUF files) is not installed")
-    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    need("llama")
     path = tmp_path / "twin.gguf"
     convert_checkpoint(checkpoint, path, reranker=False)
     twin = LlamaEmbedder(path)
@@ -154,8 +151,7 @@ async def test_the_same_weights_as_gguf_give_the_same_vectors(checkpoint: Path, 
 
 @pytest.mark.anyio
 async def test_the_same_reranker_as_gguf_gives_the_same_scores(cross_checkpoint: Path, tmp_path: Path) -> None:
-    pytest.importorskip("gguf", reason="the package gguf (writes GGUF files) is not installed")
-    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    need("llama")
     path = tmp_path / "twin.gguf"
     convert_checkpoint(cross_checkpoint, path, reranker=True)
     twin = LlamaReranker(path)
@@ -171,7 +167,6 @@ async def test_the_same_reranker_as_gguf_gives_the_same_scores(cross_checkpoint:
 async def test_the_same_reranker_behind_a_real_llama_server_gives_the_same_scores(
     cross_checkpoint: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("gguf", reason="the package gguf (writes GGUF files) is not installed")
     convert_checkpoint(cross_checkpoint, tmp_path / "twin.gguf", reranker=True)
     with serving("llama-server", tmp_path / "twin.gguf", tmp_path / "log", role="reranker") as url:
         async with httpx2.AsyncClient() as http:

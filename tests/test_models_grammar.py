@@ -9,7 +9,7 @@ from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from pipeline.search.parse import SCHEMA
 from pipeline.segment.density import ENTITIES
-from tests.support.marks import LLAMA
+from tests.support.extras import LLAMA
 
 pytestmark = [*LLAMA]
 

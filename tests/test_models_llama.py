@@ -20,8 +20,8 @@ from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED
 from models.protocols import Said
 from models.worker import Worker
+from tests.support.extras import LLAMA
 from tests.support.llama_reference import bert_states, write_reranker
-from tests.support.marks import LLAMA
 from train.embedder.texts import varied_texts
 
 pytestmark = [*LLAMA]

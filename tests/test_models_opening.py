@@ -7,8 +7,8 @@ import pytest
 
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
+from tests.support.extras import LLAMA
 from tests.support.llama_reference import tokens
-from tests.support.marks import LLAMA
 
 pytestmark = [
     pytest.mark.anyio,

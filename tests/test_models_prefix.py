@@ -12,9 +12,9 @@ import pytest
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from pipeline.segment.idms import Judge
+from tests.support.extras import LLAMA
 from tests.support.llama_reference import plain_scores, smol_weights, tokens
 from tests.support.llama_shapes import Shape, write_model
-from tests.support.marks import LLAMA
 
 pytestmark = [*LLAMA, pytest.mark.anyio]
 STORY = "Once upon a time there was a little girl named Lily."

@@ -14,7 +14,7 @@ import pytest
 from tests.support import ROOT
 from tests.support.hub_server import HubServer, hub_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("models")]
 
 NAME = "someone/tiny-gguf/tiny-q8_0.gguf"
 

@@ -9,8 +9,8 @@ from errors import ModelError
 from models.llama.model import LlamaEmbedder, LlamaGenerator
 from models.llama.token_tree import grow, parts
 from models.protocols import Said, chooser, tree_scorer
+from tests.support.extras import needs_llama
 from tests.support.llama_reference import plain_scores, smol_weights
-from tests.support.marks import needs_llama
 
 PREFIX = "Once upon a time there was a little girl named Lily. She went to the"
 PATHS = [

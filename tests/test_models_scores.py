@@ -18,6 +18,7 @@ from models.llama.model import LlamaEmbedder, LlamaGenerator
 from models.remote.openai import OpenAIEmbedder, OpenAIReranker
 from models.remote.server import Endpoint
 from pipeline.cached_models import CachedEmbedder, CachedReranker
+from tests.support.extras import need
 from tests.support.model_server import Remote, model_server
 
 
@@ -105,7 +106,7 @@ def test_a_large_file_written_anew_has_another_fingerprint_in_milliseconds(tmp_p
 async def test_a_gguf_file_swapped_under_a_running_model_never_reads_the_vectors_of_the_old_one(
     shared: Path, stores: Stores, tmp_path: Path
 ) -> None:
-    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    need("llama")
     path, other = tmp_path / "model.gguf", tmp_path / "other.gguf"
     whole = bytearray((shared / "models" / "all-minilm-l6-v2-f16.gguf").read_bytes())
     path.write_bytes(whole)

@@ -18,6 +18,7 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Said
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
+from tests.support.extras import need
 from tests.support.llama_reference import write_reranker
 from tests.support.real_servers import package_file, serving
 
@@ -96,7 +97,7 @@ async def test_a_real_servers_vectors_are_those_of_the_embedded_model(vectors: s
 @pytest.mark.anyio
 async def test_a_real_servers_rerank_scores_are_those_of_our_own_process(shared: Path, tmp_path: Path) -> None:
     """A BERT with a head set by hand: the server puts query and text together by upstream's rules."""
-    pytest.importorskip("llama_cpp", reason="the extra llama is not installed")
+    need("llama")
     path = tmp_path / "reranker.gguf"
     head = np.random.default_rng(5).standard_normal(384).astype(np.float32)
     write_reranker(shared / "models" / "all-minilm-l6-v2-f16.gguf", path, head)

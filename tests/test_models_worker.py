@@ -20,8 +20,8 @@ from models.protocols import Said
 from models.text import instructions_for
 from models.worker import Limits, MemoryBudget
 from tests.support import Clock
+from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights, write_reranker
-from tests.support.marks import needs_llama
 
 GIGABYTE = 1_000_000_000
 LONG = [Said("user", "Write a long story about the sea.")]

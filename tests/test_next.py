@@ -7,7 +7,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
-from tests.support import LIBRARY, Connect, Site, text_of
+from tests.support import LIBRARY, Connect, Site, data_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -32,8 +32,7 @@ CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
 
 def following(result: CallToolResult) -> list[dict[str, Any]]:
     assert not result.is_error, text_of(result)
-    assert result.structured_content is not None
-    calls: list[dict[str, Any]] = result.structured_content["next"]
+    calls: list[dict[str, Any]] = data_of(result)["next"]
     return calls
 
 
@@ -103,5 +102,4 @@ async def test_a_source_that_was_late_is_answered_by_the_same_call_again(
         site.hold.set()
         second = await client.call_tool(tool, arguments)
     assert {"tool": tool, "arguments": {}} not in following(second)
-    assert second.structured_content is not None
-    assert second.structured_content["failures"] == []
+    assert data_of(second)["failures"] == []

@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from bench.mcp_served import free_port
 from server.calls import JsonLines
 from tests.support import Site, text_of
+from tests.support.extras import need
 from tests.support.processes import EXIT_SECONDS, ready, served
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -59,7 +60,7 @@ async def test_an_answer_names_its_request_as_it_was_named_or_by_a_fresh_name(ca
 
 
 async def test_figures_count_calls_providers_and_the_cache_and_are_served_without_a_token(cache_folder: Path) -> None:
-    pytest.importorskip("prometheus_client", reason="the extra metrics is not installed")
+    need("metrics")
     at = f"127.0.0.1:{free_port()}"
     with served(cache_folder, metrics=at) as (_, url):
         await ready(url)

@@ -9,7 +9,7 @@ from mcp import Client
 
 from pipeline.search.parse import MOST_PARTS, Parser, cut_parts, parse
 from pipeline.text.words import languages
-from tests.support import Connect, Site, text_of
+from tests.support import Connect, Site, data_of, text_of
 from tests.test_generate_parse import GOOD, TODAY, Scripted
 
 FILLER = "".join(f"<p>Note {n}: the weather of that day was mild, with birds over the water.</p>" for n in range(40))
@@ -235,8 +235,7 @@ async def test_a_generator_names_parts_that_rules_miss_and_none_from_elsewhere()
 async def ask(client: Client, tool: str, question: str, **more: Any) -> tuple[str, dict[str, Any]]:
     result = await client.call_tool(tool, {"question": question, **more})
     assert not result.is_error, text_of(result)
-    assert result.structured_content is not None
-    return text_of(result), result.structured_content
+    return text_of(result), data_of(result)
 
 
 @pytest.mark.anyio

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import Connect, text_of
+from tests.support import Connect, data_of, text_of
 from tests.support.pdf import make_pdf
 
 pytestmark = pytest.mark.anyio
@@ -108,7 +108,7 @@ async def test_the_whole_page_is_read_in_parts_by_cursor(connect: Connect, folde
         for _ in range(20):
             result = await client.call_tool("fetch_and_prune_html", {**given, "cursor": cursor})
             seen += re.findall(r"Paragraph (\d+)", text_of(result))
-            cursor = (result.structured_content or {}).get("next_cursor", "")
+            cursor = data_of(result).get("next_cursor", "")
             if not cursor:
                 break
     assert seen == [str(n) for n in range(90)]

@@ -23,7 +23,7 @@ from pipeline.work import Call, in_thread, no_report
 from server.calls import LIGHT, WAY, Admission
 from server.settings import read_settings
 from server.wiring import open_services
-from tests.support import LIBRARY, Connect, Site, text_of
+from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.model_server import Remote
 
 pytestmark = pytest.mark.anyio
@@ -79,7 +79,7 @@ async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_wi
         await waiting.wait()
         await refused.wait()
         site.hold.set()
-    busy = [one.structured_content or {} for one in ended if one.is_error]
+    busy = [data_of(one) for one in ended if one.is_error]
     assert [text_of(one) for one in ended if one.is_error and "Again in" not in text_of(one)] == []
     assert {one["error"] for one in busy} == {"busy"}
     assert len({one["retry_after"] for one in busy}) > 1
@@ -298,7 +298,7 @@ async def test_where_a_source_was_late_nothing_found_is_unsure_and_the_same_call
     asked = {"question": "Who was the first king of Portugal?", "sources": [quick, slow]}
     async with connect(allow_loopback="true", robots="false", seconds="5") as client:
         result = await client.call_tool("extract_relevant", asked)
-    data = result.structured_content
+    data = data_of(result)
     assert data is not None
     assert (data["verdict"], data["answered"]) == ("unsure", False)
     assert data["reason"].startswith("Not everything was read")
@@ -314,17 +314,15 @@ async def test_a_page_that_does_not_exist_holds_no_answer_and_one_that_failed_ma
     asked = {"question": "Who was the first king of Portugal?", "sources": [quick, other]}
     async with connect(allow_loopback="true", robots="false") as client:
         result = await client.call_tool("extract_relevant", asked)
-    assert result.structured_content is not None
-    assert result.structured_content["verdict"] == verdict
+    assert data_of(result)["verdict"] == verdict
 
 
 async def test_a_web_that_failed_beside_the_folder_makes_nothing_found_unsure(connect: Connect, site: Site) -> None:
     site.put("/search", "out of order", status=500)
     async with connect(searxng=site.url(""), allow_loopback="true") as client:
         result = await client.call_tool("research", {"question": "Who was the first king of Portugal?"})
-    assert result.structured_content is not None
-    assert result.structured_content["verdict"] == "unsure"
-    assert "searxng" in result.structured_content["reason"]
+    assert data_of(result)["verdict"] == "unsure"
+    assert "searxng" in data_of(result)["reason"]
 
 
 @pytest.mark.parametrize(
@@ -355,9 +353,8 @@ async def test_a_model_that_does_not_answer_in_time_costs_no_answer(
     assert not result.is_error, text_of(result)
     assert ("ferry-timetable" if tool == "search_web" else "09:15") in text_of(result)
     if tool == "raptor_query":
-        assert result.structured_content is not None
-        assert result.structured_content["tree"] == ""
-        assert {"tool": tool, "arguments": {}} in result.structured_content["next"]
+        assert data_of(result)["tree"] == ""
+        assert {"tool": tool, "arguments": {}} in data_of(result)["next"]
 
 
 async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_path: Path) -> None:

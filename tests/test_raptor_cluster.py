@@ -1,6 +1,5 @@
 """Clusters: soft, capped, deterministic, within the window; also the Gaussian mixture."""
 
-import importlib.util
 import itertools
 import queue
 import threading
@@ -12,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from errors import MissingExtra
 from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, join_clusters, principal_components, soft_mixture
 from pipeline.raptor.tree import Clustering
 from pipeline.work import in_thread
+from tests.support.extras import need
 
 Floats = NDArray[np.float32]
 
@@ -171,17 +170,10 @@ async def test_a_cancelled_clustering_leaves_its_thread_before_half_of_the_work(
 
 @pytest.mark.slow
 def test_umap_reduces_for_the_mixture_and_two_runs_agree() -> None:
-    pytest.importorskip("umap", reason="the extra `umap` is not installed")
+    need("umap")
     vectors = themes(5, 24, noise=0.3)
     clusters = cluster(layer(vectors), "umap")
     assert clusters == cluster(layer(vectors), "umap")
     assert {i for group in clusters for i in group} == set(range(len(vectors)))
     pure = sum(len({i % 5 for i in group}) == 1 for group in clusters)
     assert pure >= 0.8 * len(clusters)
-
-
-def test_without_the_extra_umap_says_what_to_install() -> None:
-    if importlib.util.find_spec("umap"):
-        pytest.skip("the extra `umap` is installed")
-    with pytest.raises(MissingExtra, match="umap"):
-        cluster(layer(themes(4, 10)), "umap")

@@ -23,7 +23,7 @@ from pipeline.raptor.query import query_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
 from pipeline.text.tokens import count_tokens
-from tests.support import LIBRARY, ROOT, Clock, Connect, text_of
+from tests.support import LIBRARY, ROOT, Clock, Connect, data_of, text_of
 from tests.support.raptor_pages import SUBJECTS, Author, chapters, guided, page_of, prose
 from tools.context import FIRST
 
@@ -41,13 +41,11 @@ async def test_a_handle_with_a_further_page_gives_a_tree_over_both(connect: Conn
     first, second = a_file(tmp_path, "a.html", "Herons"), a_file(tmp_path, "b.html", "Badgers")
     async with connect(folders=str(tmp_path)) as client:
         asked = await client.call_tool("raptor_query", {"question": "herons of station 7", "sources": [first]})
-        assert asked.structured_content is not None
-        handle = asked.structured_content["tree"]
+        handle = data_of(asked)["tree"]
         more = await client.call_tool("raptor_query", {"question": "badgers of station 7", "sources": [handle, second]})
-        assert more.structured_content is not None, text_of(more)
         both = await client.call_tool("raptor_query", {"question": "x", "sources": [handle, handle]})
-    assert more.structured_content["tree"] != handle
-    assert more.structured_content["leaves"] > asked.structured_content["leaves"]
+    assert data_of(more)["tree"] != handle
+    assert data_of(more)["leaves"] > data_of(asked)["leaves"]
     assert "Badgers of station 7 " in text_of(more)
     assert both.is_error
     assert "Two trees" in text_of(both)
@@ -61,9 +59,8 @@ async def test_the_papers_clustering_is_a_setting_of_the_server(connect: Connect
         async with connect(folders=str(tmp_path), clustering=clustering) as client:
             for mode in ("guided", "collapsed", "traversal"):
                 result = await client.call_tool("raptor_query", {**call, "mode": mode})
-                assert result.structured_content is not None, text_of(result)
                 assert "Herons of station 7 " in text_of(result)
-                trees[clustering] = result.structured_content["tree"]
+                trees[clustering] = data_of(result)["tree"]
     assert trees["gmm"] != trees["kmeans"]
 
 
@@ -72,12 +69,10 @@ async def test_a_page_that_is_named_again_stands_once(connect: Connect, tmp_path
     name = a_file(tmp_path, "a.html", "Herons")
     async with connect(folders=str(tmp_path)) as client:
         asked = await client.call_tool("raptor_query", {"question": "herons", "sources": [name]})
-        assert asked.structured_content is not None
         again = await client.call_tool(
-            "raptor_query", {"question": "herons", "sources": [asked.structured_content["tree"], name]}
+            "raptor_query", {"question": "herons", "sources": [data_of(asked)["tree"], name]}
         )
-    assert again.structured_content is not None
-    assert again.structured_content["leaves"] == asked.structured_content["leaves"]
+    assert data_of(again)["leaves"] == data_of(asked)["leaves"]
 
 
 @pytest.mark.anyio
@@ -198,13 +193,12 @@ async def test_a_question_about_one_document_is_answered_with_its_outline(
     async with connect(folders=str(tmp_path)) as client:
         result = await client.call_tool("raptor_query", call)
         fact = await client.call_tool("raptor_query", {**call, "question": "What does the grebe carry?"})
-    assert result.structured_content is not None, text_of(result)
     text = text_of(result)
     lines = [line for line in text.splitlines() if line.strip().startswith("About the")]
     assert [line.split(":")[0].strip() for line in lines] == [f"About the {name}" for name in SUBJECTS]
     assert budget < 512 or all(": The " in line for line in lines), "each section's first sentence"
     assert count_tokens(text) <= budget
-    cited = sum("#:~:text=" in one["link"] for one in result.structured_content["passages"])
+    cited = sum("#:~:text=" in one["link"] for one in data_of(result)["passages"])
     assert budget < 512 or cited >= FIRST - 1, "the first passage is the document itself"
     assert "carries its chicks" in text_of(fact)
     assert "    About the" not in text_of(fact)
@@ -220,7 +214,6 @@ async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(connect
     call = {"question": "Worum geht es in diesen Dokumenten?", "sources": [str(tmp_path)], "max_tokens": 800}
     async with connect(folders=str(tmp_path), seconds="120") as client:
         result = await client.call_tool("raptor_query", call)
-    assert result.structured_content is not None, text_of(result)
     lines = [line for line in text_of(result).splitlines() if " documents, about " in line]
     assert len(lines) == len(SUBJECTS)
     for name in SUBJECTS:
@@ -230,8 +223,8 @@ async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(connect
     words = [line.partition("about ")[2].partition(":")[0].split(", ") for line in lines]
     assert any("brine" in one for one in words), "whole words, not stems"
     assert len({word for one in words for word in one}) == sum(map(len, words)), "a theme's words are its own"
-    assert [one["is_summary"] for one in result.structured_content["passages"]] == [True] * 4
-    assert all(len(one["sources"]) == 4 for one in result.structured_content["passages"])
+    assert [one["is_summary"] for one in data_of(result)["passages"]] == [True] * 4
+    assert all(len(one["sources"]) == 4 for one in data_of(result)["passages"])
 
 
 @pytest.mark.anyio

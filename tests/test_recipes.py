@@ -1,5 +1,6 @@
 """Recipes: what they are taught from, a run that is interrupted, and the file that comes out of one."""
 
+import importlib
 import json
 from itertools import islice
 from pathlib import Path
@@ -12,6 +13,7 @@ from bench.recipes import Recorded, costs, drawn, losses, missed
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from pipeline.raptor.summarise import supported_part
+from tests.support.extras import need
 from train.reader.data import Corpus, own_rows
 from train.reader.overlap import findings
 
@@ -20,11 +22,10 @@ pytestmark = [
     # We and peft ask transformers by names that are about to go; the new ones are not in all versions that we take.
     pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.* is deprecated:FutureWarning"),
 ]
-torch: Any = pytest.importorskip("torch")
-lora: Any = pytest.importorskip("train.lora", exc_type=ImportError)
-datasheet: Any = pytest.importorskip("train.datasheet", exc_type=ImportError)
-pruner: Any = pytest.importorskip("train.pruner", exc_type=ImportError)
-summariser: Any = pytest.importorskip("train.summariser", exc_type=ImportError)
+torch = need("train")
+lora, datasheet, pruner, summariser = (
+    importlib.import_module(f"train.{name}") for name in ("lora", "datasheet", "pruner", "summariser")
+)
 CONFIG = {"steps": 6, "batch": 2, "warmup": 1, "layers": 2, "rank": 4, "dev": 2, "every": 3, "threads": 1}
 
 

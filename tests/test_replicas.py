@@ -10,7 +10,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
-from tests.support import LIBRARY, Site, text_of
+from tests.support import LIBRARY, Site, data_of, text_of
 from tests.support.balanced import Replicas, balanced
 from tests.support.cache_server import cache_server
 from tests.support.processes import as_caller, ready
@@ -37,13 +37,6 @@ async def at(url: str, tool: str, *, mode: str = "auto", **arguments: Any) -> Ca
         return await connected.call_tool(tool, arguments)
 
 
-def data_of(result: CallToolResult) -> dict[str, Any]:
-    assert not result.is_error, text_of(result)
-    found: dict[str, Any] = result.structured_content or {}
-    assert found
-    return found
-
-
 async def test_every_handle_that_a_dead_replica_returned_the_other_goes_on_with(replicas: Replicas) -> None:
     for number in (0, 1):
         await ready(replicas.of(number))
@@ -57,7 +50,7 @@ async def test_every_handle_that_a_dead_replica_returned_the_other_goes_on_with(
     cut = await at(one, "fetch_and_prune_html", **whole)
     tree = await at(one, "raptor_query", question=FERRY, sources=whole["sources"])
     session, cursor = data_of(found)["session"], data_of(cut)["next_cursor"]
-    page = next(part.uri for part in found.content if part.type == "resource_link")
+    page = data_of(found)["handles"][0]
     replicas.kill(0)
 
     further = data_of(await at(other, "research", question="And on Mondays?", session=session))

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,14 +19,14 @@ from pipeline.read.convert import Raw, to_page
 from pipeline.read.converter import Converter
 from pipeline.read.pdf import reading_of
 from pipeline.search.folder import FolderLimits, FolderProvider
-from tests.support import ROOT, Connect, Site, text_of
+from tests.support import ROOT, Connect, Site, data_of, text_of
+from tests.support.extras import need
 from tests.support.pdf import make_pdf
 
-if find_spec("rapidocr") is None:
-    pytest.skip("the extra ocr is not installed", allow_module_level=True)
+need("ocr")
 
-from bench.ocr import cost, ended, png
-from tests.support.scans import FONTS, UNKNOWN, as_bytes, printed  # Pillow comes with the extra
+from bench.ocr import cost, ended, png  # noqa: E402  Pillow comes with the extra
+from tests.support.scans import FONTS, UNKNOWN, as_bytes, printed  # noqa: E402  as above
 
 if not all(path.exists() for path in FONTS.values()):
     pytest.skip("Debian's fonts-liberation and fonts-dejavu-core are not installed", allow_module_level=True)
@@ -76,8 +75,7 @@ async def test_questions_find_the_words_of_scans_with_page_and_box_labelled_as_r
                 text = text_of(result)
                 assert words in text, (source, text)
                 assert "[recognised]" in text
-                assert result.structured_content is not None
-                evidence = result.structured_content["passages"][0]
+                evidence = data_of(result)["passages"][0]
                 assert evidence["trust"] == "recognised"
                 assert evidence["link"].startswith(place)
 

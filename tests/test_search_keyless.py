@@ -9,6 +9,7 @@ from bench.sources import QUESTION, TAVILY, fresh, json_reply, web, winnow
 from errors import UsageError
 from server.settings import read_settings
 from tests.support import LIBRARY, Connect, Site
+from tests.support.extras import need
 from tests.support.pdf import make_pdf
 from tests.test_search_scholarly import OPENALEX
 
@@ -33,7 +34,7 @@ CATALOGUES = "openalex, semanticscholar, crossref, europepmc, arxiv"
     ],
 )
 async def test_who_is_searched_follows_from_what_is_set(connect: Connect, given: dict[str, str], asked: str) -> None:
-    pytest.importorskip("ddgs", reason="the first of the keyless providers is an extra")
+    need("ddgs")
     async with connect(**given) as client:
         status = str((await client.read_resource("winnow://status")).contents[0])
     assert f"search providers: {asked}\\n" in status

@@ -22,7 +22,7 @@ from pipeline.search.providers.exchange import retry_after
 from pipeline.search.providers.metasearch import Metasearch
 from pipeline.search.providers.services import SERVICES, Wikipedia
 from server.settings import read_settings
-from tests.support import Clock, Connect, Site, text_of
+from tests.support import Clock, Connect, Site, data_of, text_of
 
 BRAVE = {
     "type": "search",
@@ -484,8 +484,7 @@ async def test_a_page_found_is_opened_by_its_handle_without_another_request(conn
     site.put("/search", json.dumps({"results": rows, "unresponsive_engines": []}), kind="application/json")
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
         found = await client.call_tool("search_web", {"question": "light handle test", "site": "127.0.0.1", "page": 2})
-        assert found.structured_content is not None
-        (hit,) = found.structured_content["hits"]
+        (hit,) = data_of(found)["hits"]
         before = len(site.asked)
         opened = await client.call_tool("fetch_and_prune_html", {"sources": [hit["handle"]], "question": "first lit"})
     assert (hit["url"], hit["language"]) == (page, "en")
@@ -505,7 +504,7 @@ async def test_a_filter_that_cannot_be_is_refused_by_name(connect: Connect, name
     assert value in text_of(result) or name in text_of(result)
 
 
-needs_ddgs = pytest.mark.skipif(importlib.util.find_spec("ddgs") is None, reason="the extra ddgs is not installed")
+needs_ddgs = pytest.mark.needs("ddgs")
 
 
 @pytest.fixture

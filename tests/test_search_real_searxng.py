@@ -18,7 +18,7 @@ import pytest
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.providers.searxng import Searxng
-from tests.support import ROOT, Connect, text_of
+from tests.support import ROOT, Connect, data_of, text_of
 from tests.support.real_servers import searxng
 
 pytestmark = pytest.mark.slow
@@ -168,9 +168,8 @@ async def test_the_tools_search_and_answer_through_it(connect: Connect, instance
         answer = await client.call_tool("research", {"question": QUESTION})
         failed = await client.call_tool("search_web", {"question": "nothing 429"})
     assert "Orvane Light" in text_of(found)
-    assert answer.structured_content is not None
-    assert answer.structured_content["answered"]
-    assert answer.structured_content["pages"][0].startswith(f"{engines.address}/page")
+    assert data_of(answer)["answered"]
+    assert data_of(answer)["pages"][0].startswith(f"{engines.address}/page")
     assert "4 May 1871" in text_of(answer)
     assert failed.is_error
     assert "fickle: too many requests" in text_of(failed)

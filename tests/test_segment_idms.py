@@ -19,7 +19,7 @@ from pipeline.raptor.tree import TreeOptions
 from pipeline.segment.idms import Idms, IdmsOptions
 from pipeline.text.tokens import count_tokens
 from server.settings import read_settings
-from tests.support import LIBRARY, Connect, text_of
+from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.model_server import Remote, listed
 
 pytestmark = pytest.mark.anyio
@@ -71,9 +71,8 @@ async def test_each_rule_cuts_a_document_into_leaves_that_hold_all_of_it(connect
         result = await client.call_tool("raptor_query", call)
         plain = await client.call_tool("raptor_query", {**call, "chunking": "sentences"})
     assert not result.is_error, text_of(result)
-    assert result.structured_content is not None and plain.structured_content is not None
-    assert result.structured_content["tree"] != plain.structured_content["tree"]
-    assert result.structured_content["leaves"] > 10
+    assert data_of(result)["tree"] != data_of(plain)["tree"]
+    assert data_of(result)["leaves"] > 10
 
 
 async def test_flat_retrieval_over_idms_chunks_returns_verbatim_passages_only(connect: Connect) -> None:
@@ -81,11 +80,10 @@ async def test_flat_retrieval_over_idms_chunks_returns_verbatim_passages_only(co
     call = {"question": question, "sources": [REPORT], "chunking": "idms", "max_tokens": 600}
     async with connect() as client:
         flat = await client.call_tool("raptor_query", {**call, "mode": "flat"})
-    assert flat.structured_content is not None
-    assert flat.structured_content["mode"] == "flat"
-    assert not any("is_summary" in passage for passage in flat.structured_content["passages"])
+    assert data_of(flat)["mode"] == "flat"
+    assert not any("is_summary" in passage for passage in data_of(flat)["passages"])
     assert "414.63" in text_of(flat)
-    assert count_tokens(text_of(flat)) == flat.structured_content["tokens"] <= 600
+    assert count_tokens(text_of(flat)) == data_of(flat)["tokens"] <= 600
 
 
 async def test_chunks_of_low_density_are_condensed_for_the_index_and_shown_as_they_stand(
@@ -105,9 +103,7 @@ async def test_chunks_of_low_density_are_condensed_for_the_index_and_shown_as_th
     assert re.search(r"Forms for the index by .*: [1-9]\d* condensed", text)
     assert FILLER.strip() in text
     assert "Forms" not in text_of(plain)
-    assert result.structured_content is not None and plain.structured_content is not None
-    assert again.structured_content is not None
-    assert result.structured_content["tree"] == again.structured_content["tree"] != plain.structured_content["tree"]
+    assert data_of(result)["tree"] == data_of(again)["tree"] != data_of(plain)["tree"]
     assert len([body for _, body, _ in remote.asked if "Rewrite" in json.dumps(body)]) <= asked
 
 
@@ -144,8 +140,7 @@ async def test_a_writer_that_is_too_slow_leaves_the_plain_chunks_and_says_what_t
     remote.release.set()
     assert not result.is_error, text_of(result)
     assert "ask again, or raise WINNOW_SECONDS" in text_of(result)
-    assert result.structured_content is not None and plain.structured_content is not None
-    assert result.structured_content["tree"] == plain.structured_content["tree"]
+    assert data_of(result)["tree"] == data_of(plain)["tree"]
 
 
 async def test_density_without_a_generator_is_said_to_do_nothing(connect: Connect) -> None:

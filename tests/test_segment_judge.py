@@ -17,9 +17,9 @@ from models.protocols import Ability, PathScores, Prompt
 from pipeline.documents import Sentence
 from pipeline.segment.idms import ORDERS, Idms, IdmsOptions, Judge, judge_of, split_prompt
 from pipeline.segment.partition import Rule, cut_by_margins
-from tests.support import LIBRARY, Connect, text_of
+from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.doubles import Dead
-from tests.support.marks import needs_llama
+from tests.support.extras import needs_llama
 
 pytestmark = pytest.mark.anyio
 TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
@@ -205,7 +205,7 @@ def naive(weights: Path, texts: Sequence[str]) -> tuple[NDArray[np.float64], int
         fork = next(place for place, pair in enumerate(zip(*paths, strict=False)) if pair[0] != pair[1])
         logs = []
         for path in paths:
-            plain.reset()  # type: ignore[no-untyped-call]  # the bindings leave it without a return type
+            plain.reset()
             plain.eval(before + path)
             evaluated += len(before) + len(path)
             logs.append(float(plain.scores[len(before) - 1 + fork][path[fork]]))
@@ -241,5 +241,4 @@ async def test_a_tree_by_margins_says_whose_boundaries_it_has(connect: Connect, 
         embedded = await client.call_tool("raptor_query", {**call, "chunking": "idms"})
     assert "Boundaries by stories260K" in text_of(judged)
     assert "oundaries" not in text_of(plain)
-    assert judged.structured_content is not None and embedded.structured_content is not None
-    assert judged.structured_content["tree"] != embedded.structured_content["tree"]
+    assert data_of(judged)["tree"] != data_of(embedded)["tree"]

@@ -16,7 +16,7 @@ from bench.sessions import kill_runs
 from cache.store import open_stores
 from pipeline.documents import Evidence, Score
 from pipeline.session import MOST_BYTES, Ongoing, Part, find_session
-from tests.support import LIBRARY, Connect, Site, text_of
+from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.cache_server import cache_server
 from tests.support.processes import healthy, served, winnow
 from tests.test_web import hits
@@ -54,9 +54,7 @@ def asked(site: Site) -> list[str]:
 
 def data(result: CallToolResult) -> dict[str, Any]:
     assert not result.is_error, text_of(result)
-    found: dict[str, Any] | None = result.structured_content
-    assert found is not None
-    return found
+    return data_of(result)
 
 
 def settings(site: Site, cache: Path, **more: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
-from tests.support import Connect, Site, text_of
+from tests.support import Connect, Site, data_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -82,7 +82,7 @@ async def test_the_page_that_answers_is_found_by_whatever_lists_it(
     async with opened(connect) as client:
         result = await extracted(client, f"site:{site.url('/')}")
     assert "413 days" in text_of(result)
-    assert (result.structured_content or {})["pages"] == [site.url("/guide/retention-of-records")]
+    assert data_of(result)["pages"] == [site.url("/guide/retention-of-records")]
     assert len(read_pages(site)) <= 16
 
 
@@ -100,7 +100,7 @@ async def test_a_call_says_how_many_pages_are_left_and_the_next_reads_on(
             before = len(site.asked)
             result = await client.call_tool("extract_relevant", {"question": question, "sources": sources})
             seen.append({path for path in site.asked[before:] if path.startswith("/guide/")})
-            following = (result.structured_content or {})["next"]
+            following = data_of(result)["next"]
             rest = [call for call in following if "sources" in call["arguments"]]
             sources = rest[0]["arguments"]["sources"] if rest else []
     assert "46 of its 62 pages" in text_of(first)
@@ -119,7 +119,7 @@ async def test_research_within_a_site_asks_nobody_else_and_goes_on_in_its_sessio
     text = text_of(result)
     assert "413 days" in text
     assert "without a key" not in text
-    data = result.structured_content or {}
+    data = data_of(result)
     assert data["next"][-1]["arguments"] == {
         "question": f"site:{site.url('/guide/')}#pages=17-32 {RECORDS}",
         "session": data["session"],
@@ -136,11 +136,11 @@ async def test_a_tree_of_a_site_grows_by_its_further_pages(connect: Connect, sit
     async with opened(connect) as client:
         asked = {"question": "How are queues kept?", "sources": [f"site:{site.url('/')}"]}
         result = await client.call_tool("raptor_query", asked, progress_callback=progress)
-        more = (result.structured_content or {})["next"][1]["arguments"]["sources"]
+        more = data_of(result)["next"][1]["arguments"]["sources"]
         grown = await client.call_tool("raptor_query", {**asked, "sources": more})
     assert told[0] == f"site:{site.url('/')} lists 62 pages"
     assert more[1] == f"site:{site.url('/')}#pages=17-32"
-    assert (grown.structured_content or {})["leaves"] > (result.structured_content or {})["leaves"]
+    assert data_of(grown)["leaves"] > data_of(result)["leaves"]
 
 
 async def test_twins_in_markdown_are_read_in_place_of_pages(connect: Connect, site: Site, manual: list[str]) -> None:
@@ -154,7 +154,7 @@ async def test_twins_in_markdown_are_read_in_place_of_pages(connect: Connect, si
     async with opened(connect) as client:
         by_list = await extracted(client, f"site:{site.url('/')}")
         by_link = await extracted(client, f"site:{site.url('/')}", "When do tokens expire?")
-    assert (by_list.structured_content or {})["pages"] == [site.url("/guide/retention-of-records.md")]
+    assert data_of(by_list)["pages"] == [site.url("/guide/retention-of-records.md")]
     assert "/guide/retention-of-records" not in site.asked
     assert "nine hours" in text_of(by_link)
 
@@ -189,7 +189,7 @@ async def test_what_is_late_is_told_and_the_same_call_goes_on(connect: Connect, 
         again = await extracted(client, f"site:{site.url('/')}", "How long are old records kept?")
     assert "413 days" in text_of(first)
     assert "/slow/records was not ready" in text_of(first)
-    assert {"tool": "extract_relevant", "arguments": {}} in (first.structured_content or {})["next"]
+    assert {"tool": "extract_relevant", "arguments": {}} in data_of(first)["next"]
     assert "99 years" in text_of(again)
 
 

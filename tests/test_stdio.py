@@ -15,7 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support import LIBRARY, ROOT, text_of
-from tests.support.marks import needs_llama
+from tests.support.extras import needs_llama
 from tests.support.pdf import make_pdf
 from tests.support.processes import EXIT_SECONDS, HELLO, READY, answer_to, call, line, say
 

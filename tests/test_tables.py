@@ -17,7 +17,7 @@ from pipeline.tables.asked import ask_tables
 from pipeline.tables.query import compute, parse_query, rows_of
 from pipeline.tables.table import Table, tables_of
 from pipeline.text.tokens import count_tokens
-from tests.support import Connect, text_of
+from tests.support import Connect, data_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -266,8 +266,7 @@ async def test_a_long_table_is_read_in_parts_by_cursor_without_a_row_lost(connec
             result = await client.call_tool("fetch_and_prune_html", {**arguments, "cursor": cursor})
             assert count_tokens(text_of(result)) <= 300
             seen += re.findall(r"thing\d+", text_of(result))
-            assert result.structured_content is not None
-            cursor = result.structured_content.get("next_cursor", "")
+            cursor = data_of(result).get("next_cursor", "")
             if not cursor:
                 break
     assert seen == [name for name, _ in rows]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.extras import need
 from tests.support.processes import winnow
 
 pytestmark = pytest.mark.slow
@@ -43,7 +44,7 @@ def collector() -> Iterator[tuple[str, list[bytes]]]:
 def test_every_step_of_a_research_call_is_a_span_and_none_tells_the_question(
     collector: tuple[str, list[bytes]], cache_folder: Path
 ) -> None:
-    pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+    need("otel")
     address, kept = collector
     run = winnow(cache_folder, "research", "When does the first ferry leave on Sundays?", "--set", f"otlp={address}")
     assert run.returncode == 0, run.stderr
@@ -51,14 +52,3 @@ def test_every_step_of_a_research_call_is_a_span_and_none_tells_the_question(
     for step in STEPS:
         assert f"winnow.{step}".encode() in sent
     assert b"ferry" not in sent
-
-
-def test_without_the_extra_the_setting_says_what_to_install(cache_folder: Path) -> None:
-    try:
-        import opentelemetry.sdk  # noqa: F401, PLC0415  only to know whether it is there
-    except ImportError:
-        run = winnow(cache_folder, "research", "ferry?", "--set", "otlp=http://127.0.0.1:1")
-        assert run.returncode != 0
-        assert "winnow-mcp[otel]" in run.stderr
-    else:
-        pytest.skip("the extra otel is installed")

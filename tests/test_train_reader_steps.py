@@ -1,5 +1,6 @@
 """Training the reader: goes on where it stopped, ends when told; skipped where torch is not installed."""
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,12 @@ import numpy as np
 import pytest
 
 from models.protocols import Window
+from tests.support.extras import need
 from train.reader.draw import Example
 
 pytestmark = pytest.mark.slow
-torch: Any = pytest.importorskip("torch")
-model: Any = pytest.importorskip("train.reader.model", exc_type=ImportError)
-training: Any = pytest.importorskip("train.reader.train", exc_type=ImportError)
+torch = need("train")
+model, training = (importlib.import_module(f"train.reader.{name}") for name in ("model", "train"))
 PLAN = training.Plan(batch=2, fall=4, warm=1, threads=1, rate=1e-3)
 
 

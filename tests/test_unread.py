@@ -7,7 +7,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
-from tests.support import Connect, text_of
+from tests.support import Connect, data_of, text_of
 from tests.support.pdf import make_pdf
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -34,10 +34,9 @@ async def asked(client: Client, tool: str, **arguments: Any) -> CallToolResult:
 
 def rest_of(result: CallToolResult) -> list[str]:
     """Return the sources that the answer names to read on."""
-    assert result.structured_content is not None
     return [
         source
-        for call in result.structured_content["next"]
+        for call in data_of(result)["next"]
         for source in call["arguments"].get("sources", [])
         if "#pages=" in source
     ]
@@ -55,7 +54,7 @@ async def test_every_tool_says_which_pages_were_not_read_and_the_call_that_reads
             "research": await asked(client, "research", max_tokens=600),
             "search_web": await asked(client, "search_web"),
         }
-        tree = (results["raptor_query"].structured_content or {})["tree"]
+        tree = data_of(results["raptor_query"])["tree"]
         results["the tree again"] = await asked(client, "raptor_query", sources=[tree])
         for tool, result in results.items():
             assert CUT in text_of(result), tool
@@ -66,7 +65,7 @@ async def test_every_tool_says_which_pages_were_not_read_and_the_call_that_reads
             found = await asked(client, "extract_relevant", sources=sources, question="Since when is there a mast?")
             assert "1931" in text_of(found)
             assert "not read" not in text_of(found).lower()
-            assert "#page=5" in str(found.structured_content)
+            assert "#page=5" in str(data_of(found))
         grown = await asked(client, "raptor_query", sources=[tree, *rest], question="Since when is there a mast?")
         assert "1931" in text_of(grown)
         assert CUT in text_of(await asked(client, "raptor_query", sources=[str(report)]))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support import Connect, Site, text_of
+from tests.support import Connect, Site, data_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -27,11 +27,10 @@ async def test_a_question_is_searched_read_and_answered_with_links_to_the_words(
     site.put("/search", hits((page, "A lighthouse.")), kind="application/json")
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
         result = await client.call_tool("research", {"question": QUESTION, "max_tokens": 1500})
-    assert result.structured_content is not None
-    assert result.structured_content["answered"]
+    assert data_of(result)["answered"]
     assert "4 May 1871" in text_of(result)
-    assert result.structured_content["pages"][0] == page
-    assert result.structured_content["passages"][0]["link"].startswith("#:~:text=")
+    assert data_of(result)["pages"][0] == page
+    assert data_of(result)["passages"][0]["link"].startswith("#:~:text=")
     assert any("format=json" in path for path in site.asked)
     assert "/light" in site.asked
 
@@ -62,8 +61,7 @@ async def test_the_users_folders_are_searched_beside_the_web(connect: Connect, s
     site.put("/search", hits((page, "A lighthouse.")), kind="application/json")
     async with connect(searxng=site.url(""), allow_loopback="true") as client:
         result = await client.call_tool("search_web", {"question": "lighthouse lit again lens"})
-    assert result.structured_content is not None
-    urls = [hit["url"] for hit in result.structured_content["hits"]]
+    urls = [hit["url"] for hit in data_of(result)["hits"]]
     assert any(url.startswith("file:") for url in urls)
     assert page in urls
 
@@ -80,6 +78,5 @@ async def test_three_copies_of_a_wire_story_and_a_page_of_its_own_are_two_origin
     site.put("/search", found, kind="application/json")
     async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
         result = await client.call_tool("research", {"question": QUESTION, "max_tokens": 1500})
-    assert result.structured_content is not None
-    assert result.structured_content["origins"] == 2, text_of(result)
+    assert data_of(result)["origins"] == 2, text_of(result)
     assert "Independent origins: 2." in text_of(result)

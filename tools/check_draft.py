@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mcp_types import CallToolResult
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from errors import UsageError
 from pipeline.check.check import FINE, Checked, check
@@ -16,15 +16,18 @@ from pipeline.check.draft import Draft, read_draft
 from pipeline.documents import Document
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import Sheet, shortened
+from pipeline.fetch.handles import page_handle
 from pipeline.gather import Loaded, load_sources
 from pipeline.search.chain import Found as Works
 from pipeline.services import Services
 from pipeline.session import SCHEME, find_session
-from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, quoted
+from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, one_line, quoted
 from pipeline.work import LONG_SHARE, in_thread
 from tools.context import (
+    APART,
     FIRST,
     Found,
+    Part,
     ToolContext,
     answer,
     failures_of,
@@ -39,13 +42,18 @@ LONGEST_DRAFT: Final = 100_000
 """Characters of a draft: some 15,000 words."""
 
 
-class Item(BaseModel):
-    """One quotation, statement or reference; its words stand in the text part under its number."""
+class Item(Part):
+    """One quotation, statement or reference, which stands in the text under its number."""
+
+    WORDS = frozenset(("text", "note", "nearest"))
 
     number: int
     kind: str
     outcome: str
     citation: str = ""
+    text: str = Field(default="", description=f"Its words; {APART}")
+    note: str = Field(default="", description=f"What differs, or why it was not judged; {APART}")
+    nearest: str = Field(default="", description=f"What stands in its source; {APART}")
 
 
 class DraftFound(Found):
@@ -87,12 +95,21 @@ async def check_draft(draft: str, sources: Sequence[str], ctx: ToolContext, *, m
         confidence=round(fine / len(checked), 2),
         passages=[],
         pages=[address(document.page.final_url) for document in loaded.documents[:FIRST]],
+        handles=[page_handle(document.page) for document in loaded.documents[:FIRST]],
         left_out=len(checked) - told,
         failures=failures_of(loaded.failures),
         next=larger("extract_relevant", max_tokens or UNASKED) if told < len(checked) else [],
         tokens=sheet.tokens,
         checked=[
-            Item(number=number, kind=one.kind, outcome=one.outcome, citation=one.citation)
+            Item(
+                number=number,
+                kind=one.kind,
+                outcome=one.outcome,
+                citation=one.citation,
+                text=shortened(one_line(one.text), SAID_TOKENS),
+                note=one_line(one.note),
+                nearest="" if one.outcome in FINE else shortened(one_line(one.words), SAID_TOKENS),
+            )
             for number, one in enumerate(ordered[:told], 1)
         ],
     )

@@ -10,13 +10,19 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice, repeat
 from time import monotonic
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 from mcp.server.apps import client_supports_apps
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, authorization_context
 from mcp.server.mcpserver import Context
-from mcp_types import CallToolResult, ResourceLink, TextContent
-from pydantic import BaseModel, Field
+from mcp_types import CallToolResult, TextContent
+from pydantic import (
+    BaseModel,
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from errors import UsageError
 from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome, Trust
@@ -28,22 +34,26 @@ from pipeline.fetch.handles import page_handle
 from pipeline.gather import failure_line
 from pipeline.services import Services
 from pipeline.tables.table import Told, cited_row
-from pipeline.text.frame import LONGEST, TITLE_TOKENS, address, one_line, quoted
+from pipeline.text.frame import TITLE_TOKENS, address, one_line, quoted
 from pipeline.work import Report, in_thread, time_left
 
 PROGRESS_GAP: Final = 0.25
 """Seconds between two progress messages; a client that reads slowly would block the tool otherwise (notes/mcp §4.7)."""
 FIRST: Final = 4
-"""Of pages linked, failures told, and passages and pages in the structured part. Hosts that show links to the model pay
-about 60 tokens for each; the text has all passages."""
+"""Of pages with notes, and failures, that the text names."""
 MOST_TOKENS: Final = 20_000
 """Largest budget that a call may ask for."""
 READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
 """Tools that take sources by name."""
 LEAST_TOKENS: Final = 100
 """Tokens below which the frame alone fills an answer."""
-BUDGET: Final = Field(description="Token budget; 0: as much as helps.", ge=0, le=MOST_TOKENS)
+BUDGET: Final = Field(description="Left out: as much as helps.", ge=0, le=MOST_TOKENS)
 
+RESULT: Final = "winnow/result"
+"""Name of an answer's result in its `_meta`: what hosts, the desk and programs want besides the text. Clients show
+`_meta` to no model."""
+WITH_WORDS: Final = "words"
+"""Context in which a result is dumped with the words of pages, for readers of the result alone."""
 VIEW: Final = "winnow/view"
 """Name of the desk's part in `_meta` of an answer; in that of a request the desk asks for it."""
 TOOL: Final = "winnow/tool"
@@ -51,8 +61,27 @@ TOOL: Final = "winnow/tool"
 TRUST: Final = "Where the words come from; absent for what the page shows"
 HIDDEN: Final = "Words that no reader of the page sees, left out"
 SPEAKS: Final = "It speaks to a model that reads it, and is data all the same"
+APART: Final = "in the structured result only"
+MOST_ROWS: Final = 50
+"""Rows of a table in a structured result: more than a text has room for."""
 
 ToolContext = Context[Services, object]
+
+
+class Part(BaseModel):
+    """A result or a part of one, of which `WORDS` are fields that repeat the text.
+
+    They are dumped in the context `WITH_WORDS` only, so that whoever reads text and result pays for no word twice.
+    """
+
+    WORDS: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
+        told = dump(self)
+        if info.context == WITH_WORDS:
+            return told
+        return {name: value for name, value in told.items() if name not in self.WORDS}
 
 
 class Next(BaseModel):
@@ -62,8 +91,10 @@ class Next(BaseModel):
     arguments: dict[str, object] = Field(description="What changes; the arguments of this call that fit stay")
 
 
-class Passage(BaseModel):
-    """One verbatim passage; its words, page and headings stand in the text part under `label`."""
+class Passage(Part):
+    """One verbatim passage, which stands in the text under `label`."""
+
+    WORDS = frozenset(("text", "headings"))
 
     label: str = Field(description="Where the text part shows it, such as 1a")
     link: str = Field(description="To be put behind the page's address, so that it opens at these words")
@@ -73,6 +104,8 @@ class Passage(BaseModel):
     speaks: bool = Field(default=False, description=SPEAKS)
     is_summary: bool = Field(default=False, description="Extracted or written over several leaves of a tree")
     sources: list[str] = Field(default=[], description="For a summary: citations of what it stands on, at most 8")
+    text: str = Field(default="", description=f"Its words; {APART}")
+    headings: list[str] = Field(default=[], description=f"Headings that it stands under; {APART}")
 
 
 class PartFound(BaseModel):
@@ -83,24 +116,34 @@ class PartFound(BaseModel):
     label: str = Field(description="Its best passage, empty for none")
 
 
-class ComputedValue(BaseModel):
-    """What was computed over all rows of a table; its words stand in the text part."""
+class ComputedValue(Part):
+    """What was computed over all rows of a table, which stands in the text."""
+
+    WORDS = frozenset(("what", "value", "table"))
 
     rows: int = Field(description="Rows that it stands on")
     over: int = Field(description="Rows that were looked at")
     link: str = Field(description="To the first of its rows")
+    what: str = Field(default="", description=f"What was computed; {APART}")
+    value: str = Field(default="", description=f"Empty where its rows are the answer; {APART}")
+    table: list[list[str]] = Field(default=[], description=f"Columns used, then its first {MOST_ROWS} rows; {APART}")
 
 
-class Quoted(BaseModel):
+class Quoted(Part):
     """What a result has that shows passages."""
 
-    passages: list[Passage] = Field(description="The evidence; its words stand in the text part under each label")
-    pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text part")
+    WORDS = frozenset(("titles", "notes"))
+
+    passages: list[Passage] = Field(description="The evidence")
+    pages: list[str] = Field(description="Addresses of pages 1, 2, … of the text")
+    handles: list[str] = Field(description="Of each page: its handle, by which it is read whole; empty for a snippet")
+    titles: list[str] = Field(default=[], description=f"Of each page; {APART}")
     hidden: list[int] = Field(default=[], description=f"Of each page: {HIDDEN}")
     left_out: int = Field(description="Parts worth showing that did not fit")
     failures: list[str] = Field(description="Sources that could not be read, with the reason")
+    notes: list[str] = Field(default=[], description=f"What else a reader should know; {APART}")
     next: list[Next] = Field(description="Calls that go on from here, best first")
-    tokens: int = Field(description="Tokens of the text part")
+    tokens: int = Field(description="Tokens of the text")
 
 
 class Found(Quoted):
@@ -119,8 +162,18 @@ F = TypeVar("F", bound=Found)
 P = ParamSpec("P")
 
 
-def found_in(kind: type[F], reading: Reading, assembled: Assembled, failures: Iterable[Failure], **more: object) -> F:
-    """Return what a reading and its passages tell as a result of some kind, with `more` of its fields."""
+def found_in(
+    kind: type[F],
+    reading: Reading,
+    assembled: Assembled,
+    documents: Iterable[Document],
+    failures: Iterable[Failure],
+    **more: object,
+) -> F:
+    """Return what a reading and its passages tell as a result of some kind, with `more` of its fields.
+
+    `documents` are those that the passages may be from.
+    """
     fields = {
         "answered": reading.answered,
         "verdict": reading.verdict,
@@ -133,11 +186,12 @@ def found_in(kind: type[F], reading: Reading, assembled: Assembled, failures: It
         "failures": failures_of(failures),
         "origins": count_origins(assembled.evidence) if any(one.also for one in assembled.evidence) else 0,
     }
-    return kind.model_validate(fields | shown_in(assembled) | more)
+    return kind.model_validate(fields | shown_in(assembled, documents) | more)
 
 
-def shown_in(assembled: Assembled) -> dict[str, object]:
-    """Return the fields of a result that tell of passages: the first few, all pages, and how much was left out."""
+def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, object]:
+    """Return the fields of a result that tell of passages and their pages, and how much was left out."""
+    handles = {document.page.final_url: page_handle(document.page) for document in documents}
     pages = [next(own) for _, own in groupby(assembled.evidence, key=lambda one: (one.url, one.title))]
     return {
         "passages": [
@@ -150,24 +204,38 @@ def shown_in(assembled: Assembled) -> dict[str, object]:
                 speaks=one.speaks,
                 is_summary=one.is_summary,
                 sources=list(one.sources),
+                text=one.text.removeprefix(f"{label}\n"),  # of an overview, whose labels are headings
+                headings=list(map(one_line, one.heading_path)),
             )
-            for label, one in told_of(assembled)
+            for label, one in zip(assembled.shown.labels, assembled.evidence, strict=True)
         ],
         "pages": [address(one.url) for one in pages],
+        "handles": [handles.get(one.url, "") for one in pages],
+        # In an overview a page's title is the label of its passage.
+        "titles": ["" if one.title in assembled.shown.labels else one_line(one.title) for one in pages],
         "hidden": [one.hidden for one in pages] if any(one.hidden for one in pages) else [],
         "left_out": assembled.left_out,
     }
 
 
-def told_of(assembled: Assembled) -> list[tuple[str, Evidence]]:
-    """Return the passages that the structured part tells of: the first few, and all that are not plainly seen words."""
-    shown = enumerate(zip(assembled.shown.labels, assembled.evidence, strict=True))
-    return [pair for place, pair in shown if place < FIRST or pair[1].trust != "visible" or pair[1].speaks]
-
-
 def computed_in(computed: Iterable[Told], documents: Sequence[Document]) -> list[ComputedValue]:
-    """Return what tables tell as the structured part has it."""
-    return [ComputedValue(rows=len(told.rows), over=told.over, link=cited_row(told, documents)) for told in computed]
+    """Return what tables tell, each with the first of its rows."""
+    return [
+        ComputedValue(
+            rows=len(told.rows),
+            over=told.over,
+            link=cited_row(told, documents),
+            what=one_line(told.what),
+            value=one_line(told.value),
+            table=_rows_of(told),
+        )
+        for told in computed
+    ]
+
+
+def _rows_of(told: Told) -> list[list[str]]:
+    lines = [told.table.columns, *(told.table.rows[row] for row in told.rows[:MOST_ROWS])]
+    return [[one_line(line[column]) for column in told.columns] for line in lines]
 
 
 def _link(one: Evidence) -> str:
@@ -221,26 +289,31 @@ async def drawn(ctx: Context[Any, Any], make: Callable[P, View], *args: P.args, 
     return await in_thread(partial(make, *args, **kwargs)) if wanted else None
 
 
-def answer(text: str, data: BaseModel, *, pages: Iterable[Page] = (), view: View | None = None) -> CallToolResult:
-    """Return `text` for readers and `data` for programs, neither repeating the other.
+def answer(text: str, data: BaseModel, *, view: View | None = None) -> CallToolResult:
+    """Return `text`, which is complete and all that a model needs, and `data` for everything else.
 
-    Fields of `data` at their default are left out. The first few of the `pages` that the answer stands on are linked,
-    so that a host can open them whole. `view` is what the desk draws, for clients that show it (`drawn`).
+    `data` goes to `_meta` without the words that the text has, and with them to the structured part, which the server
+    sends where it is wanted (`server/toolbox.py`). Fields at their default are left out. No link to a page stands
+    beside the text: clients show it to the model, as words that it has already. `view` is what the desk draws, for
+    clients that show it (`drawn`).
     """
-    links = [
-        ResourceLink(
-            type="resource_link",
-            uri=page_handle(page),
-            name=address(page.final_url)[:LONGEST],
-            mime_type="text/html",
-        )
-        for page in islice(pages, FIRST)
-    ]
+    facts: dict[str, object] = {RESULT: data.model_dump(mode="json", exclude_defaults=True)}
     return CallToolResult(
-        content=[TextContent(type="text", text=text), *links],
-        structured_content=data.model_dump(mode="json", exclude_defaults=True),
-        _meta={VIEW: view} if view else None,
+        content=[TextContent(type="text", text=text)],
+        structured_content=data.model_dump(mode="json", exclude_defaults=True, context=WITH_WORDS),
+        _meta=facts | ({VIEW: view} if view else {}),
     )
+
+
+def data_of(result: CallToolResult) -> dict[str, Any]:
+    """Return what hosts and programs read beside the text of an answer; empty where there is nothing."""
+    found: dict[str, Any] = (result.meta or {}).get(RESULT, {})
+    return found
+
+
+def notes_of(pages: Iterable[Page]) -> list[str]:
+    """Return what a reader should know of the first few pages: what was left out, where their text comes from."""
+    return [f"{address(page.final_url)}: {note}" for page in islice(pages, FIRST) for note in page.notes]
 
 
 def behind(evidence: Iterable[Evidence], documents: Iterable[Document]) -> Iterator[Page]:
@@ -286,15 +359,14 @@ def told(outcome: SearchOutcome, mark: str) -> str:
 
 
 def failures_of(failures: Iterable[Failure]) -> list[str]:
-    """Return what could not be read for the structured part, folded and bounded."""
+    """Return what could not be read for the result, folded and bounded."""
     return list(map(failure_line, islice(failures, 4 * FIRST)))
 
 
 def tell_notes(sheet: Sheet, pages: Iterable[Page]) -> None:
-    """Write what a reader should know of pages: what was left out of them, where their text comes from."""
-    for page in islice(pages, FIRST):
-        for note in page.notes:
-            sheet.add(f"Note on {address(page.final_url)}: {note}")
+    """Write what a reader should know of the first few pages."""
+    for note in notes_of(pages):
+        sheet.add(f"Note on {note}")
 
 
 def tell_rest(sheet: Sheet, failures: Iterable[Failure]) -> None:

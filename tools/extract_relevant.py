@@ -31,6 +31,7 @@ from tools.context import (
     drawn,
     found_in,
     larger,
+    notes_of,
     repeated,
     reporter,
     services_of,
@@ -44,7 +45,7 @@ TOOL: Final = "extract_relevant"
 
 
 class ExtractRelevantResult(DraftFound):
-    """Structured part of the answer."""
+    """What the answer says, for programs."""
 
 
 async def extract_relevant(
@@ -94,13 +95,15 @@ async def extract_relevant(
         ExtractRelevantResult,
         reading,
         assembled,
+        loaded.documents,
         loaded.failures,
         computed=computed,
+        notes=notes_of(pages),
         next=following,
         tokens=sheet.tokens,
     )
     view = await drawn(ctx, view_evidence, question, assembled, loaded.documents, reading, max_tokens)
-    return answer(sheet.text, data, pages=pages, view=view)
+    return answer(sheet.text, data, view=view)
 
 
 def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:

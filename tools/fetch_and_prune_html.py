@@ -9,11 +9,11 @@ from functools import partial
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from errors import UsageError
 from pipeline.changes import earlier
-from pipeline.documents import Document, Page, Trust
+from pipeline.documents import Document, Trust
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.cite import cite
 from pipeline.evidence.show import (
@@ -41,6 +41,7 @@ from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from tools.context import (
+    APART,
     BUDGET,
     FIRST,
     HIDDEN,
@@ -48,6 +49,7 @@ from tools.context import (
     TRUST,
     ComputedValue,
     Next,
+    Part,
     ToolContext,
     answer,
     check_budget,
@@ -66,15 +68,17 @@ from tools.context import (
 TOOL: Final = "fetch_and_prune_html"
 PART: Final = (
     "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a folder), tables, or "
-    "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; count, sum price, "
-    "mean price by city."
+    "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; "
+    "count, mean price by city."
 )
 
 
-class PrunedPageInfo(BaseModel):
-    """One page of the answer; what it says, its title included, stands in the text part."""
+class PrunedPageInfo(Part):
+    """One page of the answer, which stands in the text under its number."""
 
-    number: int = Field(description="Number in the text part")
+    WORDS = frozenset(("title", "text"))
+
+    number: int = Field(description="Number in the text")
     url: str
     handle: str = Field(
         description="Pass it as a source to later calls; the resource of this name is the whole cleaned page"
@@ -90,10 +94,12 @@ class PrunedPageInfo(BaseModel):
     trust: Trust = Field(default="visible", description=TRUST)
     hidden: int = Field(default=0, description=HIDDEN)
     speaks: bool = Field(default=False, description=SPEAKS)
+    title: str = Field(default="", description=f"Its title; {APART}")
+    text: str = Field(default="", description=f"What is kept of it; {APART}")
 
 
-class FetchAndPruneResult(BaseModel):
-    """Structured part of the answer."""
+class FetchAndPruneResult(Part):
+    """What the answer says, for programs."""
 
     pages: list[PrunedPageInfo]
     computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
@@ -101,7 +107,7 @@ class FetchAndPruneResult(BaseModel):
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     scored_by: str = ""
     next: list[Next] = Field(description="Calls that go on from here, best first")
-    tokens: int = Field(description="Tokens of the text part")
+    tokens: int = Field(description="Tokens of the text")
 
 
 async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments are its schema
@@ -117,11 +123,11 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         Literal["html", "markdown", "text", "csv", "json"], Field(description="csv, json: tables.")
     ] = "markdown",
     references: Annotated[bool, Field(description="Add links and citations.")] = False,
-    cursor: Annotated[str, Field(description="next_cursor of the last answer.", max_length=64)] = "",
+    cursor: Annotated[str, Field(description="From the last answer.", max_length=64)] = "",
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
     """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or stands at part, within max_tokens.
 
-    For more, repeat the call with the cursor of the answer. Not for finding pages: use search_web or research.
+    For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
     services, report = services_of(ctx), reporter(ctx)
@@ -163,7 +169,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     data = _data(loaded, pruned, next_cursor, following, sheet.tokens, citations=references)
     data.computed = computed_in(computed, loaded.documents)
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
-    return answer(sheet.text, data, pages=_cut_pages(loaded, pruned), view=view)
+    return answer(sheet.text, data, view=view)
 
 
 def _key(*arguments: object) -> str:
@@ -223,13 +229,6 @@ def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[He
     return [page_head(number, document.page, room) for number, document in enumerate(documents, start=1)]
 
 
-def _cut_pages(loaded: Loaded, pruned: Pruned) -> list[Page]:
-    """Pages of which something was left out, the first few."""
-    kept = {page.document: len(page.kept) for page in pruned.pages}
-    cut = [d.page for place, d in enumerate(loaded.documents) if kept.get(place, 0) < len(d.blocks)]
-    return cut[:FIRST] if pruned.parts_left else []
-
-
 def _sheet(loaded: Loaded, pruned: Pruned, heads: Sequence[Head], mark: str, max_tokens: int, told: str) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
@@ -263,6 +262,10 @@ def _add_notes(sheet: Sheet, loaded: Loaded, pruned: Pruned) -> None:
     tell_notes(sheet, (document.page for document in loaded.documents))
 
 
+def _shown(page: PrunedPage) -> str:
+    return "\n".join(filter(None, (page.said, page.text)))
+
+
 def _why_nothing(document: Document, pruned: Pruned) -> str:
     if not document.blocks:
         return "the page holds no visible text"
@@ -293,6 +296,8 @@ def _data(
                 trust=page.trust,
                 hidden=page.hidden,
                 speaks=place in kept and _speaks(kept[place], loaded),
+                title=one_line(page.title),
+                text=_shown(kept[place]) if place in kept else "",
             )
         )
     return FetchAndPruneResult(

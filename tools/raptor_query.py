@@ -39,6 +39,7 @@ from tools.context import (
     drawn,
     failures_of,
     larger,
+    notes_of,
     repeated,
     reporter,
     services_of,
@@ -57,7 +58,7 @@ UNBUILT: Final = "The tree is not built yet; this is read from the documents. Th
 
 
 class RaptorQueryResult(Quoted):
-    """Structured part of the answer."""
+    """What the answer says, for programs."""
 
     tree: str = Field(description="Handle of the tree; pass it as source to ask the same tree again")
     mode: str
@@ -71,7 +72,7 @@ async def raptor_query(
     sources: Annotated[
         list[str],
         Field(
-            description="URLs, files, folders, handles; a winnow://tree/ handle, alone or with more.",
+            description="URLs, files, folders, handles, one of a tree too.",
             min_length=1,
             max_length=50,
         ),
@@ -79,17 +80,14 @@ async def raptor_query(
     ctx: ToolContext,
     mode: Annotated[
         Literal["guided", "collapsed", "traversal", "flat"],
-        Field(
-            description="guided finds facts or gives an overview; collapsed adds summaries; "
-            "traversal walks from the top."
-        ),
+        Field(description="guided finds facts or gives an overview; collapsed adds summaries."),
     ] = "guided",
     max_tokens: Annotated[int, Field(description="Token budget.", ge=200, le=20000)] = 2000,
     chunking: Annotated[
         Literal["sentences", "idms"], Field(description="Leaves: fixed size, or by subject.")
     ] = "sentences",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
-    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; returns cited passages.
+    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites passages.
 
     "What is this about?" gives an outline, or the themes of a folder. The tree is kept: pass its handle as the source
     of the next question. For single pages use extract_relevant.
@@ -121,9 +119,10 @@ async def raptor_query(
     tell_failures(sheet, failures)
     pages = tuple(behind(found.assembled.evidence, found.documents))
     tell_notes(sheet, pages)
-    data = _data(tree, mode, found.assembled, failures, following, sheet.tokens)
+    data = _data(tree, mode, found, failures, following, sheet.tokens)
+    data.notes = [*([] if tree else [UNBUILT]), *(idms.notes if tree and idms else ()), *notes_of(pages)]
     view = await drawn(ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens)
-    return answer(sheet.text, data, pages=pages, view=view)
+    return answer(sheet.text, data, view=view)
 
 
 def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
@@ -137,7 +136,7 @@ def _tell_tree(sheet: Sheet, tree: Tree | None) -> None:
 def _data(
     tree: Tree | None,
     mode: str,
-    assembled: Assembled,
+    found: "_Found",
     failures: Sequence[Failure],
     following: list[Next],
     tokens: int,
@@ -152,7 +151,7 @@ def _data(
         "next": following,
         "tokens": tokens,
     }
-    return RaptorQueryResult.model_validate(facts | shown_in(assembled))
+    return RaptorQueryResult.model_validate(facts | shown_in(found.assembled, found.documents))
 
 
 class _Found(NamedTuple):

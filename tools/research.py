@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from pipeline.documents import SearchQuery
 from pipeline.evidence.assemble import UNASKED
@@ -20,13 +20,17 @@ from pipeline.research import Researched
 from pipeline.research import research as run
 from pipeline.search.parse import is_site, split_sites
 from pipeline.services import Once, Services
-from pipeline.session import Ongoing, Part
+from pipeline.session import Ongoing
+from pipeline.session import Part as Asked
 from pipeline.sites import SiteSearch, Twins
+from pipeline.text.frame import one_line
 from pipeline.work import Report
 from tools.context import (
+    APART,
     BUDGET,
     Found,
     Next,
+    Part,
     ToolContext,
     behind,
     check_budget,
@@ -35,6 +39,7 @@ from tools.context import (
     failures_of,
     found_in,
     larger,
+    notes_of,
     owner_of,
     repeated,
     reporter,
@@ -49,18 +54,21 @@ TOOL: Final = "research"
 MOST_PAGES: Final = 20
 
 
-class Statement(BaseModel):
-    """One sentence of a written answer; its words stand in the text part."""
+class Statement(Part):
+    """One sentence of a written answer."""
+
+    WORDS = frozenset(("text",))
 
     labels: list[str]
     supported: bool
     reason: str
     origins: int
     """Independent origins of the passages that it cites; pages that share their words are one."""
+    text: str = Field(default="", description=f"The sentence; {APART}")
 
 
 class ResearchResult(Found):
-    """Structured part of the answer."""
+    """What the answer says, for programs."""
 
     session: str = Field(description="Handle of this line of research: give it to go on, or with a further question")
     before: list[str] = Field(default=[], description="Labels of passages that the session had shown before")
@@ -71,17 +79,13 @@ class ResearchResult(Found):
 
 
 async def research(
-    question: Annotated[
-        str, Field(description="The question, in full and in any language.", min_length=1, max_length=2000)
-    ],
+    question: Annotated[str, Field(description="In full, in any language.", min_length=1, max_length=2000)],
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
     max_pages: Annotated[int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)] = 8,
-    freshness: Annotated[
-        Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
-    ] = "any",
+    freshness: Annotated[Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")] = "any",
     answer: Annotated[bool, Field(description="Let the local model answer too.")] = False,
-    session: Annotated[str, Field(description="Session handle of an earlier answer: go on or ask further.")] = "",
+    session: Annotated[str, Field(description="Handle of an earlier answer: go on or ask further.")] = "",
 ) -> Annotated[CallToolResult, ResearchResult]:
     """Find evidence for a question on the web (or in the user's folders): searches, reads, returns cited passages.
 
@@ -117,14 +121,18 @@ async def research(
     sheet.add(found.text)
     if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
+        # Below `WIDE` it would take more than words can spare; who asks on without it has the pages from the cache,
+        # and a call that did not end names it among those that go on.
         if not max_tokens or max_tokens >= WIDE:
-            sheet.add(f"Session: {handle}")  # else it would take more than words can spare; the structured part has it
+            sheet.add(f"Session: {handle}")
     if before:
         sheet.add(f"Shown before: {'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}")
     pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))
     tell_notes(sheet, pages)
+    data = _data(found, following, sheet.tokens, handle, before)
+    data.notes += notes_of(pages)
     view = await drawn(ctx, view_evidence, question, found.assembled, known.documents, known.reading, max_tokens)
-    return reply(sheet.text, _data(found, following, sheet.tokens, handle, before), pages=pages, view=view)
+    return reply(sheet.text, data, view=view)
 
 
 def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
@@ -139,7 +147,7 @@ async def _keep(found: Researched, ongoing: Ongoing, question: str) -> list[str]
     """Write what was found to the session; return the labels of passages that it had shown before."""
     gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
-        [Part(one.question or question, one.verdict, one.reason) for one in reading.parts or (reading,)],
+        [Asked(one.question or question, one.verdict, one.reason) for one in reading.parts or (reading,)],
         [query.text for query in gathered.parsed.queries],
         found.assembled.evidence,
         [document.page for document in gathered.documents.values()],
@@ -155,6 +163,7 @@ def _data(found: Researched, following: list[Next], tokens: int, handle: str, be
         ResearchResult,
         reading,
         found.assembled,
+        gathered.documents.values(),
         gathered.failures,
         session=handle,
         before=before,
@@ -166,11 +175,21 @@ def _data(found: Researched, following: list[Next], tokens: int, handle: str, be
                 labels=list(one.labels),
                 supported=one.supported,
                 reason=one.reason,
+                text=one_line(one.text),
                 origins=count_origins(cited[label] for label in one.labels),
             )
             for one in (found.written.statements if found.written else ())
         ],
         parsed_by=gathered.parsed.made_by,
+        notes=[
+            one_line(note)
+            for note in (
+                gathered.parsed.fallback,
+                gathered.notice,
+                found.written.failure if found.written else "",
+            )
+            if note
+        ],
         next=following,
         tokens=tokens,
     )

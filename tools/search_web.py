@@ -9,7 +9,7 @@ from datetime import date
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from errors import UsageError
 from pipeline.documents import Document, SearchQuery, Trust
@@ -20,9 +20,11 @@ from pipeline.rank.mixed import RankedPage
 from pipeline.text.frame import LONGEST, address, framed, headline, inert, new_mark, notice, one_line, speaks_to_models
 from pipeline.text.tokens import count_tokens
 from tools.context import (
+    APART,
     SPEAKS,
     TRUST,
     Next,
+    Part,
     ToolContext,
     answer,
     failures_of,
@@ -41,12 +43,16 @@ REGION: Final = r"^([A-Za-z]{2})?$"
 
 TOOL: Final = "search_web"
 MOST_PAGES: Final = 10
+LEAD: Final = 2
+"""Times its even share of the room that a hit may take: a passage cut in half may end before what answers."""
 
 
-class Hit(BaseModel):
+class Hit(Part):
     """One ranked page."""
 
-    place: int = Field(description="1-based place after ranking, and number in the text part")
+    WORDS = frozenset(("title", "author", "passage"))
+
+    place: int = Field(description="1-based place after ranking, and number in the text")
     url: str
     published: str = Field(description="ISO date, empty when unknown")
     language: str = Field(description="ISO 639-1 code, empty when unknown")
@@ -60,10 +66,15 @@ class Hit(BaseModel):
     won_by: str = Field(description="Which item of the page won: its snippet, its content, or the engine's order")
     trust: Trust = Field(default="visible", description=TRUST)
     speaks: bool = Field(default=False, description=SPEAKS)
+    title: str = Field(default="", description=f"Its title; {APART}")
+    author: str = Field(default="", description=f"Who wrote it, as it says itself; {APART}")
+    passage: str = Field(default="", description=f"Its best passage or snippet, as long as in the text; {APART}")
 
 
-class SearchWebResult(BaseModel):
-    """Structured part of the answer."""
+class SearchWebResult(Part):
+    """What the answer says, for programs."""
+
+    WORDS = frozenset(("notes",))
 
     queries: list[str] = Field(description="Queries that were sent")
     entities: list[str] = Field(description="Names and unknown words, kept whole")
@@ -72,8 +83,9 @@ class SearchWebResult(BaseModel):
     hits: list[Hit]
     providers: list[str] = Field(description="Each provider with its status and reason")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
+    notes: list[str] = Field(default=[], description=f"What else a reader should know; {APART}")
     next: list[Next] = Field(description="Calls that go on from here, best first")
-    tokens: int = Field(description="Tokens of the text part")
+    tokens: int = Field(description="Tokens of the text")
 
 
 async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its schema
@@ -83,14 +95,12 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     ],
     ctx: ToolContext,
     max_results: Annotated[int, Field(description="Pages to return.", ge=1, le=20)] = 8,
-    freshness: Annotated[
-        Literal["any", "day", "week", "month", "year"], Field(description="Pages of this last period.")
-    ] = "any",
-    language: Annotated[str, Field(description="ISO 639-1 code, e.g. 'de'.", max_length=8)] = "",
+    freshness: Annotated[Literal["any", "day", "week", "month", "year"], Field(description="Age of pages.")] = "any",
+    language: Annotated[str, Field(description="ISO 639-1 code.", max_length=8)] = "",
     site: Annotated[str, Field(description="One host only.", max_length=253)] = "",
     after: Annotated[str, Field(description="First ISO day.", pattern=DAY)] = "",
     before: Annotated[str, Field(description="Last ISO day.", pattern=DAY)] = "",
-    region: Annotated[str, Field(description="Country code, e.g. 'at'.", pattern=REGION)] = "",
+    region: Annotated[str, Field(description="Country code.", pattern=REGION)] = "",
     safe_search: Annotated[Literal["", "off", "moderate", "strict"], Field(description="Filter for adult pages.")] = "",
     page: Annotated[int, Field(description="Page of results.", ge=1, le=MOST_PAGES)] = 1,
     rank: Annotated[
@@ -99,10 +109,10 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     ] = "mixed",
     max_tokens: Annotated[int, Field(description="Token budget.", ge=100, le=20000)] = 1500,
 ) -> Annotated[CallToolResult, SearchWebResult]:
-    """Search the web (or the user's folders) for pages, ranked by how well they answer.
+    """Search the web (or the user's folders) for pages, best first.
 
     For evidence on a question use research. To read a page found here pass its handle to fetch_and_prune_html. Put
-    times into freshness, not into the question.
+    times into freshness.
     """
     filters = SearchQuery(
         "", since=_day(after), until=_day(before), region=region, site=_host(site), safe=safe_search, page=page
@@ -112,15 +122,7 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     hits = [_hit(one, gathered.documents.get(one.result.url)) for one in gathered.ranked]
     mark = new_mark()
     sheet, shown = _sheet(gathered.ranked, hits, max_tokens, mark)
-    # The best page, by its handle where it was read already
-    following = [
-        Next(tool="fetch_and_prune_html", arguments={"sources": [best.handle or best.url]}) for best in hits[:1]
-    ]
-    following += repeated(TOOL, gathered.failures)
-    if shown < len(gathered.ranked):
-        following.extend(larger(TOOL, max_tokens))
-    elif len(gathered.ranked) >= max_results and page < MOST_PAGES:
-        following.append(Next(tool=TOOL, arguments={"page": page + 1}))
+    following = _following(wanted, gathered, hits, larger(TOOL, max_tokens) if shown < len(hits) else None)
     tell_rest(sheet, gathered.failures)
     write_next(sheet, following, TOOL)
     _add_notes(sheet, gathered, mark)
@@ -132,10 +134,24 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         hits=hits,
         providers=list(dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)),
         failures=failures_of(gathered.failures),
+        notes=list(filter(None, (one_line(gathered.parsed.fallback), gathered.notice))),
         next=following,
         tokens=sheet.tokens,
     )
     return answer(sheet.text, data)
+
+
+def _following(wanted: Wanted, gathered: Gathered, hits: Sequence[Hit], wider: list[Next] | None) -> list[Next]:
+    """Return the calls that go on; `wider` shows hits that did not fit, None where all did."""
+    # The best page, by its handle where it was read already
+    calls = [Next(tool="fetch_and_prune_html", arguments={"sources": [best.handle or best.url]}) for best in hits[:1]]
+    calls += repeated(TOOL, gathered.failures)
+    page = wanted.filters.page
+    if wider is not None:
+        calls += wider
+    elif len(hits) >= wanted.max_pages and page < MOST_PAGES:
+        calls.append(Next(tool=TOOL, arguments={"page": page + 1}))
+    return calls
 
 
 def _day(value: str) -> str:
@@ -169,19 +185,27 @@ def _hit(ranked: RankedPage, document: Document | None) -> Hit:
         won_by=ranked.won_by,
         trust="snippet" if document is None or quoted else document.page.trust,
         speaks=speaks_to_models(f"{result.title}\n{shown}"),
+        title=one_line(result.title),
+        author=one_line(result.author),
     )
 
 
 def _sheet(ranked: Sequence[RankedPage], hits: Sequence[Hit], max_tokens: int, mark: str) -> tuple[Sheet, int]:
-    """Return the answer with the hits that fit, and how many those are."""
+    """Return the answer with the hits that fit, and how many those are; `hits` get the passages as it shows them."""
     sheet = Sheet(max_tokens, reserve=min(80, max_tokens // 5))
-    shown = 0
     if hits:
         sheet.add_cut(notice(mark))
+    bare = [_entry(one, hit, mark, "") for one, hit in zip(ranked, hits, strict=True)]
+    costs = [count_tokens(entry) + 1 for entry in bare]
+    shown = 0
     for one, hit in zip(ranked, hits, strict=True):
-        bare = _entry(one, hit, mark, 0)
-        room = max(0, sheet.room // (len(hits) - shown) - count_tokens(f"{bare}\n{framed('.', mark)}"))
-        if not sheet.add(_entry(one, hit, mark, room)) and not sheet.add(bare):
+        even = sheet.room // (len(hits) - shown)
+        most = min(LEAD * even, sheet.room - sum(costs[shown + 1 :]))
+        frame = count_tokens(f"{bare[shown]}\n{framed('.', mark)}")
+        passage = shortened(one_line(inert(one.passage or one.result.snippet)), max(0, most - frame))
+        if sheet.add(_entry(one, hit, mark, passage)):
+            hit.passage = passage
+        elif not sheet.add(bare[shown]):
             break
         shown += 1
     sheet.release()
@@ -202,9 +226,8 @@ def _add_notes(sheet: Sheet, gathered: Gathered, mark: str) -> None:
     tell_failures(sheet, gathered.failures)
 
 
-def _entry(ranked: RankedPage, hit: Hit, mark: str, passage_tokens: int) -> str:
+def _entry(ranked: RankedPage, hit: Hit, mark: str, passage: str) -> str:
     result = ranked.result
-    passage = shortened(one_line(inert(ranked.passage or result.snippet)), passage_tokens)
     words = f"{headline(result.title, result.published, author=result.author)}\n{passage}".strip()
     head = "\n".join(filter(None, (f"{hit.place}. {hit.url}", hit.handle)))
     return f"{head}\n{framed(words, mark)}" if words else head

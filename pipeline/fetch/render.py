@@ -5,18 +5,18 @@ Not for: how a browser is driven, and what it may ask for (`pipeline/fetch/brows
 """
 
 import importlib
-import importlib.util
 import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import httpx2
 
-from errors import MissingExtra, NeedsBrowser, SourceError, SourceUnreadable, UsageError
+from errors import BrokenExtra, NeedsBrowser, SourceError, SourceUnreadable, UsageError
+from extra import importing, require
 from pipeline.documents import Page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.read.convert import Raw, to_page
@@ -72,8 +72,7 @@ def find_browser(setting: str) -> Path | None:
     wanted = setting.strip()
     if wanted.lower() in {"", "none"}:
         return None
-    if importlib.util.find_spec("playwright") is None:
-        raise MissingExtra("playwright", extra="browser", needed_for=f"WINNOW_BROWSER={wanted}")
+    require("browser", f"WINNOW_BROWSER={wanted}")
     if wanted.lower() != "auto":
         path = Path(wanted).expanduser()
         if not path.is_file():
@@ -106,7 +105,7 @@ class Renderer:
 
     async def page(self, raw: Raw) -> Page:
         """Return `raw` as it shows itself once its scripts have run."""
-        browser = await in_thread(importlib.import_module, "pipeline.fetch.browser")  # an extra, and 0.25 s
+        browser = await in_thread(_driver, raw.url)
         async with self.places:
             shown, left_for = await browser.show(raw, self)
         try:
@@ -117,6 +116,15 @@ class Renderer:
             raise SourceUnreadable(
                 f"{e.what} Its scripts lead to {left_for}.", source=raw.url, hint=f"Fetch {left_for} itself."
             ) from e
+
+
+def _driver(url: str) -> Any:
+    """Return the module that drives browsers, imported at its first use: an extra, and 0.25 s."""
+    try:
+        with importing("browser", "WINNOW_BROWSER"):
+            return importlib.import_module("pipeline.fetch.browser")
+    except BrokenExtra as error:
+        raise SourceUnreadable(error.what, source=url, hint=error.hint) from error
 
 
 async def page_of(raw: Raw, renderer: Renderer | None, convert: Callable[[Raw], Awaitable[Page]]) -> Page:

@@ -43,7 +43,7 @@ class Style:
     form: Form = "markdown"
     links: bool = False
     titled: bool = False
-    """Whether the page's title stands above, so that a heading which repeats it is left out."""
+    """Whether the page's title stands above, so that a heading which says no more is left out."""
 
 
 def render(document: Document, kept: Sequence[Kept], style: Style) -> str:
@@ -70,6 +70,11 @@ def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
             latest[own] = number
             known = {}
     return above
+
+
+def repeats_title(block: Block, title: str) -> bool:
+    """Whether a heading says no more than the page's title: that one, or the topmost of its words."""
+    return block.text == title or (not block.heading_path and block.text.casefold() in title.casefold())
 
 
 def table_of(block: Block) -> str:
@@ -154,7 +159,7 @@ class _Writer:
         if same == len(chain):
             return False
         self.chain = chain
-        texts = [text for number in chain[same:] if (text := blocks[number].text) != self.title]
+        texts = [blocks[number].text for number in chain[same:] if not repeats_title(blocks[number], self.title)]
         if not texts:
             return False
         level = min(6, len(blocks[chain[-1]].heading_path) + 1)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errors import MissingExtra
+from extra import importing
 from models.protocols import unit_rows
 from pipeline.raptor.tree import Clustering
 from pipeline.work import check_cancelled
@@ -281,10 +281,8 @@ def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
     Raises:
         MissingExtra: umap-learn is not installed.
     """
-    try:
+    with importing("umap", "Clustering by UMAP (clustering=umap)"):
         from umap import UMAP  # noqa: PLC0415  an extra that few install, and seconds to import
-    except ModuleNotFoundError as e:
-        raise MissingExtra("umap-learn", extra="umap", needed_for="Clustering by UMAP (clustering=umap)") from e
     check_cancelled()
     layout = UMAP(
         n_neighbors=min(max(2, neighbours), len(rows) - 1),

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
 from pipeline.documents import Reading, Sentence
+from tools.context import RESULT
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "examples" / "library"
@@ -37,6 +39,13 @@ def best_units(reading: Reading) -> list[Sentence]:
 def text_of(result: CallToolResult) -> str:
     """Return what a model reads of a result."""
     return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+
+
+def data_of(result: CallToolResult) -> dict[str, Any]:
+    """Return what hosts and programs read of a result."""
+    assert result.meta is not None, text_of(result)
+    found: dict[str, Any] = result.meta[RESULT]
+    return found
 
 
 @dataclass

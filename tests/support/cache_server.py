@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.extras import need
+
 PROGRAM = shutil.which("valkey-server") or shutil.which("redis-server")
 
 
@@ -56,7 +58,7 @@ def cache_server(folder: Path, *options: str) -> Iterator[CacheServer]:
     """Run a server in `folder`; skip the test where none is installed, or the extra `redis` is not."""
     if PROGRAM is None:
         pytest.skip("neither valkey-server nor redis-server is installed")
-    pytest.importorskip("redis", reason="the extra `redis` is not installed")
+    need("redis")
     folder.mkdir(parents=True, exist_ok=True)
     server = CacheServer(folder, *options)
     server.start()

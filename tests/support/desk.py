@@ -1,6 +1,5 @@
 """Chromium, axe and hosts for tests of the desk; the desk itself is the command, in a process of its own."""
 
-import importlib.util
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from server.app import DESK, build_server
 from server.settings import read_settings
 from tests.support import LIBRARY, ROOT
+from tests.support.extras import need
 
 SANDBOX_PAGE: Final = (Path(__file__).parent / "desk_sandbox.html").read_text(encoding="utf-8")
 NODE: Final = ROOT / ".venv" / "desk" / "node_modules"
@@ -39,9 +39,10 @@ POLICY: Final = (
 @contextmanager
 def browsing() -> Iterator[Any]:
     """Yield a Chromium that is installed, driven by Playwright; skip where either is missing."""
+    need("browser")
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if importlib.util.find_spec("playwright") is None or found is None:
-        pytest.skip("Playwright (extra `browser`) or Chromium is not installed")
+    if found is None:
+        pytest.skip("no Chromium is installed (apt-get install chromium)")
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  an extra
 
     with sync_playwright() as playwright:

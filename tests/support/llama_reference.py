@@ -44,7 +44,7 @@ def plain_scores(path: Path, prefix: str, paths: list[str], *, closing: dict[int
     for place, text in enumerate(paths):
         tokens = model.tokenize(("\n" + text).encode(), add_bos=False)[len(line) :]
         tokens += [closing[place]] if closing and place in closing else []
-        model.reset()  # type: ignore[no-untyped-call]  # the bindings leave it without a return type
+        model.reset()
         model.eval(before + tokens)
         logits = model.scores[len(before) - 1 :][: len(tokens)].astype(np.float64)
         logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))

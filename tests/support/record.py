@@ -1,0 +1,130 @@
+"""What CI asks of pytest beyond running tests: what a first run proved, and that a second one skips nothing.
+
+A plugin of pytest (`tests/conftest.py`). CI runs the suite without any extra first, and writes down what passed
+(`--record=FILE`: one word, for pytest takes a file behind a blank for a test). With every extra installed it then
+completes that run (`--complete=FILE`): a test is left out if it is `slow`, passed before, and is of a file of which
+nothing was skipped before, since such a file meets no extra. That holds only while the extras leave the versions of all
+that the first run met as they are; else nothing is left out. With `--no-skips` a skipped test is a failure unless
+`tests/skips.toml` names it with its reason.
+"""
+
+import tomllib
+from collections.abc import Generator, Iterable
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Final, TypeVar
+
+import pytest
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+SKIPS: Final = Path(__file__).resolve().parents[1] / "skips.toml"
+PROVED: Final = pytest.StashKey["set[str]"]()
+"""Tests that a second run may leave out, if they are slow."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("winnow")
+    group.addoption("--record", type=Path, help="add to FILE what passed, what was skipped, and the versions it met")
+    group.addoption("--complete", type=Path, help="leave out slow tests that the run recorded in FILE proved")
+    group.addoption("--no-skips", action="store_true", help="a skip is a failure unless the file of --skips names it")
+    group.addoption("--skips", type=Path, default=SKIPS, help="names tests that may be skipped, with reasons")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read what an earlier run proved, and begin a record of this one."""
+    if (earlier := config.getoption("--complete")) is not None:
+        config.stash[PROVED] = proved(earlier.read_text(encoding="utf-8").splitlines(), _versions())
+    file = config.getoption("--record")
+    if file is not None and not hasattr(config, "workerinput"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        config.pluginmanager.register(_Recorder(file), "record")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what need not run again."""
+    known = config.stash.get(PROVED, set())
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (left_out if item.nodeid in known and item.get_closest_marker("slow") else kept).append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn the skip of a test into a failure where skips are."""
+    report = yield
+    return _judged(report, item.config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Turn the skip of a whole module into a failure where skips are."""
+    report = yield
+    return _judged(report, collector.config)
+
+
+def proved(record: Iterable[str], versions: Iterable[str]) -> set[str]:
+    """Return the tests that passed in files of which none was skipped.
+
+    Nothing is proved where a package that the recorded run met has another version now, or is gone.
+    """
+    lines: dict[str, set[str]] = {"version": set(), "passed": set(), "skipped": set()}
+    for line in record:
+        kind, _, what = line.partition("\t")
+        lines[kind].add(what)
+    if lines["version"] - set(versions):
+        return set()
+    touched = {_file(name) for name in lines["skipped"]}
+    return {name for name in lines["passed"] if _file(name) not in touched}
+
+
+class _Recorder:
+    """Adds a line to a file for each package met, and for each test that passed or was skipped."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._add(*(f"version\t{version}" for version in sorted(_versions())))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note how a test ended."""
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self._add(f"skipped\t{report.nodeid}")
+        elif report.when == "call" and not report.failed:
+            self._add(f"passed\t{report.nodeid}")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a module that was skipped."""
+        if report.skipped:
+            self._add(f"skipped\t{report.nodeid}")
+
+    def _add(self, *lines: str) -> None:
+        with self._file.open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+
+def _judged(report: Report, config: pytest.Config) -> Report:
+    allowed: Path = config.getoption("--skips")
+    if not config.getoption("--no-skips") or not report.skipped or hasattr(report, "wasxfail"):
+        return report
+    why = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    listed = tomllib.loads(allowed.read_text(encoding="utf-8")).get("skip", [])
+    if not any(report.nodeid.startswith(entry["test"]) and entry["says"] in why for entry in listed):
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid} was skipped, and {allowed.name} does not name it: {why}"
+    return report
+
+
+def _file(name: str) -> str:
+    return name.partition("::")[0]
+
+
+def _versions() -> set[str]:
+    return {f"{found.metadata['Name']}=={found.version}" for found in distributions()}

@@ -1,0 +1,194 @@
+"""An extra whose package is not there is named; one that is there and cannot be imported says why, also to CI."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zlib
+from pathlib import Path
+
+import pytest
+
+from extra import PACKAGES
+from tests.support import LIBRARY, ROOT, Site
+
+pytestmark = pytest.mark.slow
+
+CAUSE = "libwhole.so.7: undefined symbol"
+BROUGHT_BY_OTHERS = {"flag": ["torch", "huggingface_hub"]}
+"""Packages that an extra's own requirements bring with them."""
+QUESTION = "When does the first ferry leave?"
+SHELL = '<!doctype html><title>Boats</title><div id="root"></div><script src="app.js"></script>'
+COMMANDS = {
+    "models": ("models", "pull", "someone/tiny/tiny.gguf"),
+    "flag": ("research", QUESTION, "--set", "embedder=flag:{folder}"),
+    "redis": ("cache", "stats", "--set", "cache_url=redis://127.0.0.1:9/0"),
+    "metrics": ("serve", "--http", "--port", "0", "--set", "metrics=127.0.0.1:9"),
+    "otel": ("research", QUESTION, "--set", "otlp=http://127.0.0.1:9"),
+    "ddgs": ("search", QUESTION, "--set", "search=ddgs"),
+    "umap": ("raptor", QUESTION, str(LIBRARY), "--clustering", "umap"),
+    "ocr": ("extract", QUESTION, "{folder}/scan.png", "--folder", "{folder}"),
+    "browser": ("fetch", "{site}", "--set", "browser=/bin/true", "--set", "allow_loopback=true"),
+    "llama": ("models", "bench", "--set", "embedder=none", "--set", "generator=llama:{folder}/model.gguf"),
+}
+"""A command that meets each extra."""
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A folder with a model of each kind, as far as it is looked at before its extra, and an image."""
+    (tmp_path / "config.json").write_text('{"hidden_size": 64}')
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    (tmp_path / "scan.png").write_bytes(white_png(400, 300))
+    return tmp_path
+
+
+def white_png(width: int, height: int) -> bytes:
+    def chunk(name: bytes, data: bytes) -> bytes:
+        whole = name + data
+        return len(data).to_bytes(4, "big") + whole + zlib.crc32(whole).to_bytes(4, "big")
+
+    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + b"\x08\x00\x00\x00\x00"
+    rows = zlib.compress((b"\x00" + b"\xff" * width) * height)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def without(folder: Path, *extras: str) -> Path:
+    """Return a folder that hides the packages of extras from an interpreter that has it on its path."""
+    folder.mkdir()
+    names = [name for extra in extras for name in PACKAGES[extra]]
+    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules |= dict.fromkeys({names!r})\n")
+    return folder
+
+
+def broken(folder: Path, extra: str) -> Path:
+    """Return a folder with packages of an extra that cannot be imported."""
+    for module in PACKAGES[extra]:
+        package = folder.joinpath(*module.split("."))
+        package.mkdir(parents=True, exist_ok=True)
+        (package / "__init__.py").write_text(f"raise ImportError({CAUSE!r})\n")
+    return folder
+
+
+def run(folder: Path, path: Path, extra: str, url: str) -> str:
+    """Return what the command of an extra says on stderr, with `path` before all packages."""
+    words = [word.format(folder=folder, site=url) for word in COMMANDS[extra]]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WINNOW_")}
+    environment |= {"WINNOW_CACHE": str(folder / "cache"), "WINNOW_SEARCH": "folder", "WINNOW_FOLDERS": str(LIBRARY)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(path), str(ROOT)])
+    command = [sys.executable, "-m", "server", *words]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0, done.stdout
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("extra", COMMANDS)
+def test_an_extra_that_is_not_installed_is_named_with_what_installs_it(filled: Path, site: Site, extra: str) -> None:
+    said = run(filled, without(filled / "path", extra), extra, site.put("/boats", SHELL))
+    assert f"winnow-mcp[{extra}]" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("extra", COMMANDS)
+def test_an_extra_that_cannot_be_imported_says_why_and_not_that_it_is_missing(
+    filled: Path, site: Site, extra: str, request: pytest.FixtureRequest
+) -> None:
+    if extra == "llama":  # its process begins once the header of a real file was read
+        shared: Path = request.getfixturevalue("shared")
+        shutil.copy(shared / "models" / "stories260K" / "stories260K-f32.gguf", filled / "model.gguf")
+    said = run(filled, broken(filled / "path", extra), extra, site.put("/boats", SHELL))
+    assert CAUSE in said
+    assert "not installed" not in said
+
+
+def test_every_extra_of_the_project_is_known_with_its_packages() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(PACKAGES) == set(project["optional-dependencies"])
+    for extra, packages in PACKAGES.items():
+        required = " ".join(project["optional-dependencies"][extra])
+        assert [name for name in packages.values() if name not in required] == BROUGHT_BY_OTHERS.get(extra, [])
+
+
+def pytest_run(folder: Path, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the test files of a folder as CI does, with `path` before all packages."""
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), str(ROOT)])}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    plugins = ("-p", "tests.support.extras", "-p", "tests.support.record", "-p", "no:cacheprovider")
+    command = [sys.executable, "-m", "pytest", *plugins, *arguments, str(folder)]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Path:
+    """Tests that need an extra in each of the three ways, for each extra."""
+    folder = tmp_path / "asking"
+    folder.mkdir()
+    begin = "import pytest\nfrom tests.support.extras import need\n"
+    for extra in PACKAGES:
+        (folder / f"test_{extra}_module.py").write_text(f"{begin}need({extra!r})\ndef test_it(): pass\n")
+        ways = f"def test_call(): need({extra!r})\n@pytest.mark.needs({extra!r})\ndef test_mark(): pass\n"
+        (folder / f"test_{extra}.py").write_text(begin + ways)
+    return folder
+
+
+def test_each_extra_whose_import_fails_turns_a_run_red(asking: Path, tmp_path: Path) -> None:
+    for extra in PACKAGES:
+        broken(tmp_path / "broken", extra)
+    run = pytest_run(asking, tmp_path / "broken", "--continue-on-collection-errors", "-rA")
+    assert f"{len(PACKAGES)} failed, {2 * len(PACKAGES)} errors" in run.stdout
+    assert run.stdout.count(f"E   ImportError: {CAUSE}") == 3 * len(PACKAGES)
+
+
+def test_an_extra_that_is_not_installed_skips_its_tests_by_name_and_is_red_where_nothing_may_be_skipped(
+    asking: Path, tmp_path: Path
+) -> None:
+    away = without(tmp_path / "away", *PACKAGES)
+    skipped = pytest_run(asking, away, "-rs")
+    assert f"{3 * len(PACKAGES)} skipped" in skipped.stdout
+    assert all(f"the extra {extra} is not installed" in skipped.stdout for extra in PACKAGES)
+    refused = pytest_run(asking, away, "--no-skips", "--continue-on-collection-errors")
+    assert f"{len(PACKAGES)} failed, {2 * len(PACKAGES)} errors" in refused.stdout
+    assert "skips.toml does not name it" in refused.stdout
+
+
+def test_the_tests_of_flag_are_red_where_its_import_fails(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(broken(tmp_path, "flag"))}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_models_flag.py", "-k", "terminal"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert CAUSE in done.stdout
+
+
+def test_a_skip_that_is_named_with_its_words_is_not_refused(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(
+        "import pytest\ndef test_it(): pytest.skip('no disk to fill')\ndef test_other(): pass\n"
+    )
+    skips = tmp_path / "skips.toml"
+    for says, status in (("no disk", 0), ("no network", 1)):
+        skips.write_text(f'[[skip]]\ntest = "test_one.py::test_it"\nsays = "{says}"\nwhy = "no root"\n')
+        assert pytest_run(tmp_path, tmp_path, "--no-skips", "--skips", str(skips)).returncode == status
+
+
+def test_a_second_run_leaves_out_what_the_first_proved_unless_a_package_has_changed(tmp_path: Path) -> None:
+    tests, record = tmp_path / "test_one.py", tmp_path / "record.tsv"
+    text = "import pytest\n@pytest.mark.slow\ndef test_slow(): pass\ndef test_fast(): pass\n"
+    failing = "@pytest.mark.slow\ndef test_failing(): assert False\n"
+    tests.write_text(text + failing)
+    assert pytest_run(tmp_path, tmp_path, "--record", str(record)).returncode == 1
+    second = pytest_run(tmp_path, tmp_path, "--complete", str(record))
+    assert "1 failed, 1 passed, 1 deselected" in second.stdout
+    record.write_text(record.read_text().replace("version\tpytest==", "version\tpytest==0."))
+    assert "1 failed, 2 passed" in pytest_run(tmp_path, tmp_path, "--complete", str(record)).stdout
+
+
+def test_a_file_of_which_a_test_was_skipped_is_run_again_whole(tmp_path: Path) -> None:
+    record = tmp_path / "record.tsv"
+    slow = "import pytest\npytestmark = pytest.mark.slow\ndef test_slow(): pass\n"
+    (tmp_path / "test_one.py").write_text(f"{slow}def test_skipped(): pytest.skip('not here')\n")
+    (tmp_path / "test_two.py").write_text(f"{slow}pytest.skip('none of it', allow_module_level=True)\n")
+    assert pytest_run(tmp_path, tmp_path, "--record", str(record)).returncode == 0
+    assert "1 passed, 2 skipped" in pytest_run(tmp_path, tmp_path, "--complete", str(record)).stdout
