@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from pipeline.documents import Document, Reading, Sentence
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
+from pipeline.html.tree import count_words
 from pipeline.rank.relevance import WORTH
 from pipeline.work import check_cancelled
 
@@ -28,6 +29,8 @@ WHOLE_SHARE: Final = 0.8
 BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come whole beyond `MOST` tokens."""
 _PARTS: Final = {"list": "items", "table": "rows", "listing": "lines"}
+FEWEST_WORDS: Final = 8
+"""Words of a further passage; fewer are a label or a heading."""
 CRUMB: Final = 16
 """Tokens of room in which no further passage is begun."""
 
@@ -112,10 +115,11 @@ class PassageMaker:
                 break
             if self._taken[row]:
                 continue
-            passage, used = self._fitting(row, cost, room, 0 if chosen else whole)
-            if passage is None:
-                if not chosen and not further:
-                    break
+            first = not chosen and not further
+            passage, used = self._fitting(row, cost, room, whole if first else 0)
+            if passage is None and first:
+                break
+            if passage is None or not (first or self._is_complete(passage)):
                 continue
             room -= used
             chosen.append(passage)
@@ -128,6 +132,13 @@ class PassageMaker:
     def left_out(self, order: Iterable[int]) -> int:
         """Return how many units of `order` that are worth showing no passage holds."""
         return sum(not self._taken[row] and self._values[row] >= WORTH * self._best for row in order)
+
+    def _is_complete(self, passage: Passage) -> bool:
+        """Whether a passage says enough without others: a sentence, or a row, a definition, code."""
+        rows = range(passage.start, passage.stop)
+        if any(self._kind(row) in {"row", "definition", "code"} for row in rows):
+            return True
+        return sum(count_words(self._unit(row).text) for row in rows) >= FEWEST_WORDS
 
     def _fitting(self, row: int, cost: Callable[[Passage], int], room: int, whole: int) -> tuple[Passage | None, int]:
         """Return the largest of the passages around a unit that fits, and its cost."""
