@@ -134,9 +134,12 @@ class PassageMaker:
         return sum(not self._taken[row] and self._values[row] >= WORTH * self._best for row in order)
 
     def _is_complete(self, passage: Passage) -> bool:
-        """Whether a passage says enough without others: a sentence, or a row, a definition, code."""
+        """Whether a passage says enough without others: a sentence, or a row, a definition, code, or all of its page."""
         rows = range(passage.start, passage.stop)
-        if any(self._kind(row) in {"row", "definition", "code"} for row in rows):
+        owner = self._owners[passage.start]
+        if len(rows) == len(self._tagged[owner]) or any(
+            self._kind(row) in {"row", "definition", "code"} for row in rows
+        ):
             return True
         return sum(count_words(self._unit(row).text) for row in rows) >= FEWEST_WORDS
 

@@ -124,7 +124,8 @@ def show_evidence(
     text = "\n".join(filter(None, (speaking, *quoted)))
     if links != "none" and evidence:
         words = sum(count_each([one.text for one in evidence]))
-        limit = max_tokens if links == "rest" else min(max_tokens, words + _frame(mark, max_tokens))
+        # In a short answer a link would be a large part of what is read.
+        limit = max_tokens if links == "rest" else min(max_tokens, int(words / (1 - FRAME_SHARE)))
         numbers = {group[0].url: number for number, group in enumerate(groups, start=1)}
         told = _links(labels, evidence, numbers, limit - count_tokens(text) - 1)
         text = f"{text}\n{told}" if told else text
