@@ -58,16 +58,20 @@ check-imports: $(VENV)/dev
 
 # Some tests bound seconds, of the clock or of a processor, and a shared machine may stall: what failed is run once more
 # by itself, and fails if it fails again. Both runs stay in the log. What passed is kept for `make complete`.
+# Two processes run the tests: half of the time goes into waiting for others. Each takes a half of the files in order, so that
+# what a file opens once is opened once, and what one leaves over at the end is given to the other (worksteal).
+WORKERS ?= 2
+BESIDE := -n $(WORKERS) --dist worksteal
 RECORD := build/ran.tsv
 AGAIN := --last-failed --last-failed-no-failures none
 pytest: $(VENV)/dev
 	@rm -f $(RECORD)
-	$(BIN)/python -m pytest --record=$(RECORD) || $(BIN)/python -m pytest --record=$(RECORD) $(AGAIN)
+	$(BIN)/python -m pytest $(BESIDE) --record=$(RECORD) || $(BIN)/python -m pytest --record=$(RECORD) $(AGAIN)
 
 # After `make test` without extras: nothing may be skipped but what tests/skips.toml names, and slow tests that it proved
 # are left out (tests/support/record.py says when that is sound).
 complete: extras lint check-types  ## what `make test` could not prove without extras; EXTRAS=all
-	$(BIN)/python -m pytest --no-skips --complete=$(RECORD) || $(BIN)/python -m pytest --no-skips $(AGAIN)
+	$(BIN)/python -m pytest $(BESIDE) --no-skips --complete=$(RECORD) || $(BIN)/python -m pytest --no-skips $(AGAIN)
 
 # Each extra by itself, in an environment of its own under build/fresh: another extra's cap must not hide what is newest.
 fresh: $(VENV)/dev  ## before a release: each extra's tests with the newest versions that the ranges allow
@@ -80,7 +84,7 @@ fresh: $(VENV)/dev  ## before a release: each extra's tests with the newest vers
 	if [ -n "$$failed" ]; then echo "extras that fail:$$failed"; exit 1; fi
 
 quick: $(VENV)/dev lint check-types  ## while working: no process, browser or model is started (mark `slow`)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(BESIDE) -m "not slow"
 
 # The suite and the Inspector need Node 22; the npm package of that name is a whole Node.
 NODE := $(VENV)/node

@@ -47,7 +47,8 @@ FIRST_BAR: Final = 1.0
 LIST_BAR: Final = 0.005
 IDLE_BAR: Final = 120.0
 """Megabytes, once everything is open and nothing was asked."""
-TOKENS_BAR: Final = 1_500
+TOKENS_BAR: Final = 1_300
+"""Of the list of tools as it is sent: every client pays for it in every conversation."""
 END_BAR: Final = 1.0
 DRAIN_BAR: Final = 28.0
 """Over HTTP SIGTERM lets the running call be answered: its deadline and what `server/http.py` adds."""
@@ -134,9 +135,7 @@ def _start(transport: str, method: str) -> tuple[float, float, float, float, flo
             times.append(time.perf_counter() - began)
         status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
         megabytes = int(status.split("VmRSS:")[1].split()[0]) / 1000
-        # Hosts read `_meta`, models do not.
-        told = [{name: value for name, value in tool.items() if name != "_meta"} for tool in answer["result"]["tools"]]
-        tokens = count_tokens(json.dumps(told, separators=(",", ":"), ensure_ascii=False))
+        tokens = count_tokens(json.dumps(answer["result"]["tools"], separators=(",", ":"), ensure_ascii=False))
         return first, cpu, min(times), megabytes, tokens
 
 

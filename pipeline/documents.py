@@ -6,8 +6,9 @@ Plain frozen data without behaviour beyond small derived properties. Not for: an
 renders; types that only one package uses stay in that package.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -259,9 +260,12 @@ class Score:
     made_by: ScoreMaker
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
-    """What a question and some documents have to do with each other: one score a unit, and whether anything answers."""
+    """What a question and some documents have to do with each other: one score a unit, and whether anything answers.
+
+    Without slots, since `places` is made once and kept.
+    """
 
     verdict: Verdict
     """`none` is the paper's None: no unit answers the question. `unsure`: the nearest ones may or may not."""
@@ -290,8 +294,8 @@ class Reading:
         """Whether the units surely answer."""
         return self.verdict == "answered"
 
-    @property
-    def places(self) -> list[tuple[int, Sentence]]:
+    @cached_property
+    def places(self) -> Sequence[tuple[int, Sentence]]:
         """Index of the document and the unit of each score [units]."""
         return [(place, unit) for place, units in enumerate(self.tagged) for unit in units]
 

@@ -264,7 +264,8 @@ async def follow(
     known = Followed(gathered, tuple(documents), reading)
     asked: set[str] = set()
     for _ in range(wanted.hops):
-        hop = next((hop for hop in _leads(wanted.question, known) if hop.query not in asked), None)
+        leads = await in_thread(_leads, wanted.question, known)
+        hop = next((hop for hop in leads if hop.query not in asked), None)
         if hop is None or time_left() < STEP_SHARE * services.seconds:
             break
         asked.add(hop.query)
@@ -358,20 +359,14 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
     if not read:
         return None
     # 3. Judge them; what says nothing to it, or less than is known, is left out
-    parts = list(known.reading.parts or (known.reading,))
-    before = parts[hop.part]
+    before = (known.reading.parts or (known.reading,))[hop.part]
     question = f"{question_word(before.question or wanted.question)} {hop.query}".strip()
     seconds = STEP_SHARE * time_left()
     after = await read_documents(question, read, reader=services.reader, seconds=seconds, parts=(), share=HOP_WORK)
     if after.verdict == "none" or not (before.answered or after.confidence > before.confidence):
         return None
     # 4. Take it into what is known
-    known_urls = {one.page.final_url for one in known.documents}
-    documents = (*known.documents, *(one for one in read if one.page.final_url not in known_urls))
-    units = units_of(after, read) | units_of(before, known.documents)
-    parts = [widened(part, known.documents, documents, units) for part in parts]
-    parts[hop.part] = joined(parts[hop.part], widened(after, read, documents, units))
-    reading = together(parts, [part.question for part in parts]) if known.reading.parts else parts[0]
+    documents, reading = await in_thread(_with_pages, hop, known, read, after)
     return Followed(
         replace(
             gathered,
@@ -384,3 +379,21 @@ async def _hop(hop: Hop, wanted: Wanted, known: Followed, services: Services) ->
         reading,
         (*known.hops, hop),
     )
+
+
+def _with_pages(
+    hop: Hop, known: Followed, read: Sequence[Document], after: Reading
+) -> tuple[tuple[Document, ...], Reading]:
+    """Return the documents that are known with those that a hop `read`, and the reading of all.
+
+    `after` is the reading of the latter alone.
+    """
+    known_urls = {one.page.final_url for one in known.documents}
+    documents = (*known.documents, *(one for one in read if one.page.final_url not in known_urls))
+    parts = list(known.reading.parts or (known.reading,))
+    units = units_of(after, read) | units_of(parts[hop.part], known.documents)
+
+    parts = [widened(part, known.documents, documents, units) for part in parts]
+    parts[hop.part] = joined(parts[hop.part], widened(after, read, documents, units))
+    reading = together(parts, [part.question for part in parts]) if known.reading.parts else parts[0]
+    return documents, reading

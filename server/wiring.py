@@ -26,6 +26,7 @@ from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder, CachedRer
 from pipeline.extract.ask import way_for
 from pipeline.extract.extract import Asking
 from pipeline.fetch.client import open_fetcher
+from pipeline.fetch.connect import trusted
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.files import Files
 from pipeline.fetch.forge import FORGES
@@ -78,7 +79,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         if settings.folders and stores.trees.shared:
             # What models make of texts is kept by content, whosever it is: where files are read, on this machine.
             stores = replace(stores, embeddings=stores.own, scores=stores.own)
-        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=settings.seconds))
+        client = httpx2.AsyncClient(timeout=settings.seconds, verify=trusted("services"))
+        http = await stack.enter_async_context(client)
         limits = _fetch_limits(settings)
         chromium = find_browser(settings.browser)
         converter = await stack.enter_async_context(aclosing(Converter(stores.own)))

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from mcp_types import CallToolResult
 
@@ -17,6 +16,7 @@ from pipeline.search.chain import Chain
 from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.services import WebApi
 from tests.support import LIBRARY, Clock, Connect, Site, data_of, text_of
+from tests.support.model_server import loopback_client
 from tests.support.processes import winnow
 
 pytestmark = pytest.mark.anyio
@@ -174,7 +174,7 @@ async def test_a_doi_is_looked_up_with_its_title_its_year_and_whether_it_was_ret
     draft = read_draft(f"The lake is deep. [1]\n\n[1] {cited.format(page=site.url('/p'), gone=site.url('/gone'))}\n")
     (url,) = (one.url for one in draft.references)
     page = Page(url, url, "Depth of Lake Orvane", "<p>The lake is deep.</p>", "text/html")
-    async with httpx2.AsyncClient() as client:
+    async with loopback_client() as client:
         made = [
             WebApi(SCHOLARLY[name], client, base_url=site.url(path))
             for name, path in (("openalex", ""), ("crossref", "/c"))

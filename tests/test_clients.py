@@ -19,18 +19,11 @@ from pipeline.text.tokens import cut_to_tokens
 from server.app import build_server
 from server.settings import read_settings
 from tests.support import LIBRARY, data_of, text_of
+from tests.support.clients import ANSWER, ASKED, GONE, PAGE, QUESTION, TWICE, read_twice, runs_of
 
 CUT: Final = 25_000
 """Tokens after which Claude Code cuts a result (MAX_MCP_OUTPUT_TOKENS; code.claude.com/docs/en/mcp)."""
-TWICE: Final = 0.03
-"""Most of the words that a model may read a second time."""
-RUN: Final = 8
-"""Words in a row that count as read before; labels, names and addresses are shorter."""
-QUESTION: Final = "What does the Nightbird minibus cost?"
-ANSWER: Final = "9 crowns"
 FOREIGN: Final = "Which enzyme unwinds the DNA double helix during replication?"
-PAGE: Final = str(LIBRARY / "ferry-winter-cuts.html")
-GONE: Final = str(LIBRARY / "gone.html")
 DRAFT: Final = f"The minibus costs 9 crowns [1].\n\nIt takes 20 minutes [1].\n\n[1] file://{PAGE}"
 
 
@@ -57,7 +50,6 @@ class Kind(NamedTuple):
     needed: tuple[str, ...]
 
 
-ASKED: Final = {"question": QUESTION, "sources": [PAGE]}
 BARE: Final = {"sources": [PAGE]}
 KINDS: Final = {
     "hits": Kind("search_web", {"question": QUESTION}, (ANSWER, "Last Sunday boat", "fetch_and_prune_html")),
@@ -65,12 +57,17 @@ KINDS: Final = {
     "kept": Kind("fetch_and_prune_html", ASKED, (ANSWER, "Last Sunday boat")),
     "kept, cut": Kind("fetch_and_prune_html", {**ASKED, "max_tokens": 500}, (ANSWER, "cursor")),
     "as HTML": Kind("fetch_and_prune_html", {**ASKED, "format": "html"}, (ANSWER,)),
+    "from the top": Kind("fetch_and_prune_html", BARE, (ANSWER, "Last Sunday boat", "cursor", "49")),
+    "cited": Kind("fetch_and_prune_html", {**ASKED, "references": True}, (ANSWER, "#:~:text=What%20remains")),
     "whole": Kind("fetch_and_prune_html", {**BARE, "part": "whole"}, (ANSWER, "Last Sunday boat")),
     "outline": Kind("fetch_and_prune_html", {**BARE, "part": "outline"}, ("A look at the numbers",)),
     "section": Kind("fetch_and_prune_html", {**BARE, "part": "section A look at the numbers"}, ("88.1",)),
     "tables": Kind("fetch_and_prune_html", {**BARE, "part": "tables"}, ("Average passengers", "Weekday")),
     "table": Kind("fetch_and_prune_html", {**BARE, "part": "table 1 where Departure = Morning"}, ("88.1", "Weekday")),
     "as JSON": Kind("fetch_and_prune_html", {**BARE, "part": "table 1", "format": "json"}, ("88.1",)),
+    "as CSV": Kind("fetch_and_prune_html", {**BARE, "part": "table 1", "format": "csv"}, ("Morning,88.1",)),
+    "files": Kind("fetch_and_prune_html", {"sources": [str(LIBRARY)], "part": "files top 3"}, ("binoculars",)),
+    "changes": Kind("fetch_and_prune_html", {**BARE, "part": "changes"}, ("No earlier version",)),
     "links": Kind("fetch_and_prune_html", {"sources": ["stock.html"], "part": "links"}, ("example.org/bolts",)),
     "computed": Kind(
         "fetch_and_prune_html",
@@ -191,24 +188,6 @@ Answers = Mapping[str, CallToolResult]
 
 def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def runs_of(text: str) -> list[tuple[str, ...]]:
-    """Return each run of `RUN` words. Addresses are names, which a citation says each time."""
-    words = re.findall(r"\w+", re.sub(r"\\[nt]|\w+://[^\s\"]+|#:~:text=[^\s\"]+", " ", text).casefold())
-    return [tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1)]
-
-
-def read_twice(text: str) -> float:
-    """Return the share of words that stand in a run of `RUN` words which was read before."""
-    runs = runs_of(text)
-    seen: set[tuple[str, ...]] = set()
-    again: set[int] = set()
-    for place, run in enumerate(runs):
-        if run in seen:
-            again.update(range(place, place + RUN))
-        seen.add(run)
-    return len(again) / (len(runs) + RUN)
 
 
 @pytest.fixture(scope="module", params=["false", "true"], ids=["text only", "structured"])

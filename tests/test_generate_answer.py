@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-import httpx2
 import pytest
 from starlette.responses import JSONResponse, Response
 
@@ -20,7 +19,7 @@ from pipeline.text.tokens import count_tokens
 from tests.support import Connect, data_of, text_of
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
-from tests.support.model_server import model_server
+from tests.support.model_server import loopback_client, model_server
 
 pytestmark = pytest.mark.anyio
 PASSAGES = {
@@ -122,7 +121,7 @@ async def test_a_server_that_cannot_take_all_evidence_is_shown_less_of_it(server
         remote.told["/v1/models"] = {"data": [{"id": "m", "owned_by": "library"}]}
         remote.will_at_root("/api/show", lambda _body: JSONResponse({"parameters": "num_ctx 512"}))
         remote.will("/chat/completions", answer)
-        async with httpx2.AsyncClient() as http:
+        async with loopback_client() as http:
             model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
             labels = [f"1{chr(97 + n)}" for n in range(20)]
             found = await write_answer("Which?", many, labels, Writing(model, None, 30.0, date(2026, 11, 21)))

@@ -96,4 +96,6 @@ async def test_the_tool_lists_links_and_cites_each_kept_block_on_request(connect
     page = data_of(cited)["pages"][0]
     assert len(page["citations"]) == page["kept_blocks"] >= 2
     assert f"{url}#:~:text=It%20rains" in page["citations"]
+    assert "#:~:text=It%20rains" in text_of(cited)
+    assert "#:~:text=" not in text_of(plain)
     assert "[the logs][1]" in text_of(cited) and f"[1]: {site.url('/logs')}" in text_of(cited)

@@ -5,7 +5,6 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from errors import UsageError
@@ -16,10 +15,11 @@ from models.onnx import EMBEDDED, OnnxEmbedder
 from models.pull import Hub
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from tests.support.extras import need
+from tests.support.model_server import loopback_client
 from train.embedder.texts import varied_texts
 
 ROLES: tuple[Role, ...] = ("embedder", "reranker", "generator")
-RESOURCES = Resources(httpx2.AsyncClient(), hub=Hub(folder=Path("no-such-folder")))
+RESOURCES = Resources(loopback_client(), hub=Hub(folder=Path("no-such-folder")))
 
 
 def test_auto_takes_the_embedded_model_and_says_why() -> None:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import anyio
-import httpx2
 import numpy as np
 import pytest
 
@@ -14,6 +13,7 @@ from models.remote.openai import OpenAIReranker
 from models.remote.server import Endpoint
 from tests.support.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
 from tests.support.extras import need
+from tests.support.model_server import loopback_client
 from tests.support.real_servers import serving
 
 pytestmark = [
@@ -169,7 +169,7 @@ async def test_the_same_reranker_behind_a_real_llama_server_gives_the_same_score
 ) -> None:
     convert_checkpoint(cross_checkpoint, tmp_path / "twin.gguf", reranker=True)
     with serving("llama-server", tmp_path / "twin.gguf", tmp_path / "log", role="reranker") as url:
-        async with httpx2.AsyncClient() as http:
+        async with loopback_client() as http:
             reranker = OpenAIReranker(Endpoint(http, url, "twin"))
             logits = await reranker.score("when do trains leave", TEXTS * 10)
     expected = await FlagReranker(str(cross_checkpoint)).score("when do trains leave", TEXTS * 10)

@@ -5,7 +5,6 @@ import socket
 from collections.abc import Callable
 
 import anyio
-import httpx2
 import numpy as np
 import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -13,8 +12,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from errors import ModelError
 from models.protocols import Said
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.remote.server import Endpoint
-from tests.support.model_server import Remote
+from models.remote.server import Endpoint, Waits
+from tests.support.model_server import Remote, loopback_client
 
 KEY = "sk-0123456789abcdef"
 SCHEMA: dict[str, object] = {
@@ -62,7 +61,7 @@ def _status(code: int, text: str = "no", **headers: str) -> Callable[[dict[str, 
 async def test_vectors_come_back_in_order_and_at_unit_length(remote: Remote) -> None:
     remote.will("/embeddings", _embeddings)
     texts = ["x" * (n + 1) for n in range(150)]
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "bge-m3", KEY))
         found = await embedder.embed(texts, kind="passage")
     expected = np.array([_vector(text) for text in texts])
@@ -77,7 +76,7 @@ async def test_vectors_come_back_in_order_and_at_unit_length(remote: Remote) -> 
 @pytest.mark.anyio
 async def test_empty_and_broken_texts_are_sent_as_a_server_takes_them(remote: Remote) -> None:
     remote.will("/embeddings", _embeddings)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"))
         assert (await embedder.embed(["", "\ud800", "y" * 1_000_000], kind="query")).shape == (3, 3)
         assert (await embedder.embed([], kind="query")).shape == (0, 3)
@@ -90,7 +89,7 @@ async def test_empty_and_broken_texts_are_sent_as_a_server_takes_them(remote: Re
 @pytest.mark.anyio
 async def test_the_words_that_a_model_wants_before_a_query_are_sent(remote: Remote) -> None:
     remote.will("/embeddings", _embeddings)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "nomic-embed-text"))
         await embedder.embed(["ferry"], kind="query")
         await embedder.embed(["ferry"], kind="passage")
@@ -100,7 +99,7 @@ async def test_the_words_that_a_model_wants_before_a_query_are_sent(remote: Remo
 @pytest.mark.anyio
 async def test_scores_come_back_in_the_order_of_the_texts(remote: Remote) -> None:
     remote.will("/rerank", _ranking)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         reranker = OpenAIReranker(Endpoint(http, remote.url, "bge-reranker-v2-m3", KEY))
         found = await reranker.score("query", ["aaa", "a", "aa"])
         assert (await reranker.score("query", [])).shape == (0,)
@@ -111,7 +110,7 @@ async def test_scores_come_back_in_the_order_of_the_texts(remote: Remote) -> Non
 @pytest.mark.anyio
 async def test_an_answer_is_the_models_text(remote: Remote) -> None:
     remote.will("/chat/completions", _chat("Paris."))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "qwen3:4b", KEY))
         said = [Said("system", "Be brief."), Said("user", "Capital of France?")]
         assert await generator.generate(said, max_tokens=10) == "Paris."
@@ -128,7 +127,7 @@ async def test_a_schema_is_sent_and_the_reply_is_checked_under_it(remote: Remote
         *(_chat(' {"answer": 42}\n'), _chat('{"answer": "many"}'), _chat('{"answer": "few"}')),
         *(_chat("Sure! 42"), _chat("Sure! 42")),
     )
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         said = [Said("user", "6 x 7?")]
         assert json.loads(await generator.generate(said, max_tokens=20, schema=SCHEMA)) == {"answer": 42}
@@ -143,7 +142,7 @@ async def test_a_schema_is_sent_and_the_reply_is_checked_under_it(remote: Remote
 @pytest.mark.anyio
 async def test_an_answer_that_is_not_valid_is_shown_to_the_model_once_with_its_fault(remote: Remote) -> None:
     remote.will("/chat/completions", _chat('{"answer": "many"}'), _chat('```json\n{"answer": 42}\n```'))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         found = await generator.generate([Said("user", "6 x 7?")], max_tokens=20, schema=SCHEMA)
     assert json.loads(found) == {"answer": 42}
@@ -165,7 +164,7 @@ async def test_a_server_with_the_older_form_of_schemas_is_asked_in_it_from_then_
         return _chat('{"answer": 7}')(body)
 
     remote.will("/chat/completions", older)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         for _ in range(2):
             assert await generator.generate([Said("user", "?")], max_tokens=9, schema=SCHEMA) == '{"answer": 7}'
@@ -183,7 +182,7 @@ async def test_a_text_over_the_servers_window_is_cut_until_it_fits(remote: Remot
         return _embeddings(body)
 
     remote.will("/embeddings", small)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"))
         found = await embedder.embed(["x" * 9_000, "short"], kind="passage")
         await embedder.embed(["x" * 9_000], kind="passage")
@@ -194,7 +193,7 @@ async def test_a_text_over_the_servers_window_is_cut_until_it_fits(remote: Remot
 @pytest.mark.anyio
 async def test_a_text_that_is_never_short_enough_is_an_error(remote: Remote) -> None:
     remote.will("/embeddings", _status(413, "Input is too large"))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         with pytest.raises(ModelError, match="413"):
             await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["x" * 9_000], kind="query")
     assert len(remote.asked) == 5
@@ -203,7 +202,7 @@ async def test_a_text_that_is_never_short_enough_is_an_error(remote: Remote) -> 
 @pytest.mark.anyio
 async def test_json_cut_at_its_tokens_is_named_as_such(remote: Remote) -> None:
     remote.will("/chat/completions", _chat('{"answer": 4', ended="length"))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         with pytest.raises(ModelError, match="cut at max_tokens"):
             await OpenAIGenerator(Endpoint(http, remote.url, "m")).generate(
                 [Said("user", "?")], max_tokens=3, schema=SCHEMA
@@ -217,7 +216,7 @@ async def test_json_cut_at_its_tokens_is_named_as_such(remote: Remote) -> None:
 )
 async def test_an_error_status_is_told_with_what_to_do(remote: Remote, code: int, hint: str) -> None:
     remote.will("/embeddings", _status(code, f"Incorrect key {KEY} for this"))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "bge-m3", KEY))
         with pytest.raises(ModelError, match=f"answered {code} for model 'bge-m3'") as caught:
             await embedder.embed(["text"], kind="query")
@@ -228,7 +227,7 @@ async def test_an_error_status_is_told_with_what_to_do(remote: Remote, code: int
 @pytest.mark.anyio
 async def test_a_limited_call_is_repeated_once_after_the_asked_pause(remote: Remote) -> None:
     remote.will("/embeddings", _status(429, retry_after="0"), _embeddings)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         assert (await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["a"], kind="query")).shape == (1, 3)
     assert len(remote.asked) == 2
 
@@ -237,7 +236,7 @@ async def test_a_limited_call_is_repeated_once_after_the_asked_pause(remote: Rem
 @pytest.mark.parametrize(("pause", "times"), [("0", 3), ("3600", 1)])
 async def test_a_call_that_stays_limited_fails(remote: Remote, pause: str, times: int) -> None:
     remote.will("/embeddings", _status(429, retry_after=pause))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         with pytest.raises(ModelError, match="429"):
             await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["a"], kind="query")
     assert len(remote.asked) == times
@@ -264,7 +263,7 @@ GARBAGE: list[object] = [
 async def test_an_answer_in_another_form_is_a_model_error(remote: Remote, answer: object) -> None:
     for path in ("/embeddings", "/rerank", "/chat/completions"):
         remote.will(path, lambda _body: Response(json.dumps(answer), media_type="application/json"))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         endpoint = Endpoint(http, remote.url, "m")
         with pytest.raises(ModelError, match="no form that is known"):
             await OpenAIEmbedder(endpoint).embed(["a"], kind="query")
@@ -277,7 +276,7 @@ async def test_an_answer_in_another_form_is_a_model_error(remote: Remote, answer
 @pytest.mark.anyio
 async def test_a_web_page_instead_of_an_api_is_a_model_error(remote: Remote) -> None:
     remote.will("/embeddings", lambda _body: PlainTextResponse("<html>Welcome</html>"))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         with pytest.raises(ModelError, match="Welcome") as caught:
             await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["a"], kind="query")
     assert "/v1" in caught.value.hint
@@ -290,8 +289,8 @@ async def test_a_silent_server_times_out(remote: Remote) -> None:
         return PlainTextResponse("late")
 
     remote.will("/chat/completions", silent)
-    async with httpx2.AsyncClient() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m", KEY, seconds=0.3))
+    async with loopback_client() as http:
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m", KEY, Waits(answer=0.3)))
         with anyio.fail_after(5), pytest.raises(ModelError, match="no answer in time") as caught:
             await generator.generate([Said("user", "?")], max_tokens=5)
     remote.release.set()
@@ -302,6 +301,6 @@ async def test_a_silent_server_times_out(remote: Remote) -> None:
 async def test_nobody_listening_is_a_model_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         with pytest.raises(ModelError, match="cannot be reached"):
             await OpenAIEmbedder(Endpoint(http, f"http://127.0.0.1:{port}/v1", "m")).embed(["a"], kind="query")

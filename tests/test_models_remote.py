@@ -4,7 +4,6 @@ import socket
 from collections.abc import Callable, Mapping
 
 import anyio
-import httpx2
 import numpy as np
 import pytest
 from starlette.responses import JSONResponse, Response
@@ -12,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 from errors import ModelError
 from models.protocols import Said, chooser
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.remote.server import Endpoint
-from tests.support.model_server import Remote
+from models.remote.server import Endpoint, Waits
+from tests.support.model_server import Remote, loopback_client
 
 
 def _says(answer: object) -> Callable[[dict[str, object]], Response]:
@@ -29,7 +28,7 @@ def _llama_server(remote: Remote, *, parameters: int, context: int = 4_096) -> N
 @pytest.mark.anyio
 async def test_llama_server_tells_window_dimension_and_which_model_it_serves(remote: Remote) -> None:
     _llama_server(remote, parameters=134_515_008)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         endpoint = Endpoint(http, remote.url, "any name")
         generator, embedder = OpenAIGenerator(endpoint), OpenAIEmbedder(endpoint)
         assert generator.context_tokens == 8_192
@@ -48,7 +47,7 @@ async def test_llama_server_tells_window_dimension_and_which_model_it_serves(rem
 @pytest.mark.anyio
 async def test_vllm_tells_its_window(remote: Remote) -> None:
     remote.told["/v1/models"] = {"data": [{"id": "qwen", "owned_by": "vllm", "root": "Qwen", "max_model_len": 16_384}]}
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "qwen"))
         await generator.prepare()
     assert (generator.server, generator.context_tokens) == ("vLLM", 16_384)
@@ -61,7 +60,7 @@ async def test_ollama_tells_the_window_that_it_gives_the_model(remote: Remote, p
     remote.told["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "790764642607"}]}
     info = {"general.architecture": "bert", "bert.context_length": 32_768, "bert.embedding_length": 1_024}
     remote.will_at_root("/api/show", _says({"parameters": parameters, "model_info": info}))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         endpoint = Endpoint(http, remote.url, "bge-m3")
         generator, embedder = OpenAIGenerator(endpoint), OpenAIEmbedder(endpoint)
         await generator.prepare()
@@ -80,7 +79,7 @@ async def test_lm_studio_tells_the_window_of_the_loaded_model(remote: Remote) ->
     remote.told["/v1/models"] = {"data": [{"id": "gemma", "owned_by": "organization_owner"}, {"id": "other"}]}
     entry = {"id": "gemma", "quantization": "Q4_K_M", "loaded_context_length": 12_000, "max_context_length": 131_072}
     remote.told["/api/v0/models"] = {"data": [entry, {"id": "other", "max_context_length": 1}]}
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "gemma"))
         await generator.prepare()
     assert (generator.server, generator.context_tokens) == ("LM Studio", 12_000)
@@ -97,7 +96,7 @@ async def test_tei_tells_its_batch_and_is_asked_to_rerank_in_its_own_form(remote
         return JSONResponse([{"index": n, "score": -len(text)} for n, text in enumerate(texts)][::-1])
 
     remote.will_at_root("/rerank", rank)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         reranker = OpenAIReranker(Endpoint(http, remote.root, "BAAI/bge-reranker"))
         found = await reranker.score("q", ["x" * n for n in range(1, 10)])
     assert found.tolist() == [-float(n) for n in range(1, 10)]
@@ -115,7 +114,7 @@ async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(re
         return JSONResponse([[0.0, float(len(text))] for text in texts])
 
     remote.will_at_root("/embed", embed)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.root, "BAAI/bge-m3"))
         found = await embedder.embed(["a", "bb", "ccc"], kind="passage")
         remote.will_at_root("/embed", _says([[1.0, 0.0]]))
@@ -133,7 +132,7 @@ async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not
         return JSONResponse([{"index": 0, "score": 0.5}])
 
     remote.will_at_root("/rerank", rank)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         reranker = OpenAIReranker(Endpoint(http, remote.url, "m"))
         for _ in range(2):
             assert (await reranker.score("q", ["text"])).tolist() == [0.5]
@@ -144,7 +143,7 @@ async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not
 async def test_a_server_that_tells_nothing_is_measured_by_one_vector_and_keeps_one_name(remote: Remote) -> None:
     remote.told["/v1/models"] = {"data": [{"id": "one"}, {"id": "two"}]}
     remote.will("/embeddings", _says({"data": [{"index": 0, "embedding": [3.0, 4.0]}]}))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "two"))
         assert embedder.dimension == 0
         await embedder.embed(["text"], kind="passage")
@@ -156,7 +155,7 @@ async def test_a_server_that_tells_nothing_is_measured_by_one_vector_and_keeps_o
 @pytest.mark.anyio
 async def test_a_server_that_is_away_has_a_name_that_no_cache_knows_until_it_is_back(remote: Remote) -> None:
     now = [0.0]
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         endpoint = Endpoint(http, remote.url, "m")
         one, other = (OpenAIEmbedder(endpoint, clock=lambda: now[0]) for _ in range(2))
         for embedder in (one, other):
@@ -170,11 +169,13 @@ async def test_a_server_that_is_away_has_a_name_that_no_cache_knows_until_it_is_
 
 
 @pytest.mark.anyio
-async def test_a_server_that_hangs_costs_a_start_three_seconds_and_no_more() -> None:
+async def test_a_server_that_hangs_costs_a_start_the_time_for_facts_and_no_more() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        async with httpx2.AsyncClient() as http:
-            generator = OpenAIGenerator(Endpoint(http, f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "m"))
-            with anyio.fail_after(8):
+        async with loopback_client() as http:
+            address = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+            generator = OpenAIGenerator(Endpoint(http, address, "m", waits=Waits(facts=0.3)))
+            # Without that bound the server would be waited for until `Waits.answer`, 120 s.
+            with anyio.fail_after(5):
                 await generator.prepare()
                 await generator.prepare()
     assert generator.context_tokens == 8_192
@@ -184,7 +185,7 @@ async def test_a_server_that_hangs_costs_a_start_three_seconds_and_no_more() -> 
 async def test_a_model_swapped_behind_its_name_is_noticed_within_a_minute(remote: Remote) -> None:
     now = [0.0]
     _llama_server(remote, parameters=1)
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"), clock=lambda: now[0])
         names = []
         for now[0], parameters in ((0.0, 1), (59.0, 2), (61.0, 2)):
@@ -208,7 +209,7 @@ def _chat_listing(tokens: Mapping[str, float]) -> Callable[[dict[str, object]], 
 @pytest.mark.anyio
 async def test_options_are_weighed_by_their_first_tokens_in_a_chat(remote: Remote) -> None:
     remote.will("/chat/completions", _chat_listing({"yes": 0.6, "n": 0.1, "no": 0.2, "maybe": 0.05}))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         model = chooser(OpenAIGenerator(Endpoint(http, remote.url, "m")))
         assert model is not None
         found = await model.choose([Said("user", "?")], ["yes", "not at all", "unsure"])
@@ -225,7 +226,7 @@ async def test_options_that_a_chat_cannot_tell_apart_are_refused(
     remote: Remote, options: list[str], fault: str
 ) -> None:
     remote.will("/chat/completions", _chat_listing({"yes": 0.9, "no": 0.1}))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         with pytest.raises(ModelError, match=fault):
             await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose([Said("user", "?")], options)
 
@@ -233,7 +234,7 @@ async def test_options_that_a_chat_cannot_tell_apart_are_refused(
 @pytest.mark.anyio
 async def test_a_server_without_log_probabilities_loses_the_ability_and_says_so(remote: Remote) -> None:
     remote.will("/chat/completions", _says({"choices": [{"message": {"content": "yes"}}]}))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         assert chooser(generator) is not None
         with pytest.raises(ModelError, match="no log-probabilities"):

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import httpx2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from models.remote.openai import OpenAIEmbedder, OpenAIReranker
 from models.remote.server import Endpoint
 from pipeline.cached_models import CachedEmbedder, CachedReranker
 from tests.support.extras import need
-from tests.support.model_server import Remote, model_server
+from tests.support.model_server import Remote, loopback_client, model_server
 
 
 class FileReranker:
@@ -165,7 +164,7 @@ async def test_a_model_swapped_behind_a_server_never_reads_old_vectors_or_scores
         remote.will("/rerank", rank)
 
     with model_server() as remote:
-        async with httpx2.AsyncClient() as http:
+        async with loopback_client() as http:
             endpoint = Endpoint(http, remote.url, "m")
             rows, scores = [], []
             for parameters in (1, 2, 2):

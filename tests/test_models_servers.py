@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import numpy as np
 import pytest
 
@@ -20,6 +19,7 @@ from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
 from tests.support.extras import need
 from tests.support.llama_reference import write_reranker
+from tests.support.model_server import loopback_client
 from tests.support.real_servers import package_file, serving
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ def vectors(request: pytest.FixtureRequest, shared: Path, tmp_path_factory: pyte
 
 @pytest.mark.anyio
 async def test_a_real_server_writes_json_that_is_valid_under_a_schema(chat: str) -> None:
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
         said = [Said("user", "Which city is the capital of France, and how many people live there?")]
         found = json.loads(await generator.generate(said, max_tokens=60, schema=SCHEMA))
@@ -64,7 +64,7 @@ async def test_a_real_server_writes_json_that_is_valid_under_a_schema(chat: str)
 
 @pytest.mark.anyio
 async def test_a_real_server_weighs_options(chat: str) -> None:
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
         in_chat = await generator.choose([Said("user", "Is the sky blue? Answer Yes or No.")], ["Yes", "No"])
     assert in_chat.sum() == pytest.approx(1)
@@ -73,7 +73,7 @@ async def test_a_real_server_weighs_options(chat: str) -> None:
 
 @pytest.mark.anyio
 async def test_a_prompt_over_a_real_servers_window_is_a_plain_error(chat: str) -> None:
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
         with pytest.raises(ModelError, match="answered 400"):
             await generator.generate([Said("user", "hello world " * 3_000)], max_tokens=5)
@@ -83,7 +83,7 @@ async def test_a_prompt_over_a_real_servers_window_is_a_plain_error(chat: str) -
 @pytest.mark.anyio
 async def test_a_real_servers_vectors_are_those_of_the_embedded_model(vectors: str) -> None:
     texts = [f"The ferry number {n} leaves the harbour at noon." for n in range(40)]
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, vectors, "minilm"))
         found = await embedder.embed(texts, kind="passage")
         assert embedder.dimension == 384
@@ -103,7 +103,7 @@ async def test_a_real_servers_rerank_scores_are_those_of_our_own_process(shared:
     write_reranker(shared / "models" / "all-minilm-l6-v2-f16.gguf", path, head)
     texts = [f"The ferry number {n} leaves the harbour at noon." for n in range(20)] + ["Bread is baked.", "x"]
     with serving("llama-server", path, tmp_path / "log", role="reranker") as url:
-        async with httpx2.AsyncClient() as http:
+        async with loopback_client() as http:
             served = await OpenAIReranker(Endpoint(http, url, "minilm")).score("when does the ferry leave", texts)
     own = LlamaReranker(path)
     try:

@@ -23,6 +23,7 @@ from pipeline.search.providers.metasearch import Metasearch
 from pipeline.search.providers.services import SERVICES, Wikipedia
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, data_of, text_of
+from tests.support.model_server import loopback_client
 
 BRAVE = {
     "type": "search",
@@ -115,7 +116,7 @@ def ask(provider: str, api: Loopback, query: SearchQuery | None = None, *, limit
     """Ask a provider once."""
 
     async def main() -> SearchOutcome:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             return await MAKERS[provider](client, api.address, 5.0).search(
                 query or SearchQuery("lake orvane"), limit=limit
             )
@@ -348,7 +349,7 @@ def test_wikipedia_says_that_it_cannot_search_another_site_and_asks_nobody(api: 
     assert "e.org" in outcome.reason
 
     async def main() -> str:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             with pytest.raises(SearchFailed) as caught:
                 chain = Chain([MAKERS["wikipedia"](client, api.address, 5.0)], None, Clock())
                 await chain.search([SearchQuery("lake", site="e.org")], limit=5)
@@ -398,7 +399,7 @@ def test_a_key_is_in_no_log_no_error_and_no_cache(
     store = Store(tmp_path / "searches", size_limit=10_000_000, clock=clock)
 
     async def main() -> str:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             chain = Chain([MAKERS[provider](client, api.address, 5.0)], store, clock)
             serve(api, BODIES[provider])
             await chain.search([SearchQuery("found")], limit=5)
@@ -412,7 +413,7 @@ def test_a_key_is_in_no_log_no_error_and_no_cache(
     assert "[key]" in error
     assert KEY not in error
     assert KEY not in caplog.text
-    assert KEY not in repr(MAKERS[provider](httpx2.AsyncClient(), api.address, 5.0))
+    assert KEY not in repr(MAKERS[provider](loopback_client(), api.address, 5.0))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     assert not any(KEY.encode() in path.read_bytes() for path in files)
@@ -427,7 +428,7 @@ def test_a_limit_is_remembered_by_the_next_process_and_ends_by_the_clock(
     api.reply = Reply(status, b"{}", {"Retry-After": "17"} if status == 429 else {})
 
     async def main(account: str) -> str:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             provider = MAKERS["tavily"](client, api.address, 5.0)
             with pytest.raises(SearchFailed) as caught:
                 await Chain([provider], store, clock, accounts={"tavily": account}).search(

@@ -13,12 +13,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
-import httpx2
 import pytest
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.providers.searxng import Searxng
 from tests.support import ROOT, Connect, data_of, text_of
+from tests.support.model_server import loopback_client
 from tests.support.real_servers import searxng
 
 pytestmark = pytest.mark.slow
@@ -94,7 +94,7 @@ def instance(engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def ask(address: str, query: SearchQuery) -> SearchOutcome:
     async def main() -> SearchOutcome:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             return await Searxng(client, address).search(query, limit=10)
 
     return anyio.run(main)

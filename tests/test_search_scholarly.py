@@ -7,7 +7,6 @@ from datetime import date
 from typing import Any
 
 import anyio
-import httpx2
 import pytest
 
 from bench.providers import OWN, SHARED, Loopback, Reply, loopback
@@ -17,6 +16,7 @@ from pipeline.search.parse import parse_request
 from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.services import SERVICES, WebApi
 from tests.support import Clock
+from tests.support.model_server import loopback_client
 from tests.test_search_providers import sent
 
 CONTACT = "ann@example.org"
@@ -167,7 +167,7 @@ def serve(api: Loopback, body: Any) -> None:
 
 def ask(name: str, api: Loopback, query: SearchQuery, contact: str = CONTACT) -> SearchOutcome:
     async def main() -> SearchOutcome:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             provider = WebApi(SCHOLARLY[name], client, contact, base_url=api.address, today=lambda: date(2026, 11, 22))
             return await provider.search(query, limit=10)
 
@@ -263,7 +263,7 @@ def test_a_catalogue_that_asks_for_pauses_is_asked_one_request_at_a_time(api: Lo
     serve(api, SEMANTIC_SCHOLAR)
 
     async def main() -> float:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             provider = WebApi(SCHOLARLY["semanticscholar"], client, base_url=api.address)
             began = anyio.current_time()
             async with anyio.create_task_group() as group:
@@ -304,7 +304,7 @@ def test_catalogues_are_asked_beside_the_web_for_research_alone(api: Loopback, q
         serve(web, {"results": [{"title": "Orvane", "url": "https://e.org/orvane", "content": "A lake."}]})
 
         async def main() -> Found:
-            async with httpx2.AsyncClient() as client:
+            async with loopback_client() as client:
                 catalogue = WebApi(SCHOLARLY["openalex"], client, base_url=api.address)
                 from_web = WebApi(SERVICES["tavily"], client, base_url=web.address)
                 chain = Chain([from_web], None, Clock(), scholarly=[catalogue])
@@ -323,7 +323,7 @@ def test_one_work_in_two_catalogues_is_one_result(api: Loopback) -> None:
         serve(other, SEMANTIC_SCHOLAR)
 
         async def main() -> Found:
-            async with httpx2.AsyncClient() as client:
+            async with loopback_client() as client:
                 first = WebApi(SCHOLARLY["crossref"], client, base_url=api.address)
                 second = WebApi(SCHOLARLY["semanticscholar"], client, base_url=other.address)
                 return await Chain([first], None, Clock(), beside=[second]).search([SearchQuery("lake")], limit=10)

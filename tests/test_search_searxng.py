@@ -9,11 +9,11 @@ from threading import Event, Thread
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
-import httpx2
 import pytest
 
 from pipeline.documents import Freshness, SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.providers.searxng import Searxng
+from tests.support.model_server import loopback_client
 
 FORBIDDEN = (
     b"<!doctype html>\n<html lang=en>\n<title>403 Forbidden</title>\n<h1>Forbidden</h1>\n"
@@ -76,7 +76,7 @@ def ask(address: str, query: SearchQuery | None = None, *, limit: int = 10, seco
     """Ask the provider once, over a client of its own."""
 
     async def main() -> SearchOutcome:
-        async with httpx2.AsyncClient() as client:
+        async with loopback_client() as client:
             provider = Searxng(client, address, timeout=seconds)
             return await provider.search(query or SearchQuery("lake orvane"), limit=limit)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import httpx2
 import pytest
 from starlette.responses import JSONResponse, Response
 
@@ -13,7 +12,7 @@ from models.remote.server import Endpoint
 from pipeline.documents import Sentence
 from pipeline.segment.idms import Idms, Judge
 from tests.support import LIBRARY, Connect, text_of
-from tests.support.model_server import Remote, listed
+from tests.support.model_server import Remote, listed, loopback_client
 
 pytestmark = pytest.mark.anyio
 TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
@@ -42,7 +41,7 @@ def _messages(body: dict[str, object]) -> Sequence[Mapping[str, object]]:
 
 async def test_margins_are_the_difference_of_the_listed_probabilities(remote: Remote) -> None:
     remote.will("/chat/completions", judging({"Yes": 0.6, "No": 0.2, "It": 0.1}, {"No": 0.8, "Yes": 0.08, "I": 0.02}))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         judged = await Judge(model, store=None, seconds=30).margins(TEXTS)
         idms = Idms(generator=model, seconds=30)
@@ -58,7 +57,7 @@ async def test_an_answer_that_is_not_listed_has_at_most_the_least_listed_probabi
     likely = {"Yes": 0.7, "It": 0.2, "Sure": 0.04}
     unlikely = {"No": 0.7, "It": 0.2, "Not": 0.04}
     remote.will("/chat/completions", judging(likely, unlikely))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         judged = await Judge(OpenAIGenerator(Endpoint(http, remote.url, "m")), store=None, seconds=30).margins(TEXTS)
     share = (0.7 - 0.04) / 0.74
     assert judged == pytest.approx([share, share, -share, share, share])
@@ -67,7 +66,7 @@ async def test_an_answer_that_is_not_listed_has_at_most_the_least_listed_probabi
 async def test_where_neither_answer_is_listed_embeddings_cut_and_the_reason_names_what_was(remote: Remote) -> None:
     other = {"<think>": 0.9, "Okay": 0.1}
     remote.will("/chat/completions", judging(other, other))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         with pytest.raises(ModelError, match="<think>"):
             await Judge(model, store=None, seconds=30).margins(TEXTS)
@@ -80,7 +79,7 @@ async def test_where_neither_answer_is_listed_embeddings_cut_and_the_reason_name
 async def test_a_server_that_lists_nothing_is_asked_once_and_named_from_then_on(remote: Remote) -> None:
     answer = {"choices": [{"message": {"role": "assistant", "content": "Yes"}, "finish_reason": "stop"}]}
     remote.will("/chat/completions", lambda _body: JSONResponse(answer))
-    async with httpx2.AsyncClient() as http:
+    async with loopback_client() as http:
         model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         idms = Idms(generator=model, seconds=30)
         await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)

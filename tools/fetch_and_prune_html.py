@@ -38,7 +38,7 @@ from pipeline.services import Services
 from pipeline.tables.asked import ask_parts
 from pipeline.tables.table import FORMS, Told, told_values
 from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from tools.context import (
     APART,
@@ -104,6 +104,7 @@ class FetchAndPruneResult(Part):
     pages: list[PrunedPageInfo]
     computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
     next_cursor: str = Field(description="Pass it as cursor for the next part; empty when nothing is left")
+    left_out: int = Field(default=0, description="Parts of the pages that are in no answer yet")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     scored_by: str = ""
     next: list[Next] = Field(description="Calls that go on from here, best first")
@@ -146,7 +147,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     frame += count_tokens(told) + 1 if told else 0
     # A place that is cut without a word reads as if it were whole.
     hint = HINT_TOKENS if part else hint_room(max_tokens)
-    room = max(0, max_tokens - frame - hint - unread) if max_tokens else None
+    cited = int(FRAME_SHARE * (max_tokens or WIDE)) if references else 0
+    room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None
     # 3. Read the place that is named, or prune all pages together to the rest
     if part or format not in FORMS:
         place = partial(read_place, before=before, form=format, max_tokens=room, number=number, mark=mark)
@@ -156,18 +158,18 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         pruned = await _pruned(loaded.documents, question, options, services)
     # 4. Write it out, and how to go on
     next_cursor = f"{number + 1}.{key}" if pruned.parts_left else ""
-    most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread
+    most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread + cited
     following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
     following.extend(repeated(TOOL, loaded.failures))
     sheet = _sheet(loaded, pruned, heads, mark, most, told)
+    data = await in_thread(_data, loaded, pruned, next_cursor, following, citations=references)
+    await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
     if part or not pruned.pages or hint_room(max_tokens or WIDE):
-        write_next(sheet, following, TOOL)
-        if next_cursor and (part or not 0 < max_tokens < WIDE):
-            sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
+        counted = "further" if part else "weaker" if not 0 < max_tokens < WIDE else ""
+        _tell_next(sheet, following, pruned, counted)
     _add_notes(sheet, loaded, pruned)
-    data = _data(loaded, pruned, next_cursor, following, sheet.tokens, citations=references)
-    data.computed = computed_in(computed, loaded.documents)
+    data.computed, data.tokens = computed_in(computed, loaded.documents), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
 
@@ -266,6 +268,28 @@ def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
 
 
+def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, kind: str) -> None:
+    """Write the calls that go on, and how many parts are left out where they have a `kind`."""
+    write_next(sheet, following, TOOL)
+    if pruned.parts_left and kind:
+        sheet.add(f"Left out: {pruned.left_out} {kind} parts.")
+
+
+def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -> None:
+    """Write the text fragments of kept blocks, in order, as far as they fit beside `kept` tokens."""
+    for page in pages:
+        line = [f"[{page.number}]"]
+        bare = page.url.partition("#")[0]
+        links = [f" {link.removeprefix(bare)}" for link in page.citations if "#" in link]
+        used = count_tokens(line[0])
+        for link, cost in zip(links, count_each(links), strict=True):
+            # No token goes across a space before a word, so costs add up
+            if used + cost <= sheet.room - kept:
+                line.append(link)
+                used += cost
+        sheet.add("".join(line) if len(line) > 1 else "")
+
+
 def _why_nothing(document: Document, pruned: Pruned) -> str:
     if not document.blocks:
         return "the page holds no visible text"
@@ -273,7 +297,7 @@ def _why_nothing(document: Document, pruned: Pruned) -> str:
 
 
 def _data(
-    loaded: Loaded, pruned: Pruned, next_cursor: str, following: list[Next], tokens: int, *, citations: bool
+    loaded: Loaded, pruned: Pruned, next_cursor: str, following: list[Next], *, citations: bool
 ) -> FetchAndPruneResult:
     kept = {page.document: page for page in pruned.pages}
     pages = []
@@ -303,8 +327,9 @@ def _data(
     return FetchAndPruneResult(
         pages=pages,
         next_cursor=next_cursor,
+        left_out=pruned.left_out if pruned.parts_left else 0,
         failures=failures_of(loaded.failures),
         scored_by=pruned.scored_by,
         next=following,
-        tokens=tokens,
+        tokens=0,  # until the text is written
     )

@@ -77,7 +77,7 @@ class Endpoint:
     url: str
     model: str
     key: str = field(default="", repr=False)
-    seconds: float = WAITS.answer
+    waits: Waits = WAITS
 
     def __post_init__(self) -> None:
         """Refuse a key that is no header value, without showing it."""
@@ -103,13 +103,13 @@ class Endpoint:
         Raises `ContextExceeded` where the server says that the input is over the model's window, `RefusedCall` for
         another error status, else `ModelError`: no answer in time, no connection, or no JSON.
         """
-        for usual in WAITS.pauses if again else ():
+        for usual in self.waits.pauses if again else ():
             pause = usual
             response = await self._send(method, address, body, again=True)
             if response is not None:
                 asked = response.headers.get("retry-after", "")
                 pause = float(asked) if asked.isascii() and asked.isdigit() else usual
-                if response.status_code not in RETRIED or pause > WAITS.short:
+                if response.status_code not in RETRIED or pause > self.waits.short:
                     return self._read(address, response)
             await anyio.sleep(pause)
         response = await self._send(method, address, body, again=False)
@@ -137,12 +137,12 @@ class Endpoint:
     ) -> httpx2.Response | None:
         """Return the response; None where the connection broke and the call may be made once more."""
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        timeout = httpx2.Timeout(self.seconds, connect=min(self.seconds, WAITS.short))
+        timeout = httpx2.Timeout(self.waits.answer, connect=min(self.waits.answer, self.waits.short))
         try:
             return await self.http.request(method, address, json=body, headers=headers, timeout=timeout)
         except httpx2.TimeoutException as error:
             raise ModelError(
-                f"{address} gave no answer in time ({type(error).__name__}, {self.seconds:g} s) "
+                f"{address} gave no answer in time ({type(error).__name__}, {self.waits.answer:g} s) "
                 f"for model {self.model!r}.",
                 hint="The model may be loading or too large for its machine: try again, or set a smaller one.",
             ) from error
@@ -228,9 +228,10 @@ class RemoteModel(Backend):
 
     async def prepare(self) -> None:
         """Ask what stands behind the name now; an answer holds for a minute. Raises nothing."""
-        if self._clock() - self._asked_at < (WAITS.fresh if self._facts.asked else WAITS.short):
+        waits = self._endpoint.waits
+        if self._clock() - self._asked_at < (waits.fresh if self._facts.asked else waits.short):
             return
-        with anyio.move_on_after(WAITS.facts):
+        with anyio.move_on_after(waits.facts):
             facts = await _ask_facts(self._endpoint)
             # A server that is away for a moment keeps the name it had.
             self._facts = facts if facts.asked else self._facts

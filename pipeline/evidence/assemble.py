@@ -175,17 +175,12 @@ class _Writer:
         self.maker = PassageMaker(documents, reading, self.costs, self._copies() if len(documents) > 1 else None)
 
     def _copies(self) -> dict[int, list[int]]:
-        """Return for each row the rows of other pages that say the same."""
-        keys = [self._key(row) for row in range(len(self.places))]
+        """Return for each row that several pages have all the rows that say the same, one list for all of these."""
         alike: dict[str, list[int]] = {}
-        for row, key in enumerate(keys):
-            alike.setdefault(key, []).append(row)
-        owners = [place for place, _ in self.places]
-        return {
-            row: [other for other in alike[key] if owners[other] != owners[row]]
-            for row, key in enumerate(keys)
-            if len(alike[key]) > 1
-        }
+        for row in range(len(self.places)):
+            alike.setdefault(self._key(row), []).append(row)
+        several = [rows for rows in alike.values() if self.places[rows[0]][0] != self.places[rows[-1]][0]]
+        return {row: rows for rows in several for row in rows}
 
     def candidates(self) -> list[int]:
         """Return the rows that may be shown, best first; what answers nothing by itself gives way to what follows."""
@@ -201,6 +196,7 @@ class _Writer:
     def _answering(self, row: int) -> int:
         """Return the first row from `row` on that is no short heading and does not only repeat the question."""
         place, last = self.places[row][0], len(self.places) - 1
+        last = min(last, row + REPEATED + 1)
         first = row
         while row < last and self.places[row + 1][0] == place and (self._is_label(row) or self._repeats(row)):
             row += 1
@@ -237,7 +233,7 @@ class _Writer:
         """Return the tokens of a passage with its label and heading, and with the head of its page where it is new."""
         evidence = self._passage(range(passage.start, passage.stop), cited=False)
         tokens = passage_tokens(evidence, max_tokens=self.max_tokens) + 1
-        new = self.places[passage.start][0] not in self.maker.shown
+        new = self.places[passage.start][0] not in self.maker.cited
         return tokens + page_tokens(evidence, self.mark) if new else tokens
 
     def write(self, passages: Sequence[Passage]) -> Shown:

@@ -8,8 +8,9 @@ whole before many in part. Not for: scores (`pipeline/rank`), or how passages ar
 `pipeline/prune/render.py`).
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from pipeline.documents import Document, Reading, Sentence
@@ -71,7 +72,8 @@ class PassageMaker:
             documents: What was read.
             reading: Units and their scores.
             costs: Tokens of each unit [units].
-            copies: For a unit those of other pages that say the same, none of which is shown beside it.
+            copies: For a unit all that say the same, in one list that they share; those of other pages than
+                its own are not shown beside it.
         """
         self._copies = copies or {}
         self._documents = documents
@@ -81,9 +83,13 @@ class PassageMaker:
         self._owners = [place for place, units in enumerate(reading.tagged) for _ in units]
         self._firsts = list(accumulate(map(len, reading.tagged), initial=0))
         self._taken = [False] * len(self._values)
+        self._said: set[int] = set()
+        """First unit of each list of copies that a page has shown."""
         self._found: dict[int, Wholes] = {}
-        self.shown: set[int] = set()
+        self.cited: set[int] = set()
         """Documents of which a passage is chosen."""
+        self._begun: dict[int, list[int]] = {}
+        self._lines: dict[int, list[int]] = {}
         self._best = max(self._values, default=0.0)
 
     def choose(
@@ -123,18 +129,28 @@ class PassageMaker:
                 continue
             room -= used
             chosen.append(passage)
-            self.shown.add(self._owners[row])
+            self.cited.add(self._owners[row])
             for unit in range(passage.start, passage.stop):
-                for copy in (unit, *self._copies.get(unit, ())):
-                    self._taken[copy] = True
+                self._take(unit)
         return chosen
+
+    def _take(self, unit: int) -> None:
+        """Let no other passage have a unit, or what says the same on another page."""
+        self._taken[unit] = True
+        alike = self._copies.get(unit, ())
+        # Once a page has shown it, no other page does: each list is walked once.
+        if not alike or alike[0] in self._said:
+            return
+        self._said.add(alike[0])
+        for copy in alike:
+            self._taken[copy] = self._taken[copy] or self._owners[copy] != self._owners[unit]
 
     def left_out(self, order: Iterable[int]) -> int:
         """Return how many units of `order` that are worth showing no passage holds."""
         return sum(not self._taken[row] and self._values[row] >= WORTH * self._best for row in order)
 
     def _is_complete(self, passage: Passage) -> bool:
-        """Whether a passage says enough without others: a sentence, or a row, a definition, code, or all of its page."""
+        """Whether a passage says enough alone: a sentence, a row, a definition, code, or all of its page."""
         rows = range(passage.start, passage.stop)
         owner = self._owners[passage.start]
         if len(rows) == len(self._tagged[owner]) or any(
@@ -169,7 +185,8 @@ class PassageMaker:
         # 4. No heading and no lead-in at its end, whose text would be missing
         while stop - 1 > row and self._opens(stop - 1):
             stop -= 1
-        while self._opens(stop - 1) and self._follows(stop):
+        # A page may be nothing but headings
+        while self._opens(stop - 1) and self._follows(stop) and self._cost(start, stop) <= most:
             stop += 1
         return Passage(start, stop, row)
 
@@ -182,12 +199,30 @@ class PassageMaker:
         whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
         if whole is None or whole.stop == last + 1 or (whole.kind != "listing" and whole.start > run[0] == last):
             return ""
-        units = [self._unit(row) for row in range(last, whole.stop)]
-        count = len({unit.block for unit in units} - {units[0].block})
+        owner = self._owners[last]
         if whole.kind == "listing":
-            code = self._documents[self._owners[last]].text[units[0].end : units[-1].end]
-            count = sum(bool(line.strip()) for line in code.split("\n"))
+            ends = self._line_ends(owner)
+            count = bisect_right(ends, self._unit(whole.stop - 1).end) - bisect_right(ends, self._unit(last).end)
+        else:
+            first, begun = self._firsts[owner], self._blocks_begun(owner)
+            count = begun[whole.stop - 1 - first] - begun[last - first]
         return f"{count} more {_PARTS[whole.kind]}" if count else ""
+
+    def _blocks_begun(self, owner: int) -> list[int]:
+        """Return of each unit of a document how many blocks begin up to it, after the first; counted once."""
+        if owner not in self._begun:
+            changes = (after.block != before.block for before, after in pairwise(self._tagged[owner]))
+            self._begun[owner] = list(accumulate(changes, initial=0))
+        return self._begun[owner]
+
+    def _line_ends(self, owner: int) -> list[int]:
+        """Return where each line of a document ends that has more than white space; found once."""
+        if owner not in self._lines:
+            lines = self._documents[owner].text.split("\n")
+            starts = accumulate((len(line) + 1 for line in lines), initial=0)
+            said = zip(starts, map(str.rstrip, lines), strict=False)
+            self._lines[owner] = [start + len(line) for start, line in said if line]
+        return self._lines[owner]
 
     def _kind(self, row: int) -> str:
         return self._documents[self._owners[row]].blocks[self._unit(row).block].kind
@@ -264,8 +299,9 @@ class PassageMaker:
         for edge in (row, start, stop - 1):
             for one in self._around(edge):
                 low, high = min(start, one.start), max(stop, one.stop)
-                room = max(most, whole) if self._bears(one) else most
-                if self._cost(low, high) > room or not self._free(low, high):
+                cost = self._cost(low, high)
+                # The cheap question first: a list of thousands is asked about for each of its items.
+                if cost > max(most, whole) or (cost > most and not self._bears(one)) or not self._free(low, high):
                     break
                 start, stop = low, high
         return start, stop

@@ -5,11 +5,12 @@ in names, so that `Host`, TLS names and the pools of open connections stay right
 (`pipeline/fetch/address.py`), nor how many requests may go at once (`pipeline/fetch/exchange.py`).
 """
 
+import functools
 import ssl
 from collections.abc import Iterable, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, Literal
 
 import anyio
 import httpcore2
@@ -80,7 +81,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
             raise httpcore2.ConnectError(f"the proxy {proxy} does not answer") from e
         try:
             if proxy.scheme == "https":
-                stream = await stream.start_tls(proxy.tls or httpx2.create_ssl_context(), proxy.host, seconds)
+                stream = await stream.start_tls(proxy.tls or trusted("proxies"), proxy.host, seconds)
             await open_tunnel(stream, proxy, host, port, seconds=seconds)
         except BaseException:  # cancellation too: whatever ends this, the stream is closed, and the cause goes on
             await _close([stream])
@@ -120,9 +121,19 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         raise failures[0] if failures else httpcore2.ConnectError("no address was tried")
 
 
+@functools.cache
+def trusted(whom: Literal["pages", "proxies", "services"]) -> ssl.SSLContext:
+    """Return the context that trusts the machine's authorities, one for each of the three in this process.
+
+    Reading the authorities takes 25 ms of the processor. Each has its own, since a client writes the protocols that it
+    offers (ALPN) into its context when it connects.
+    """
+    return httpx2.create_ssl_context()
+
+
 def open_client(limits: FetchLimits, resolve: Resolver, tls: ssl.SSLContext | None) -> httpx2.AsyncClient:
     """Return a client that follows no redirect, keeps no cookie, reads no proxy or password from the environment."""
-    context = httpx2.create_ssl_context() if tls is None else tls
+    context = trusted("pages") if tls is None else tls
     transport = httpx2.AsyncHTTPTransport(verify=context)
     # It has no argument for who opens its connections. Far more are kept than may be in use, or a crawl over many sites
     # would open one for each page; but the pool looks at each twice a request, so not at any number of them.

@@ -354,7 +354,7 @@ class Exchange:
                 helps = answer.status in _TRANSIENT or (answer.status == 429 and asked is not None)
                 if not helps or wait > self._limits.step_seconds:
                     return answer
-            await anyio.sleep(wait + random.uniform(0.1, 0.5))  # many clients must not come back at once
+            await anyio.sleep(wait + random.uniform(*self._limits.retry_pause))
         return await self._once(url, target, headers)
 
     async def _once(self, url: str, target: Target, headers: Mapping[str, str], max_bytes: int = 0) -> Answer:

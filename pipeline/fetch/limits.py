@@ -42,6 +42,8 @@ class FetchLimits:
     respect_robots: bool = True
     retry: bool = True
     """Whether a failed connection, 502, 503 or 504 is tried once more."""
+    retry_pause: tuple[float, float] = (0.1, 0.5)
+    """Seconds before that, drawn between these two: many clients must not come back at once."""
     forges: tuple[Forge, ...] = FORGES
     """Sites whose repositories, issues and releases are read through their API."""
     fresh_seconds: float = 600.0

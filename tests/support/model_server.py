@@ -3,17 +3,28 @@
 import json
 import math
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 import anyio.to_thread
+import httpx2
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+
+_NOBODY: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Trusts no authority: reading the machine's takes 25 ms of the processor for each client."""
+
+
+def loopback_client() -> httpx2.AsyncClient:
+    """Return a client for servers that speak plain HTTP."""
+    return httpx2.AsyncClient(verify=_NOBODY)
 
 
 @dataclass
