@@ -166,8 +166,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
     if part or not pruned.pages or hint_room(max_tokens or WIDE):
-        counted = "further" if part else "weaker" if not 0 < max_tokens < WIDE else ""
-        _tell_next(sheet, following, pruned, counted)
+        _tell_next(sheet, following, pruned, part, max_tokens)
     _add_notes(sheet, loaded, pruned)
     data.computed, data.tokens = computed_in(computed, loaded.documents), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
@@ -268,11 +267,11 @@ def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
 
 
-def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, kind: str) -> None:
-    """Write the calls that go on, and how many parts are left out where they have a `kind`."""
+def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, part: str, max_tokens: int) -> None:
+    """Write the calls that go on; how many parts are left out where a place is read, or there is room."""
     write_next(sheet, following, TOOL)
-    if pruned.parts_left and kind:
-        sheet.add(f"Left out: {pruned.left_out} {kind} parts.")
+    if pruned.parts_left and (part or not 0 < max_tokens < WIDE):
+        sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
 
 
 def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -> None:

@@ -124,11 +124,14 @@ def show_evidence(
     text = "\n".join(filter(None, (speaking, *quoted)))
     if links != "none" and evidence:
         words = sum(count_each([one.text for one in evidence]))
-        # In a short answer a link would be a large part of what is read.
-        limit = max_tokens if links == "rest" else min(max_tokens, int(words / (1 - FRAME_SHARE)))
+        limit = max_tokens if links == "rest" else min(max_tokens, words + _frame(mark, max_tokens))
         numbers = {group[0].url: number for number, group in enumerate(groups, start=1)}
-        told = _links(labels, evidence, numbers, limit - count_tokens(text) - 1)
+        told = _origins(labels, evidence, numbers, limit - count_tokens(text) - 1)
         text = f"{text}\n{told}" if told else text
+        # In a short answer a link would be a large part of what is read.
+        limit = max_tokens if links == "rest" else min(limit, int(words / (1 - FRAME_SHARE)))
+        link = _link(labels[0], evidence[0])
+        text = f"{text}\n{link}" if link and count_tokens(f"{text}\n{link}") <= limit else text
     return Shown(tuple(labels), text, count_tokens(text))
 
 
@@ -213,23 +216,21 @@ def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: i
     return "\n".join(quoted)
 
 
-def _links(labels: Sequence[str], evidence: Sequence[Evidence], numbers: Mapping[str, int], room: int) -> str:
-    """Return what is written below the pages, as many parts as `room` tokens hold.
-
-    The parts: of how many origins the passages are where pages share words, which pages those are, and the text
-    fragment of the best passage, to be put behind its page's address.
-    """
-    shared = any(one.also for one in evidence)
-    parts = [f"Independent origins: {count_origins(evidence)}." if shared else ""]
-    parts += [_also(label, one, numbers) for label, one in zip(labels, evidence, strict=True)]
-    best = evidence[0]
-    if "#" in best.citation:
-        parts.append(f"[{labels[0]}] {best.citation.removeprefix(best.url.partition('#')[0])}")
-    written = ""
-    for part in filter(None, parts):
-        longer = f"{written} {part}" if written else part
+def _origins(labels: Sequence[str], evidence: Sequence[Evidence], numbers: Mapping[str, int], room: int) -> str:
+    """Return of how many origins passages are where pages share words, and which those are, within `room` tokens."""
+    if not any(one.also for one in evidence):
+        return ""
+    written = f"Independent origins: {count_origins(evidence)}."
+    for label, one in zip(labels, evidence, strict=True):
+        longer = f"{written} {_also(label, one, numbers)}".rstrip()
         written = longer if count_tokens(longer) <= room else written
-    return written
+    return written if count_tokens(written) <= room else ""
+
+
+def _link(label: str, passage: Evidence) -> str:
+    """Return the text fragment of a passage, to be put behind its page's address; empty where there is none."""
+    fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
+    return f"[{label}] {fragment}" if "#" in fragment else ""
 
 
 def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
