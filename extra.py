@@ -13,7 +13,7 @@ from errors import BrokenExtra, MissingExtra
 
 PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "models": {"huggingface_hub": "huggingface_hub", "tokenizers": "tokenizers"},
-    "llama": {"llama_cpp": "llama-cpp-python"},
+    "llama": {"llama_cpp": "llama-cpp-python", "jinja2": "jinja2"},
     "flag": {"FlagEmbedding": "FlagEmbedding", "torch": "torch", "huggingface_hub": "huggingface_hub"},
     "redis": {"redis": "redis"},
     "metrics": {"prometheus_client": "prometheus_client"},

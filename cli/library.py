@@ -25,7 +25,8 @@ TO_TRY: Final = 3
 _PAGES: Final = frozenset({".html", ".htm", ".xhtml"})
 _TEXTS: Final = frozenset({".md", ".markdown", ".txt"})
 _QUESTION: Final = re.compile(
-    r"(?:who|what|when|where|which|why|how|can|do|does|is|are|may|wer|was|wann|wo|wie|warum|kann|darf) (?:\S+ ){2,14}\S+\?",
+    r"(?:who|what|when|where|which|why|how|can|do|does|is|are|may|wer|was|wann|wo|wie|warum|kann|darf)"
+    r" (?:\S+ ){2,14}\S+\?",
     re.IGNORECASE,
 )
 """A heading that asks something whole, not just `Why?`."""

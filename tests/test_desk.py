@@ -185,7 +185,7 @@ def test_a_page_is_read_with_what_was_kept_lit_and_every_score_at_hand(page: Any
     region.locator(".block.kept").first.hover()
     assert re.search(r"kept · score \d\.\d\d by", region.locator(".told").inner_text())
     # The tree beside it opens branch by branch and leads to the block.
-    branch = region.locator(".outline details:not([open])", has=page.locator("> summary.kept")).element_handle()
+    branch = region.locator(".outline details:not([open])", has=page.locator("> summary.kept")).first.element_handle()
     branch.query_selector("summary").click()
     leaf = branch.wait_for_selector("button.kept")
     leaf.click()

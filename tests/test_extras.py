@@ -16,7 +16,7 @@ from tests.support import LIBRARY, ROOT, Site
 pytestmark = pytest.mark.slow
 
 CAUSE = "libwhole.so.7: undefined symbol"
-BROUGHT_BY_OTHERS = {"flag": ["torch", "huggingface_hub"]}
+BROUGHT_BY_OTHERS = {"llama": ["jinja2"], "flag": ["torch", "huggingface_hub"]}
 """Packages that an extra's own requirements bring with them."""
 QUESTION = "When does the first ferry leave?"
 SHELL = '<!doctype html><title>Boats</title><div id="root"></div><script src="app.js"></script>'
@@ -78,7 +78,7 @@ def run(folder: Path, path: Path, extra: str, url: str) -> str:
     environment |= {"WINNOW_CACHE": str(folder / "cache"), "WINNOW_SEARCH": "folder", "WINNOW_FOLDERS": str(LIBRARY)}
     environment["PYTHONPATH"] = os.pathsep.join([str(path), str(ROOT)])
     command = [sys.executable, "-m", "server", *words]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode != 0, done.stdout
     return done.stdout + done.stderr
 

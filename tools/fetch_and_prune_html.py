@@ -18,7 +18,6 @@ from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.cite import cite
 from pipeline.evidence.show import (
     FRAME_SHARE,
-    HEAD_TOKENS,
     HINT_TOKENS,
     WIDE,
     Head,
@@ -39,7 +38,7 @@ from pipeline.services import Services
 from pipeline.tables.asked import ask_parts
 from pipeline.tables.table import FORMS, Told, told_values
 from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from tools.context import (
     APART,
@@ -105,6 +104,7 @@ class FetchAndPruneResult(Part):
     pages: list[PrunedPageInfo]
     computed: list[ComputedValue] = Field(default=[], description="What tables tell, computed over all their rows")
     next_cursor: str = Field(description="Pass it as cursor for the next part; empty when nothing is left")
+    left_out: int = Field(default=0, description="Parts of the pages that are in no answer yet")
     failures: list[str] = Field(description="Pages that could not be read, with the reason")
     scored_by: str = ""
     next: list[Next] = Field(description="Calls that go on from here, best first")
@@ -162,11 +162,11 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
     following.extend(repeated(TOOL, loaded.failures))
     sheet = _sheet(loaded, pruned, heads, mark, most, told)
-    data = _data(loaded, pruned, next_cursor, following, citations=references)
-    _tell_citations(sheet, data.pages, hint + unread)
+    data = await in_thread(_data, loaded, pruned, next_cursor, following, citations=references)
+    await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
     if part or not pruned.pages or hint_room(max_tokens or WIDE):
-        _tell_next(sheet, following, pruned, "further" if part else "weaker")
+        _tell_next(sheet, following, pruned, part, max_tokens)
     _add_notes(sheet, loaded, pruned)
     data.computed, data.tokens = computed_in(computed, loaded.documents), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
@@ -226,7 +226,7 @@ def _number(cursor: str, key: str) -> int:
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
     """Return the head of each page, within what a budget has for them."""
     marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (count_tokens(framed(".", mark)) + 2)
-    room = max(HEAD_TOKENS, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
+    room = max(1, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
     return [page_head(number, document.page, room) for number, document in enumerate(documents, start=1)]
 
 
@@ -267,21 +267,26 @@ def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
 
 
-def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, kind: str) -> None:
+def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, part: str, max_tokens: int) -> None:
+    """Write the calls that go on; how many parts are left out where a place is read, or there is room."""
     write_next(sheet, following, TOOL)
-    if pruned.parts_left:
-        sheet.add(f"Left out: {pruned.left_out} {kind} parts.")
+    if pruned.parts_left and (part or not 0 < max_tokens < WIDE):
+        sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
 
 
 def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -> None:
     """Write the text fragments of kept blocks, in order, as far as they fit beside `kept` tokens."""
     for page in pages:
-        line = f"[{page.number}]"
-        for link in page.citations:
-            longer = f"{line} {link.removeprefix(page.url.partition('#')[0])}"
-            if "#" in link and count_tokens(longer) <= sheet.room - kept:
-                line = longer
-        sheet.add(line if "#" in line else "")
+        line = [f"[{page.number}]"]
+        bare = page.url.partition("#")[0]
+        links = [f" {link.removeprefix(bare)}" for link in page.citations if "#" in link]
+        used = count_tokens(line[0])
+        for link, cost in zip(links, count_each(links), strict=True):
+            # No token goes across a space before a word, so costs add up
+            if used + cost <= sheet.room - kept:
+                line.append(link)
+                used += cost
+        sheet.add("".join(line) if len(line) > 1 else "")
 
 
 def _why_nothing(document: Document, pruned: Pruned) -> str:
@@ -321,6 +326,7 @@ def _data(
     return FetchAndPruneResult(
         pages=pages,
         next_cursor=next_cursor,
+        left_out=pruned.left_out if pruned.parts_left else 0,
         failures=failures_of(loaded.failures),
         scored_by=pruned.scored_by,
         next=following,

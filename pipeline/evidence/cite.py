@@ -9,10 +9,10 @@ Not for: choosing what to cite.
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urldefrag
 
 from pipeline.documents import Block, Document, Evidence, Sentence
@@ -37,6 +37,9 @@ _TIMED: Final = re.compile(r"t=([\d:]+),")
 _PLAYED: Final = re.compile(r"https?://(?:www\.|m\.)?youtube\.com/watch\?")
 """Addresses that take a time as an argument, not as a fragment."""
 _WORD: Final = re.compile(r"\S+")
+_WORDLIKE: Final = re.compile(r"\w")
+_BLANK: Final = re.compile(r"\s+")
+_RUN: Final = re.compile(r"\s{2,}")
 _CLAUSE: Final = re.compile(r"[、，,；;：:。！？\s]+")
 _INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
 _PARTING: Final = re.compile(rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)")
@@ -282,9 +285,61 @@ def _pattern(phrase: str) -> str:
 
 def _first_place(text: str, start: int, end: int, *, low: int = 0, after: str = "") -> int:
     """Where a browser that searches from `low` finds text[start:end] first, of those that `after` follows."""
-    pattern = _pattern(text[start:end]) + (_GAP + _pattern(after) if after else "")
-    found = re.compile(pattern, re.IGNORECASE).search(text, low)
-    return found.start() if found else start
+    phrase = text[start:end]
+    followed = re.compile(_GAP + _pattern(after), re.IGNORECASE) if after else None
+    for first, behind in _places(_flat(text), _lowered(" ".join(phrase.split())), low):
+        if _is_apart(text, first, behind, phrase) and (followed is None or followed.match(text, behind)):
+            return first
+    return start
+
+
+def _is_apart(text: str, start: int, end: int, phrase: str) -> bool:
+    """Whether text[start:end] begins and ends at the borders of words, where the ends of `phrase` need it."""
+    left = phrase[:1].isalnum() and not is_cjk(phrase[:1]) and _WORDLIKE.match(text, max(start - 1, 0), start)
+    right = phrase[-1:].isalnum() and not is_cjk(phrase[-1:]) and _WORDLIKE.match(text, end, end + 1)
+    return not left and not right
+
+
+class _Flat(NamedTuple):
+    """A text in one case, each run of white space one space, so that words are found at a library's speed."""
+
+    text: str
+    breaks: list[int]
+    """Places in it behind each longer run, ascending from 0."""
+    dropped: list[int]
+    """Code points that the original has besides up to the next of these places."""
+
+    def original(self, place: int) -> int:
+        """Return where in the original a place is."""
+        return place + self.dropped[bisect_right(self.breaks, place) - 1]
+
+
+@lru_cache(maxsize=8)
+def _flat(text: str) -> _Flat:
+    """Return a text as phrases are looked up in it; kept, for an answer cites one page many times."""
+    breaks, dropped = [0], [0]
+    for run in _RUN.finditer(text):
+        breaks.append(run.start() - dropped[-1] + 1)
+        dropped.append(dropped[-1] + run.end() - run.start() - 1)
+    return _Flat(_BLANK.sub(" ", _lowered(text)), breaks, dropped)
+
+
+def _lowered(text: str) -> str:
+    """Return a text in one case, of the same length."""
+    low = text.lower()
+    if len(low) != len(text):
+        low = "".join(small if len(small := char.lower()) == 1 else char for char in text)
+    return low.replace("ς", "σ")
+
+
+def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and end in the original text of each place from `low` on where `words` stand."""
+    place = flat.text.find(words, max(0, low - flat.dropped[-1]))
+    while place >= 0:
+        start = flat.original(place)
+        if start >= low:
+            yield start, flat.original(place + len(words) - 1) + 1
+        place = flat.text.find(words, place + 1)
 
 
 def _with_context(document: Document, start: int, end: int, head: str, *, tail: str = "") -> str:

@@ -9,10 +9,11 @@ below, each address once. Not for: choosing (`prune.py`), how lines are written 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from pipeline.documents import Block, Document
+from pipeline.documents import KEPT_DOCUMENTS, Block, Document
 from pipeline.evidence.show import GAP, listing
 from pipeline.html.blocks import NAMES, resolve
 from pipeline.html.tree import Node, text_of, walk
@@ -77,6 +78,12 @@ def repeats_title(block: Block, title: str) -> bool:
     return block.text == title or (not block.heading_path and block.text.casefold() in title.casefold())
 
 
+@lru_cache(maxsize=KEPT_DOCUMENTS)
+def _above(document: Document) -> list[tuple[int, ...]]:
+    """Return `headings_above` of a document, kept: each passage that is tried for an answer is rendered."""
+    return headings_above(document.blocks)
+
+
 def table_of(block: Block) -> str:
     """Return the path of the table that a row stands in."""
     return block.path.rpartition("/")[0].removesuffix("/thead")
@@ -107,7 +114,7 @@ class _Writer:
 
     def collect(self, kept: Sequence[Kept]) -> list[Line]:
         blocks = self.document.blocks
-        above = headings_above(blocks)
+        above = _above(self.document)
         spans: dict[int, list[tuple[int, int]]] = {}
         for piece in sorted(kept, key=lambda piece: (piece.block, piece.start)):
             end = piece.end if piece.end >= 0 else len(blocks[piece.block].text)

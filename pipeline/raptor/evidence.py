@@ -4,6 +4,7 @@ Neighbouring leaves that were chosen become one passage with one link. A generat
 when they are shown, those of one answer within a time, and kept by content. Not for: choosing (`query.py`).
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -137,8 +138,13 @@ def _evidence(tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Doc
 
 
 def _trust(document: Document, leaves: Sequence[Leaf]) -> Trust:
-    blocks = (block for leaf in leaves for block in document.blocks if leaf.start <= block.start < leaf.end)
-    return least_trust((document.page.trust, *(block.trust for block in blocks)))
+    blocks = document.blocks
+    trusts = [document.page.trust]
+    for leaf in leaves:
+        first = bisect_left(blocks, leaf.start, key=lambda block: block.start)
+        behind = bisect_left(blocks, leaf.end, key=lambda block: block.start)
+        trusts += [block.trust for block in blocks[first:behind]]
+    return least_trust(trusts)
 
 
 def _sources(tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]) -> tuple[str, ...]:

@@ -33,7 +33,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read what an earlier run proved, and begin a record of this one."""
-    if (earlier := config.getoption("--complete")) is not None:
+    earlier: Path | None = config.getoption("--complete")
+    if earlier is not None and not earlier.is_file():
+        raise pytest.UsageError(f"--complete={earlier} is not there: run `make test` first, which writes it")
+    if earlier is not None:
         config.stash[PROVED] = proved(earlier.read_text(encoding="utf-8").splitlines(), _versions())
     file = config.getoption("--record")
     if file is not None and not hasattr(config, "workerinput"):
