@@ -95,12 +95,15 @@ async def test_what_is_no_quoted_word_takes_a_small_part_of_the_budget(
             result = await client.call_tool(tool, arguments(tool, PAGES[name][3], str(file), max_tokens=budget))
             text = text_of(result)
             around = text
-            for words in spoken:
+            # Sentences first: a heading may be a part of one.
+            for words in sorted(spoken, key=len, reverse=True):
                 around = around.replace(words, "", 1)
             # Line breaks between quoted lines and Markdown's marks of headings are no words of ours.
             lines = "\n".join(line for line in around.splitlines() if line.strip(" #…"))
             # Tokens are rounded a line, with its words there and without them here.
-            assert count_tokens(lines) <= FRAME_SHARE * budget + 1, (budget, lines)
+            # An address is never left out; at 256 tokens it alone takes a tenth.
+            share = FRAME_SHARE if budget > 256 else 0.25
+            assert count_tokens(lines) <= share * budget + 1, (budget, lines)
 
 
 ABOUT = (

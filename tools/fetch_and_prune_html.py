@@ -18,7 +18,6 @@ from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.cite import cite
 from pipeline.evidence.show import (
     FRAME_SHARE,
-    HEAD_TOKENS,
     HINT_TOKENS,
     WIDE,
     Head,
@@ -167,7 +166,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
     if part or not pruned.pages or hint_room(max_tokens or WIDE):
-        _tell_next(sheet, following, pruned, "further" if part else "weaker")
+        _tell_next(sheet, following, pruned, part, max_tokens)
     _add_notes(sheet, loaded, pruned)
     data.computed, data.tokens = computed_in(computed, loaded.documents), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
@@ -227,7 +226,7 @@ def _number(cursor: str, key: str) -> int:
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
     """Return the head of each page, within what a budget has for them."""
     marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (count_tokens(framed(".", mark)) + 2)
-    room = max(HEAD_TOKENS, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
+    room = max(1, (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks) // len(documents))
     return [page_head(number, document.page, room) for number, document in enumerate(documents, start=1)]
 
 
@@ -268,10 +267,11 @@ def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
 
 
-def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, kind: str) -> None:
+def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, part: str, max_tokens: int) -> None:
+    """Write the calls that go on; how many parts are left out where a place is read, or there is room."""
     write_next(sheet, following, TOOL)
-    if pruned.parts_left:
-        sheet.add(f"Left out: {pruned.left_out} {kind} parts.")
+    if pruned.parts_left and (part or not 0 < max_tokens < WIDE):
+        sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
 
 
 def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -> None:

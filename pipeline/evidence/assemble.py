@@ -16,9 +16,9 @@ from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
 from pipeline.evidence.passages import END, Passage, PassageMaker, joined
 from pipeline.evidence.show import (
     HEADING_TOKENS,
-    LINK_TOKENS,
     Shown,
     headings_to_show,
+    page_tokens,
     passage_text,
     passage_tokens,
     show_evidence,
@@ -132,21 +132,19 @@ def assemble(
     near = quotable(order, reading.values, writer.speaks)
     writer.unquoted = len(order) - len(near)
     # 2. Passages around the best of them, as many as there is room for
-    # Without a named budget there is room for the addresses of some pages, and the link of the best passage.
-    room = max_tokens - 3 * LINK_TOKENS if open_end else max_tokens
     end = WORTH if open_end else END
     maker = writer.maker
-    chosen = maker.choose(near, writer.cost, room - writer.around(), end=end)
+    chosen = maker.choose(near, writer.cost, max_tokens, end=end)
     # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
-    rest = room - writer.write(chosen).tokens
+    rest = max_tokens - writer.write(chosen).tokens
     chosen += maker.choose(near, writer.cost, rest, end=end, further=True) if chosen else ()
-    while len(chosen) > 1 and writer.write(chosen).tokens > room:
+    while len(chosen) > 1 and writer.write(chosen).tokens > max_tokens:
         chosen.pop()
     # 4. The best unit is always shown, if only its beginning fits
-    if near and (not chosen or writer.write(chosen).tokens > room):
+    if near and (not chosen or writer.write(chosen).tokens > max_tokens):
         return writer.beginning(near[0], len(near) - 1)
     evidence = writer.evidence(chosen, cited=True)
-    links: Literal["rest", "frame"] = "rest" if open_end else "frame"
+    links: Literal["frame", "rest"] = "rest" if open_end else "frame"
     shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted)
     return Assembled(evidence, shown, maker.left_out(near), writer.speaking(evidence, shown.labels))
 
@@ -231,17 +229,12 @@ class _Writer:
         letters = "".join(filter(str.isalnum, unit.text.casefold()))
         return letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
 
-    def around(self) -> int:
-        """Return the tokens of what is written around the passages of one page: marks, and a head that is short."""
-        nothing = Evidence(
-            text=".", url="", title="", block_path="", sentences=(), score=Score(0.0, "blend"), citation=""
-        )
-        return show_evidence((nothing,), self.mark, max_tokens=self.max_tokens).tokens
-
     def cost(self, passage: Passage) -> int:
-        """Return the tokens of a passage with its label and heading."""
+        """Return the tokens of a passage with its label and heading, and with the head of its page where it is new."""
         evidence = self._passage(range(passage.start, passage.stop), cited=False)
-        return passage_tokens(evidence, max_tokens=self.max_tokens) + 1
+        tokens = passage_tokens(evidence, max_tokens=self.max_tokens) + 1
+        new = self.places[passage.start][0] not in self.maker.cited
+        return tokens + page_tokens(evidence, self.mark) if new else tokens
 
     def write(self, passages: Sequence[Passage]) -> Shown:
         """Return passages as text, without their links."""

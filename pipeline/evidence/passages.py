@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from pipeline.documents import Document, Reading, Sentence
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
+from pipeline.html.tree import count_words
 from pipeline.rank.relevance import WORTH
 from pipeline.work import check_cancelled
 
@@ -29,6 +30,8 @@ WHOLE_SHARE: Final = 0.8
 BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come whole beyond `MOST` tokens."""
 _PARTS: Final = {"list": "items", "table": "rows", "listing": "lines"}
+FEWEST_WORDS: Final = 8
+"""Words of a further passage; fewer are a label or a heading."""
 CRUMB: Final = 16
 """Tokens of room in which no further passage is begun."""
 
@@ -80,9 +83,11 @@ class PassageMaker:
         self._owners = [place for place, units in enumerate(reading.tagged) for _ in units]
         self._firsts = list(accumulate(map(len, reading.tagged), initial=0))
         self._taken = [False] * len(self._values)
-        self._shown: set[int] = set()
+        self._said: set[int] = set()
         """First unit of each list of copies that a page has shown."""
         self._found: dict[int, Wholes] = {}
+        self.cited: set[int] = set()
+        """Documents of which a passage is chosen."""
         self._begun: dict[int, list[int]] = {}
         self._lines: dict[int, list[int]] = {}
         self._best = max(self._values, default=0.0)
@@ -116,13 +121,15 @@ class PassageMaker:
                 break
             if self._taken[row]:
                 continue
-            passage, used = self._fitting(row, cost, room, 0 if chosen else whole)
-            if passage is None:
-                if not chosen and not further:
-                    break
+            first = not chosen and not further
+            passage, used = self._fitting(row, cost, room, whole if first else 0)
+            if passage is None and first:
+                break
+            if passage is None or not (first or self._is_complete(passage)):
                 continue
             room -= used
             chosen.append(passage)
+            self.cited.add(self._owners[row])
             for unit in range(passage.start, passage.stop):
                 self._take(unit)
         return chosen
@@ -132,15 +139,25 @@ class PassageMaker:
         self._taken[unit] = True
         alike = self._copies.get(unit, ())
         # Once a page has shown it, no other page does: each list is walked once.
-        if not alike or alike[0] in self._shown:
+        if not alike or alike[0] in self._said:
             return
-        self._shown.add(alike[0])
+        self._said.add(alike[0])
         for copy in alike:
             self._taken[copy] = self._taken[copy] or self._owners[copy] != self._owners[unit]
 
     def left_out(self, order: Iterable[int]) -> int:
         """Return how many units of `order` that are worth showing no passage holds."""
         return sum(not self._taken[row] and self._values[row] >= WORTH * self._best for row in order)
+
+    def _is_complete(self, passage: Passage) -> bool:
+        """Whether a passage says enough alone: a sentence, a row, a definition, code, or all of its page."""
+        rows = range(passage.start, passage.stop)
+        owner = self._owners[passage.start]
+        if len(rows) == len(self._tagged[owner]) or any(
+            self._kind(row) in {"row", "definition", "code"} for row in rows
+        ):
+            return True
+        return sum(count_words(self._unit(row).text) for row in rows) >= FEWEST_WORDS
 
     def _fitting(self, row: int, cost: Callable[[Passage], int], room: int, whole: int) -> tuple[Passage | None, int]:
         """Return the largest of the passages around a unit that fits, and its cost."""

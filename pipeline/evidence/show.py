@@ -25,10 +25,8 @@ HINT_TOKENS: Final = 32
 """Tokens kept for how to go on, from `ROOMY` on: the running call with a cursor."""
 HEADING_TOKENS: Final = 16
 """Tokens of the innermost heading where room is small, and of a part's words in the line that says how it stands."""
-LINK_TOKENS: Final = 48
-"""Kept from the heads for the first link, where links may take the rest of a budget."""
-HEAD_TOKENS: Final = HEADING_TOKENS // 2
-"""Least tokens of a page's head: its number and the beginning of its title."""
+SHORT_HEADING: Final = HEADING_TOKENS // 2
+"""The same where room is small."""
 ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them all."""
 UNSURE: Final = "Unsure: check that these answer."
@@ -103,9 +101,14 @@ def show_evidence(
 ) -> Shown:
     """Write `evidence` out, passages of one page that follow each other under one head.
 
-    `max_tokens` decides how much may stand around the words (`FRAME_SHARE`); the words themselves may exceed it.
-    `links` is what links of passages, and other pages with the same words, may take below: nothing, what is left of the
-    frame, or the rest of the budget. `unquoted` units speak to a model and are left out, which is told.
+    Args:
+        evidence: Passages, those of one page next to each other.
+        mark: The answer's own mark for untrusted text.
+        max_tokens: Budget of the answer. It decides how much is written around the words (`FRAME_SHARE`); the words
+            themselves may exceed it.
+        links: What the link of the best passage, and other pages with the same words, may take below: nothing, what
+            is left of the frame, or the rest of the budget.
+        unquoted: Units that are left out because they speak to a model, which the text says.
     """
     groups = [list(group) for _, group in groupby(evidence, key=lambda one: (one.url, one.title))]
     labels: list[str] = []
@@ -114,23 +117,40 @@ def show_evidence(
         letters = [_letter(place) for place in range(len(passages))]
         labels.extend(f"{number}{letter}" for letter in letters)
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
-    words = sum(count_each([one.text for one in evidence]))
-    most = int(FRAME_SHARE * max_tokens)
-    most -= count_tokens(notice_within(mark, max_tokens)) + hint_room(max_tokens)
-    if links == "rest":
-        most = max(most, max_tokens - words - LINK_TOKENS)
-    # What marks, labels and headings leave of the frame is for the heads, then for links
-    room = (most + words - count_tokens("\n".join(framed(body, mark) for body in bodies))) // max(1, len(groups)) - 1
-    heads = [page_head(number, group[0], max(HEAD_TOKENS, room)) for number, group in enumerate(groups, start=1)]
+    room = _heads_room(evidence, bodies, mark, max_tokens)
+    heads = [page_head(number, group[0], room // len(groups)) for number, group in enumerate(groups, start=1)]
     speaking = told_speaking((label for label, one in zip(labels, evidence, strict=True) if one.speaks), unquoted)
     quoted = (head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
     text = "\n".join(filter(None, (speaking, *quoted)))
-    if links != "none":
-        limit = max_tokens if links == "rest" else min(most + words, max_tokens)
+    if links != "none" and evidence:
+        words = sum(count_each([one.text for one in evidence]))
+        limit = max_tokens if links == "rest" else min(max_tokens, words + _frame(mark, max_tokens))
         numbers = {group[0].url: number for number, group in enumerate(groups, start=1)}
-        told = _links(labels, evidence, numbers, limit - count_tokens(text) - 1)
+        told = _origins(labels, evidence, numbers, limit - count_tokens(text) - 1)
         text = f"{text}\n{told}" if told else text
+        # In a short answer a link would be a large part of what is read.
+        limit = max_tokens if links == "rest" else min(limit, int(words / (1 - FRAME_SHARE)))
+        link = _link(labels[0], evidence[0])
+        text = f"{text}\n{link}" if link and count_tokens(f"{text}\n{link}") <= limit else text
     return Shown(tuple(labels), text, count_tokens(text))
+
+
+def _heads_room(evidence: Sequence[Evidence], bodies: Sequence[str], mark: str, max_tokens: int) -> int:
+    """Return the tokens of the frame that marks, labels, notice and hints leave for the heads of all pages."""
+    words = sum(count_each([one.text for one in evidence]))
+    return _frame(mark, max_tokens) + words - count_tokens("\n".join(framed(body, mark) for body in bodies))
+
+
+def _frame(mark: str, max_tokens: int) -> int:
+    """Return the tokens that may be written around the words, beside notice and hints."""
+    return int(FRAME_SHARE * max_tokens) - count_tokens(notice_within(mark, max_tokens)) - hint_room(max_tokens)
+
+
+def page_tokens(one: Evidence, mark: str) -> int:
+    """Return the tokens that a further page takes beside its passages: marks, address and a short title."""
+    head = page_head(1, one, 0)
+    title = min(count_tokens(headline(one.title, "")), SHORT_HEADING)
+    return count_tokens(head.over(".", mark)) + title + 1
 
 
 class Head(NamedTuple):
@@ -147,22 +167,22 @@ class Head(NamedTuple):
 
 
 def page_head(number: int, one: Evidence | Page, room: int) -> Head:
-    """Return the head of a page in at most `room` tokens: number, address, title, author, date, as far as they fit."""
+    """Return the head of a page: number, address, and of title, author and date what fits `room` tokens.
+
+    The address is always there; without it nothing can be cited or read on.
+    """
     url = address(one.url if isinstance(one, Evidence) else one.final_url)
-    bare, addressed = f"[{number}]", f"[{number}] {url}" if url else f"[{number}]"
+    above = f"[{number}] {url}" if url else f"[{number}]"
+    left = room - count_tokens(above) - 1
     doi = f"doi:{one.doi}" if one.doi and one.doi not in url.lower() else ""
-    when = ", ".join(filter(None, (one.published, doi)))
-    full, dated = headline(one.title, when, author=one.author), headline(one.title, one.published)
+    full = headline(one.title, ", ".join(filter(None, (one.published, doi))), author=one.author)
     title = headline(one.title, "")
-    # Who asks for a page by its address knows that; who searched for it does not, and cites it by nothing else.
-    forms = [Head(bare, full), Head(addressed, dated)]
-    if isinstance(one, Evidence) or not title:
-        forms.reverse()
-        forms.append(Head(addressed, ""))
-    for head in (Head(addressed, full), *forms, Head(bare, title)):
-        if count_tokens("\n".join(head)) <= room:
-            return head
-    return Head(bare, shortened(title, room - count_tokens(bare) - 1))
+    for line in (full, headline(one.title, one.published), title):
+        if count_tokens(line) <= left:
+            return Head(above, line)
+    # Who named a page by its address knows it; who searched for it knows it by its title.
+    least = SHORT_HEADING if isinstance(one, Evidence) and room else 0
+    return Head(above, shortened(title, max(left, least)))
 
 
 def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]:
@@ -179,7 +199,7 @@ def passage_tokens(passage: Evidence, *, max_tokens: int) -> int:
 
 def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: int) -> str:
     wide = max_tokens >= WIDE
-    heading_tokens = HEADING_TOKENS if max_tokens >= ROOMY else HEAD_TOKENS
+    heading_tokens = HEADING_TOKENS if max_tokens >= ROOMY else SHORT_HEADING
     quoted = []
     above = ""
     for letter, passage in zip(letters, passages, strict=True):
@@ -196,21 +216,21 @@ def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: i
     return "\n".join(quoted)
 
 
-def _links(labels: Sequence[str], evidence: Sequence[Evidence], numbers: Mapping[str, int], room: int) -> str:
-    """Return what stands below the pages, as many parts as `room` tokens hold: of how many origins they are where pages
-    share words, which those are, and the text fragments of passages, in order, to be put behind the address."""
-    told = ""
-    shared = any(one.also for one in evidence)
-    parts = [f"Independent origins: {count_origins(evidence)}." if shared else ""]
-    parts += [_also(label, one, numbers) for label, one in zip(labels, evidence, strict=True)]
+def _origins(labels: Sequence[str], evidence: Sequence[Evidence], numbers: Mapping[str, int], room: int) -> str:
+    """Return of how many origins passages are where pages share words, and which those are, within `room` tokens."""
+    if not any(one.also for one in evidence):
+        return ""
+    written = f"Independent origins: {count_origins(evidence)}."
     for label, one in zip(labels, evidence, strict=True):
-        link = one.citation.removeprefix(one.url.partition("#")[0]) if "#" in one.citation else ""
-        parts.append(f"[{label}] {link}" if link else "")
-    for part in filter(None, parts):
-        longer = f"{told} {part}" if told else part
-        if count_tokens(longer) <= room:
-            told = longer
-    return told
+        longer = f"{written} {_also(label, one, numbers)}".rstrip()
+        written = longer if count_tokens(longer) <= room else written
+    return written if count_tokens(written) <= room else ""
+
+
+def _link(label: str, passage: Evidence) -> str:
+    """Return the text fragment of a passage, to be put behind its page's address; empty where there is none."""
+    fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
+    return f"[{label}] {fragment}" if "#" in fragment else ""
 
 
 def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
