@@ -100,6 +100,8 @@ def serve_http(
         access_log=False,  # a call has a line of its own (server/calls.py); probes need none
         server_header=False,
     )
+    if sys.stderr.isatty():
+        print(f"Serving at http://{host}:{port}/mcp until Ctrl-C.", file=sys.stderr, flush=True)
     server = uvicorn.Server(config)
     server.run(sockets=listening)
     if not server.started:
