@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 
 comma := ,
 
-.PHONY: demo desk quick complete fresh test lint check-types check-imports pytest conformance mcpb servers bench reader wheel clean
+.PHONY: demo desk quick times complete fresh test lint check-types check-imports pytest conformance mcpb servers bench reader wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -83,8 +83,12 @@ fresh: $(VENV)/dev  ## before a release: each extra's tests with the newest vers
 	    || failed="$$failed $$extra"; done; \
 	if [ -n "$$failed" ]; then echo "extras that fail:$$failed"; exit 1; fi
 
+# Besides what is marked `slow` where it is written, tests/slow.tsv names what is left out: measured by `make times`.
 quick: $(VENV)/dev lint check-types  ## while working: no process, browser or model is started (mark `slow`)
 	$(BIN)/python -m pytest $(BESIDE) -m "not slow"
+
+times: $(VENV)/dev  ## writes tests/slow.tsv again, by the processor time that each test takes
+	$(BIN)/python -m pytest $(BESIDE) --times=tests/slow.tsv
 
 # The suite and the Inspector need Node 22; the npm package of that name is a whole Node.
 NODE := $(VENV)/node

@@ -138,5 +138,9 @@ class Busy(WinnowError):
         self.seconds = seconds
 
 
+class CannotListen(WinnowError):
+    """The address for clients cannot be had: in use, kept from us, not this machine's; read by who starts a server."""
+
+
 class CacheError(WinnowError):
     """The cache folder cannot be made or written."""

@@ -15,10 +15,10 @@ from typing import Any, Final, NoReturn, get_args, get_type_hints
 
 import anyio
 
-from cli.install import CLIENTS, install
+from cli.install import CLIENTS, client_name, install
 from cli.output import FAILED, NO_ANSWER, OK, USAGE, drawn_progress, print_json
 from errors import UsageError, WinnowError
-from server.settings import TABLE, Settings, read_settings
+from server.settings import Settings, did_you_mean, read_settings, refuse_unknown
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
 TOOLS: Final = {
@@ -28,15 +28,21 @@ TOOLS: Final = {
     "extract": ("extract_relevant", "the sentences of given sources that answer, or none"),
     "raptor": ("raptor_query", "ask long documents through a tree"),
 }
+_COMMANDS: Final = {tool: command for command, (tool, _) in TOOLS.items()}
+BY_PLACE: Final = {"extract_relevant": ("question", "sources")}
+"""Arguments that a person gives by their place, where the tool has others required: a draft needs no question."""
+_MOST_PORT: Final = 65_535
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
-    parser = _parser()
-    args = parser.parse_args(argv)
+    argv = sys.argv[1:] if argv is None else argv
     try:
-        settings = read_settings(_given(args))
-        code = _run(args, settings)
+        parser, commands = _parser()
+        if argv and not argv[0].startswith("-") and argv[0] not in commands:
+            hint = did_you_mean(argv[0], commands).strip() or "See winnow --help."
+            raise UsageError(f"There is no command {argv[0]!r}.", hint=hint)
+        code = _run(parser.parse_args(argv))
     except UsageError as error:
         print(f"winnow: {error}", file=sys.stderr)
         code = USAGE
@@ -53,13 +59,19 @@ def main(argv: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _run(args: argparse.Namespace, settings: Settings) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Do what one command asks; each imports what it needs, so that `winnow --help` and serving start quickly."""
+    given = _given(args)
+    if args.command == "doctor":
+        from cli.doctor import doctor  # noqa: PLC0415  as said above
+
+        return anyio.run(doctor, given, args.json)
+    if args.command == "install":
+        return install(args, given)
+    settings = read_settings(given)
     match args.command:
         case "serve":
             code = _serve(args, settings)
-        case "install":
-            code = install(args, _given(args))
         case "models":
             from cli.models import run_models  # noqa: PLC0415  as said above
 
@@ -80,11 +92,7 @@ def _run(args: argparse.Namespace, settings: Settings) -> int:
         case "desk":
             from cli.desk import serve_desk  # noqa: PLC0415  as said above
 
-            code = serve_desk(settings, _given(args), port=args.port, show=not args.no_browser)
-        case "doctor":
-            from cli.doctor import doctor  # noqa: PLC0415  as said above
-
-            code = anyio.run(doctor, settings, args.json)
+            code = serve_desk(settings, given, port=args.port, show=not args.no_browser)
         case _:
             code = _call(args, settings)
     return code
@@ -119,7 +127,7 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
 
         # A person reads all of it.
         named = {"draft": _draft(args.report), "sources": arguments["sources"]}
-        arguments = {"question": "", "max_tokens": MOST_TOKENS, **named}
+        arguments = {"max_tokens": MOST_TOKENS, **named}
     return anyio.run(_call_tool, settings, tool, arguments, args.json, args.quiet)
 
 
@@ -128,6 +136,7 @@ async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], a
     from mcp import Client  # noqa: PLC0415  as said above
     from mcp_types import TextContent  # noqa: PLC0415  as said above
 
+    from cli.terminal import drawn_answer, pen_for  # noqa: PLC0415  as said above
     from server.app import build_server  # noqa: PLC0415  as said above
     from tools.context import data_of  # noqa: PLC0415  as said above
 
@@ -142,7 +151,8 @@ async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], a
     if as_json:
         print_json({"text": text, **data})
     else:
-        print(text)
+        pen = pen_for(sys.stdout)
+        print(drawn_answer(text, pen, _COMMANDS) if pen else text)
     if "checked" in data:
         return OK if data["answered"] else NO_ANSWER
     found = [data[key] for key in ("passages", "hits", "pages") if key in data]
@@ -151,12 +161,12 @@ async def _call_tool(settings: Settings, tool: str, arguments: dict[str, Any], a
 
 def _given(args: argparse.Namespace) -> dict[str, str]:
     given: dict[str, str] = {}
-    known = [s.name for s in TABLE]
     for pair in args.set or []:
+        # The value may be a key or a password, so it is not repeated.
         name, equals, value = pair.partition("=")
-        if not equals or name not in known:
-            # Its value may be a key or a password, so it is not repeated.
-            raise UsageError(f"--set {name!r} is no setting.", hint=f"Use NAME=VALUE with one of {', '.join(known)}.")
+        refuse_unknown(name, f"--set {name!r}")
+        if not equals:
+            raise UsageError(f"--set {name} has no value.", hint=f"Write --set {name}=VALUE.")
         given[name] = value
     folders = [given["folders"]] if given.get("folders") else []
     folders += args.folder or []
@@ -201,7 +211,8 @@ def _absolute(source: str) -> str:
     return str(path.resolve()) if "://" not in source and path.exists() else source
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
+    """Return the parser, and the names of its commands."""
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object for machines")
     common.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
@@ -226,7 +237,7 @@ def _parser() -> argparse.ArgumentParser:
     serve = command("serve", "serve MCP over stdio, or over HTTP with --http")
     serve.add_argument("--http", action="store_true", help="Streamable HTTP instead of stdio")
     serve.add_argument("--host", default="127.0.0.1")
-    serve.add_argument("--port", type=int, default=8765)
+    serve.add_argument("--port", type=_port, default=8765)
     serve.add_argument("--allow-host", action="append", default=[], metavar="HOST:PORT", help="Host header to accept")
     serve.add_argument(
         "--allow-origin", action="append", default=[], metavar="URL", help="site whose pages may call from a browser"
@@ -250,16 +261,22 @@ def _parser() -> argparse.ArgumentParser:
     forms = ["markdown", "html", "json", "bibtex", "ris", "csl"]
     sessions.add_argument("--format", choices=forms, default="markdown", help="export: as what (markdown)")
     client = command("install", "put Winnow into a client's configuration")
-    client.add_argument("client", choices=list(CLIENTS))
+    client.add_argument("client", type=client_name, metavar="CLIENT", help=f"one of {', '.join(CLIENTS)}")
     client.add_argument("--scope", choices=["user", "project"], default="user", help="for you, or for this folder")
     client.add_argument("--dry-run", action="store_true", help="only show what would change")
     client.add_argument("--yes", action="store_true", help="write without asking")
     client.add_argument("--undo", action="store_true", help="take Winnow out again")
     desk = command("desk", "open a page in the browser to ask and to look at evidence, pages, trees and sessions")
-    desk.add_argument("--port", type=int, default=0, help="of 127.0.0.1; a free one by default")
+    desk.add_argument("--port", type=_port, default=0, help="of 127.0.0.1; a free one by default")
     desk.add_argument("--no-browser", action="store_true", help="only print the address")
     command("doctor", "check models, cache, folders and search providers")
-    return parser
+    return parser, list(commands.choices)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _MOST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; use a number up to {_MOST_PORT}")
+    return int(text)
 
 
 def _add_tools(command: CommandMaker) -> None:
@@ -268,9 +285,10 @@ def _add_tools(command: CommandMaker) -> None:
     schemas = {tool["name"]: tool["inputSchema"] for tool in tools}
     for name, (tool, text) in TOOLS.items():
         parser = command(name, text)
-        for argument, field in schemas[tool]["properties"].items():
+        fields = schemas[tool]["properties"]
+        for argument, field in sorted(fields.items(), key=lambda one: one[0] != "question"):
             told = {"help": field.get("description", "").replace("%", "%%")}
-            if argument in schemas[tool]["required"]:
+            if argument in BY_PLACE.get(tool, schemas[tool]["required"]):
                 parser.add_argument(argument, nargs="+" if field["type"] == "array" else None, **told)
             elif field["type"] == "boolean":
                 parser.add_argument(f"--{argument}", action="store_const", const=True, **told)

@@ -12,7 +12,6 @@ import hmac
 import json
 import re
 import secrets
-import socket
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -35,6 +34,7 @@ from cache.store import Stores
 from cli.doctor import client_state, examine
 from cli.install import CLIENTS, file_of, make_change, plan_change
 from cli.kept import row_of
+from cli.library import describe_library
 from cli.models import report_roles
 from cli.output import FAILED, OK
 from desk.page import desk_html
@@ -43,6 +43,7 @@ from pipeline.session import Session, find_session, list_sessions, remove_sessio
 from pipeline.work import in_thread
 from server.app import build_server
 from server.settings import MEGABYTE, TABLE, Settings
+from server.transports import listen
 from server.wiring import open_cache
 
 Tell = Callable[[str, object], Awaitable[None]]
@@ -62,11 +63,10 @@ def serve_desk(settings: Settings, given: Mapping[str, str], *, port: int, show:
     """Serve the desk until a signal; with `show`, open it in the person's browser.
 
     `given` are the settings of the command line: clients that the person puts Winnow into start it with the same.
+    Raises `CannotListen` for a port that cannot be had.
     """
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((HOST, port))
-        listening.listen()  # who comes before all is open waits
+    (listening,) = listen(HOST, port)
+    with listening:
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe()
         url = f"http://{HOST}:{port}/{token}/"
@@ -93,6 +93,7 @@ def build_desk(settings: Settings, given: Mapping[str, str], *, token: str, port
         Route("/message", desk.message, methods=["POST"]),
         Route("/sessions", desk.sessions),
         Route("/session", desk.change_session, methods=["POST"]),
+        Route("/library", desk.library),
         Route("/health", desk.health),
         Route("/doctor", desk.doctor, methods=["POST"]),
         Route("/cache", desk.clear_cache, methods=["POST"]),
@@ -197,6 +198,10 @@ class _Desk:
 
         return _Events(work)
 
+    async def library(self, request: Request) -> Response:
+        """Answer who is searched, the folders with their documents, and questions to try."""
+        return JSONResponse(await in_thread(describe_library, self._settings))
+
     async def health(self, request: Request) -> Response:
         """Tell every setting, the models by role, what the cache holds, and the clients that have Winnow."""
         roles = await report_roles(self._settings, tried=False)
@@ -237,11 +242,11 @@ class _Desk:
 
         async def work(tell: Tell) -> None:
             try:
-                report, healthy = await examine(self._settings)
+                checks = await examine(self._settings, {})
             except WinnowError as error:
                 await tell("error", {"message": str(error)})
             else:
-                await tell("result", {"report": report, "healthy": healthy})
+                await tell("result", {"checks": [check._asdict() for check in checks]})
 
         return _Events(work)
 

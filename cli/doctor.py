@@ -16,17 +16,18 @@ import httpx2
 
 from cli.install import CLIENTS, entry_in, file_of, read_config
 from cli.models import report_roles
-from cli.output import FAILED, OK, Check, show
-from errors import UsageError
+from cli.output import FAILED, OK, Check, print_json
+from cli.terminal import drawn_check, pen_for
+from errors import UsageError, WinnowError
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
 from pipeline.read.converted import can_recognise
 from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.services import SERVICES, WIKIPEDIA
 from server.reading import cache_trouble, status_text
-from server.settings import Settings
+from server.settings import Settings, survey_settings
 from server.version import VERSION
-from server.wiring import KEYLESS_NOTICE, open_services, searched
+from server.wiring import KEYLESS_NOTICE, open_services, searched, without_faults
 
 EXTRAS: Final = {
     "models": ("huggingface_hub", "downloads of models, and tokenisers other than BERT's"),
@@ -49,41 +50,70 @@ WHEELS: Final = {
     "cryptography.hazmat.bindings._rust": "cryptography",
 }
 """Compiled modules that everything needs, and the packages that bring them."""
+READY: Final = "ready"
+"""How Winnow stands in a client that can start it."""
 ADDRESSES: Final = {
     **{name: service.address for name, service in (SERVICES | SCHOLARLY).items()},
     "wikipedia": WIKIPEDIA.format(language="en"),
 }
 
 
-async def doctor(settings: Settings, as_json: bool) -> int:
-    """Try every part once and print what works; return 1 if a part that is set up does not."""
-    report, healthy = await examine(settings)
-    show(report, as_json=as_json)
-    return OK if healthy else FAILED
+async def doctor(given: Mapping[str, str], as_json: bool) -> int:
+    """Try every part once and print what works; return 1 if a part that is set up does not.
+
+    `given` are the settings of the command line. Those that cannot be are problems too, and left out of the rest.
+    """
+    settings, faults = survey_settings(given)
+    checks = await examine(settings, faults)
+    problems = [check.name for check in checks if not check.healthy]
+    if as_json:
+        print_json({**{check.name: check.line for check in checks}, "problems": problems})
+    else:
+        pen = pen_for(sys.stdout)
+        for check in checks:
+            print(drawn_check(check, pen))
+        print({0: "No problems", 1: "1 problem"}.get(len(problems), f"{len(problems)} problems"))
+    return FAILED if problems else OK
 
 
-async def examine(settings: Settings) -> tuple[dict[str, object], bool]:
-    """Try every part once; return a line for each, and whether all that is set up works."""
+async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list[Check]:
+    """Try every part once; `faults` are settings that were left out, by name."""
     # What the log would say of the cache, the report says, once.
     logging.getLogger("cache").setLevel(logging.CRITICAL)
-    report: dict[str, object] = {"winnow": VERSION, "python": sys.version.split()[0]}
-    roles = await report_roles(settings, tried=True)
-    async with open_services(settings) as services:
-        report |= dict(line.split(": ", 1) for line in status_text(services).splitlines())
-        healthy = not cache_trouble(services.stores.stats())
-        report |= _how_searched(settings, services.chain.names)
-    checks = [
-        *roles,
+    warnings = settings.warnings()
+    settings, more = await without_faults(settings)
+    checks = [Check("winnow", f"{VERSION}, Python {sys.version.split()[0]}")]
+    checks += [Check(f"setting {name}", str(error), healthy=False) for name, error in {**faults, **more}.items()]
+    checks += [Check(name, warning, healthy=False) for name, warning in warnings.items()]
+    checks += [role for role in await report_roles(settings, tried=True) if role.name not in more]
+    checks += await _services(settings)
+    checks += [
         check_wheels(WHEELS),
         _extras(),
         _scans(),
-        _browser(settings),
-        _cookies(settings),
+        *([] if "browser" in more else [_browser(settings)]),
+        *([] if "cookies" in more else [_cookies(settings)]),
         *await _providers(settings),
-        _clients(),
+        *_clients(),
     ]
-    report |= {check.name: check.line for check in checks}
-    return report, healthy and all(check.healthy for check in checks)
+    return checks
+
+
+async def _services(settings: Settings) -> list[Check]:
+    """Return who is searched, the folders and the cache as the server has them."""
+    try:
+        async with open_services(settings) as services:
+            told = dict(line.split(": ", 1) for line in status_text(services).splitlines())
+            told |= _how_searched(settings, services.chain.names)
+            stores = services.stores.stats()
+    except WinnowError as error:
+        return [Check("cache", str(error), healthy=False)]
+    entries = sum(one.entries for one in stores.values())
+    size = sum(one.bytes for one in stores.values()) / 1e6
+    trouble = cache_trouble(stores)
+    cache = Check("cache", trouble or f"{entries} entries, {size:.1f} MB, in {settings.cache}", healthy=not trouble)
+    names = ("search providers", "folders", "search")
+    return [*(Check(name, told[name]) for name in names if name in told), cache]
 
 
 def _how_searched(settings: Settings, names: Sequence[str]) -> dict[str, str]:
@@ -174,9 +204,13 @@ async def _answers(name: str, address: str) -> Check:
     return Check(name, f"{address} answers with status {answer.status_code}")
 
 
-def _clients() -> Check:
-    states = [f"{name} ({state})" for name in CLIENTS if (state := client_state(name))]
-    return Check("clients", ", ".join(states) or "Winnow is in none; winnow install CLIENT puts it there")
+def _clients() -> list[Check]:
+    """Return which clients have Winnow, and a line for each in which it cannot start."""
+    states = {name: state for name in CLIENTS if (state := client_state(name))}
+    ready = ", ".join(name for name, state in states.items() if state == READY)
+    none = "Winnow is in none; winnow install CLIENT puts it there"
+    broken = [Check(f"client {name}", state, healthy=False) for name, state in states.items() if state != READY]
+    return [Check("clients", ready), *broken] if ready or broken else [Check("clients", none)]
 
 
 def client_state(name: str) -> str:
@@ -192,4 +226,4 @@ def client_state(name: str) -> str:
     command = command[0] if isinstance(command, list) and command else command
     if isinstance(command, str) and Path(command).is_absolute() and not Path(command).exists():
         return f"its command {command} is gone; run winnow install {name} again"
-    return "ready"
+    return READY

@@ -4,6 +4,7 @@ Only the entry of Winnow is touched; everything else in a file stays as it is.
 """
 
 import argparse
+import codecs
 import difflib
 import json
 import os
@@ -17,18 +18,23 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
+import anyio
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 from platformdirs import user_config_path
 
+from cli.jsonc import read_jsonc, with_member, without_member
 from cli.output import OK, USAGE
 from errors import UsageError
-from server.settings import Settings
+from server.settings import Settings, did_you_mean, read_settings
 
 Json = dict[str, object]
 HERE: Final = Path(__file__).resolve().parents[1]
 INSTALLED: Final = HERE.name == "_app"
 """Whether this is a wheel; else a checkout."""
 NAME: Final = "winnow"
+_PATHS: Final = frozenset({"folders", "cache", "models", "cookies", "config", "log_file"})
+_ROLES: Final = frozenset({"embedder", "reader", "reranker", "generator"})
+"""Settings that may name a file behind the name of a backend."""
 BEFORE: Final = ".before-winnow"
 """Ending of the copy that is kept of a file before its first change."""
 
@@ -66,7 +72,7 @@ class Client:
 
 _FORMS: Final = {".toml": "TOML", ".yaml": "YAML"}
 _PARSED: Final[Mapping[str, Callable[[str], object]]] = {
-    "JSON": json.loads,
+    "JSON": read_jsonc,
     "TOML": tomllib.loads,
     "YAML": yaml.safe_load,
 }
@@ -109,8 +115,14 @@ class Change:
 
 
 def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
-    """Change one client's configuration; return the exit code. Raises `UsageError` for a file that cannot be used."""
+    """Change one client's configuration; return the exit code.
+
+    Raises `UsageError` for a file that cannot be used, and what serving would raise for settings that it would refuse.
+    """
     # 1. What would change.
+    if not args.undo:
+        anyio.run(_refuse_faults, given)
+        given = absolute(given)
     change = plan_change(args.client, args.scope, given, undo=args.undo)
     if change is None:
         print(f"{file_of(args.client, args.scope)}: nothing to change.")
@@ -127,6 +139,43 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     told = f"in. {CLIENTS[args.client].after} Undo: winnow install {args.client} --undo"
     print(f"{change.path}: Winnow is {'out.' if args.undo else told}")
     return OK
+
+
+async def _refuse_faults(given: Mapping[str, str]) -> None:
+    """Raise for settings with which the server would not start in a client, which has no environment of this shell."""
+    from server.wiring import without_faults  # noqa: PLC0415  the pipeline, which starts slowly
+
+    settings = read_settings(given, {})
+    for missing in settings.missing:
+        raise UsageError(f"The folder {missing!r} does not exist.", hint="Correct --folder, or leave it out.")
+    _, faults = await without_faults(settings)
+    for error in faults.values():
+        raise error
+
+
+def absolute(given: Mapping[str, str]) -> dict[str, str]:
+    """Return settings with paths that do not depend on the folder of this process, in which no client starts us."""
+    made = dict(given)
+    for name in _PATHS & given.keys():
+        parts = given[name].split(os.pathsep) if name == "folders" else [given[name]]
+        made[name] = os.pathsep.join(_from_root(part.strip()) for part in parts if part.strip())
+    for name in _ROLES & given.keys():
+        backend, _, rest = given[name].partition(":")
+        if rest and os.path.exists(rest):
+            made[name] = f"{backend}:{_from_root(rest)}"
+    return made
+
+
+def _from_root(path: str) -> str:
+    return path if path.startswith("~") else os.path.abspath(path)
+
+
+def client_name(text: str) -> str:
+    """Return the name of a client that a person wrote; raises `ArgumentTypeError` with the nearest one."""
+    if text not in CLIENTS:
+        hint = did_you_mean(text, CLIENTS) or f" Use one of {', '.join(CLIENTS)}."
+        raise argparse.ArgumentTypeError(f"there is no client {text!r}.{hint}")
+    return text
 
 
 def plan_change(name: str, scope: str, given: Mapping[str, str], *, undo: bool) -> Change | None:
@@ -148,7 +197,9 @@ def plan_change(name: str, scope: str, given: Mapping[str, str], *, undo: bool) 
         after = {**before, client.key: {**_servers(before, client.key), NAME: _entry(given, client)}}
     if after == before:
         return None
-    old, new = _text(path), _shown(path, after, client.key)
+    old = _text(path)
+    new = _undone(path, kept, before, client.key) if undo else None
+    new = _edited(path, after, client.key) if new is None else new
     shown = "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""))
     return Change(path, kept, new, _without_secrets(shown, given), empty=not after)
 
@@ -183,7 +234,7 @@ def file_of(name: str, scope: str) -> Path:
 def read_config(path: Path) -> Json:
     """Return the configuration, empty where there is no file.
 
-    Raises `UsageError` for what is no such file, such as JSON with comments: rewriting it would lose them.
+    JSON may have comments and trailing commas. Raises `UsageError` for what is no such file.
     """
     form = _form(path)
     try:
@@ -263,23 +314,42 @@ def _servers(config: Json, key: str) -> Mapping[str, object]:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8-sig") if path.exists() else ""
+    """Return a file's text with line feeds alone; `_write` puts back how its lines ended."""
+    return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n") if path.exists() else ""
 
 
 def _form(path: Path) -> str:
     return next((form for suffix, form in _FORMS.items() if suffix in path.suffixes), "JSON")
 
 
-def _shown(path: Path, config: Json, key: str) -> str:
-    """Return the file's text for a configuration; of TOML and YAML only our own lines change, comments stay."""
-    form, entry = _form(path), entry_in(config, key)
+def _edited(path: Path, config: Json, key: str) -> str:
+    """Return the file's text for a configuration: only our own lines change, comments stay."""
+    form, entry, text = _form(path), entry_in(config, key), _text(path)
     if form == "JSON":
-        return json.dumps(config, indent=2, ensure_ascii=False) + "\n" if config else ""
-    text = _toml(_text(path), key, entry) if form == "TOML" else _yaml(_text(path), key, entry, left=key in config)
+        new = _json(text, key, entry, left=key in config)
+    elif form == "TOML":
+        new = _toml(text, key, entry)
+    else:
+        new = _yaml(text, key, entry, left=key in config)
     with suppress(yaml.YAMLError):
-        if (_PARSED[form](text) or {}) == config:
-            return text
+        if (_PARSED[form](new) or {}) == config:
+            return new
     raise UsageError(f"{path} is written in a way that cannot be changed line by line.", hint="Change it by hand.")
+
+
+def _undone(path: Path, kept: Path, before: Json, key: str) -> str | None:
+    """Return the text before the first change where nothing but our entry was changed since, else None."""
+    former, entry = _text(kept), entry_in(before, key)
+    if _form(path) != "JSON" or entry is None or with_member(former, (key, NAME), entry) != _text(path):
+        return None
+    return former
+
+
+def _json(text: str, key: str, entry: Mapping[str, object] | None, *, left: bool) -> str:
+    """Return JSON with our entry below `key`, which goes with it unless it is `left`."""
+    if entry is not None:
+        return with_member(text, (key, NAME), entry)
+    return without_member(text, (key, NAME) if left else (key,))
 
 
 def _toml(text: str, key: str, entry: Mapping[str, object] | None) -> str:
@@ -319,10 +389,14 @@ def _write(path: Path, text: str, kept: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not kept.exists():
             kept.write_bytes(path.read_bytes() if path.exists() else b"")
-        fresh = path.with_name(path.name + ".new")
-        fresh.write_text(text, encoding="utf-8")
-        if path.exists():
-            fresh.chmod(path.stat().st_mode)
-        os.replace(fresh, path)
+        former = path.read_bytes() if path.exists() else b""
+        text = text.replace("\n", "\r\n") if b"\r\n" in former else text
+        mark = codecs.BOM_UTF8 if former.startswith(codecs.BOM_UTF8) else b""
+        target = path.resolve()  # a link into a person's own collection of settings stays one
+        fresh = target.with_name(target.name + ".new")
+        fresh.write_bytes(mark + text.encode())
+        if target.exists():
+            fresh.chmod(target.stat().st_mode)
+        os.replace(fresh, target)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.", hint="Check who owns it.") from error

@@ -30,6 +30,10 @@ export class LocalDoor {
     return this.#change("session", change);
   }
 
+  library() {
+    return this.#get("library");
+  }
+
   health() {
     return this.#get("health");
   }

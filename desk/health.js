@@ -42,8 +42,9 @@ function drawExamined(door, lines) {
   const examine = async () => {
     found.replaceChildren(h("p", { class: "state" }, t("examining")));
     try {
-      const { report, healthy } = await door.doctor();
-      const rows = Object.entries(report).map(([name, line]) => [name, String(line)]);
+      const { checks } = await door.doctor();
+      const healthy = checks.every((check) => check.healthy);
+      const rows = checks.map((check) => [`${check.healthy ? "✓" : "✗"} ${check.name}`, check.line]);
       found.replaceChildren(h("p", { class: healthy ? "healthy" : "unhealthy" }, t(healthy ? "healthy" : "unhealthy")), drawRows(rows));
     } catch (error) {
       drawFailed(found, error.message, examine);

@@ -6,6 +6,7 @@ import { HostDoor, LocalDoor } from "./door.js";
 import { answerOf, callOn, drawAnswer, drawCancelled, drawFailed, runCall } from "./run.js";
 import { drawTree } from "./tree.js";
 import { showHealth } from "./health.js";
+import { showLibrary } from "./library.js";
 import { showSessions } from "./sessions.js";
 
 const VIEWS = ["ask", "read", "tree", "sessions", "health"];
@@ -44,6 +45,10 @@ function openDesk() {
   document.body.append(main);
   window.addEventListener("hashchange", show);
   show();
+  showLibrary(regions.ask, door, (question) => {
+    forms.ask.querySelector("textarea").value = question;
+    forms.ask.requestSubmit();
+  });
 }
 
 function drawChoices() {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).resolve().parent
-MODULES: Final = ("texts", "dom", "door", "evidence", "reading", "tree", "run", "sessions", "health", "main")
+MODULES: Final = ("texts", "dom", "door", "evidence", "reading", "tree", "run", "sessions", "health", "library", "main")
 """In the order of their use."""
 _IMPORT: Final = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=async |function |const |class )", re.MULTILINE)

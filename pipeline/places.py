@@ -28,7 +28,7 @@ from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage
 from pipeline.prune.render import Kept, Style, all_links, render, repeats_title
 from pipeline.read.converted import html_table, whole_page
 from pipeline.services import Services
-from pipeline.tables.query import Query, compute, parse_query, rows_of
+from pipeline.tables.query import CLAUSE, CONDITION, Query, compute, parse_query, rows_of
 from pipeline.tables.table import FORMS, RowForm, Table, all_rows, rows_as, tables_of
 from pipeline.text.frame import inert, new_mark, one_line, quoted
 from pipeline.text.tokens import count_tokens
@@ -263,14 +263,22 @@ def _table(at: int, document: Document, said: str, form: RowForm, mark: str) -> 
 def _named(
     tables: Sequence[Table], number: str | None, title: str | None, rest: str, language: str
 ) -> tuple[Table | None, str]:
-    """Return the table that a number, a title or words before the first clause name, and its clauses."""
-    if number:
-        return next((one for one in tables if one.number == int(number)), None), rest
-    clause = re.search(r"\b(?:where|sort|order|top|columns|select|count|sum|min|max|mean|by)\b", rest)
-    words = title or rest[: clause.start() if clause else len(rest)].strip(" :")
-    rest = rest if title else rest[clause.start() :] if clause else ""
+    """Return the table that a number, a title or words before the first clause name, and its clauses.
+
+    The one table of a page needs no name, and its first condition no `where`.
+    """
+    only = tables[0] if len(tables) == 1 else None
+    named = next((one for one in tables if number and one.number == int(number)), None)
+    if number and (named or not only or not CONDITION.match(f"{number} {rest}")):
+        return named, rest
+    said = f"{number or ''} {rest}".strip(" :")
+    clause = None if title else CLAUSE.search(said)
+    words = title or said[: clause.start() if clause else len(said)].strip()
+    if only and not title and CONDITION.match(words):
+        return only, f"where {said}"
+    rest = rest if title else said[clause.start() :] if clause else ""
     if not words:
-        return (tables[0] if len(tables) == 1 else None), rest
+        return only, rest
     wanted = set(index_terms(words, language=language))
     found = [one for one in tables if wanted and wanted <= set(index_terms(f"{one.title}", language=language))]
     return (found[0] if len(found) == 1 else None), rest

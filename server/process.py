@@ -42,6 +42,7 @@ Drain = Callable[[], Awaitable[None]]
 """Lets running calls end, and no other begin."""
 LOG_BYTES: Final = 8_000
 """Bytes of warnings on stderr an hour: the pipe to a client that never reads it takes 64 kB, then blocks us."""
+_log: Final = logging.getLogger("winnow.settings")
 HOUR: Final = timedelta(hours=1).total_seconds()
 FORMAT: Final = "%(asctime)s %(name)s %(message)s"
 DROPPED: Final = "winnow: more is not shown this hour; WINNOW_LOG_FILE=FILE keeps all of it\n"
@@ -67,6 +68,8 @@ def start_log(settings: Settings) -> None:
     handler.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(FORMAT))
     handler.addFilter(name_request)
     logging.basicConfig(handlers=[handler], level=settings.log_level)
+    for name, warning in settings.warnings().items():
+        _log.warning("%s: %s", name, warning)
 
 
 def drop_what_nobody_reads() -> None:

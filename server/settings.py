@@ -8,9 +8,10 @@ import hashlib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -76,11 +77,30 @@ def _whole(low: int, high: int) -> Read:
 
 
 def _folders(text: str) -> tuple[Path, ...]:
-    paths = [Path(part.strip()).expanduser() for part in text.split(os.pathsep) if part.strip()]
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"The folder {str(path)!r} does not exist.", hint="Correct WINNOW_FOLDERS.")
-    return tuple(dict.fromkeys(path.resolve() for path in paths))
+    """Return the folders that are there.
+
+    Raises `UsageError` where none of several is: without any folder the web would be searched instead, with questions
+    that were meant for a person's own documents.
+    """
+    named = _named_folders(text)
+    there = [path for path in named if os.path.exists(path)]
+    if named and not there:
+        missing = ", ".join(repr(str(path)) for path in named)
+        what = (
+            f"The folder {missing} does not exist." if len(named) == 1 else f"None of these folders exists: {missing}."
+        )
+        raise UsageError(what, hint="Correct WINNOW_FOLDERS.")
+    return tuple(dict.fromkeys(path.resolve() for path in there))
+
+
+def _named_folders(text: str) -> list[Path]:
+    # Unlike `Path.expanduser` this raises nothing for a user whom the machine does not have.
+    return [Path(os.path.expanduser(part.strip())) for part in text.split(os.pathsep) if part.strip()]
+
+
+def missing_folders(text: str) -> list[str]:
+    """Return those of the folders in `text`, a value of the setting `folders`, that do not exist."""
+    return [str(path) for path in _named_folders(text) if not os.path.exists(path)]
 
 
 def _path(text: str) -> Path | None:
@@ -135,6 +155,13 @@ def _nat64(text: str) -> tuple[IPv6Network, ...]:
     return found
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a sentence with the one of `known` that is nearest to `name`, a space before it; "" where none is near."""
+    as_written = {one.casefold(): one for one in known}
+    near = get_close_matches(name.casefold(), as_written, n=1)
+    return f" Did you mean {as_written[near[0]]}?" if near else ""
+
+
 class Setting(NamedTuple):
     """What the reference says of one setting, and how its text is read."""
 
@@ -148,6 +175,11 @@ class Setting(NamedTuple):
 def _setting(default: str, help: str, read: Read | None = None, *, secret: bool = False) -> Any:
     """Return a field of `Settings`, read by its type where `read` is None; a `secret` is never shown or logged."""
     return field(repr=not secret, metadata={"default": default, "help": help, "read": read})
+
+
+def _noticed() -> Any:
+    """Return a field of `Settings` that is no setting: what was noticed while they were read."""
+    return field(default=(), metadata={"setting": False})
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +329,19 @@ class Settings:
         "Address at which Prometheus finds /metrics while HTTP is served, such as 127.0.0.1:9464 (extra metrics).",
         _matching(r"\S+:\d{1,5}", "Use HOST:PORT, such as 127.0.0.1:9464."),
     )
+    missing: tuple[str, ...] = _noticed()
+    """Folders that were named beside others and do not exist."""
+    unknown: tuple[str, ...] = _noticed()
+    """Variables of the environment that begin as settings do, and are none."""
+
+    def warnings(self) -> dict[str, str]:
+        """Return what is wrong with settings and keeps nothing from working, by what it is wrong with."""
+        variables = [_variable(setting.name) for setting in TABLE]
+        folders = {
+            f"folder {one}": "It does not exist and is left out. Correct WINNOW_FOLDERS." for one in self.missing
+        }
+        unknown = {one: f"It is no setting and is not used.{did_you_mean(one, variables)}" for one in self.unknown}
+        return folders | unknown
 
 
 def _reader(kind: object) -> Read:
@@ -312,7 +357,26 @@ TABLE: Final = tuple(
         f.name, f.metadata["default"], f.metadata["help"], f.metadata["read"] or _reader(_TYPES[f.name]), not f.repr
     )
     for f in fields(Settings)
+    if f.metadata.get("setting", True)
 )
+
+
+def _variable(name: str) -> str:
+    return f"WINNOW_{name.upper()}"
+
+
+def refuse_unknown(name: str, shown: str) -> None:
+    """Raise `UsageError` where `name` is no setting; `shown` is how a person wrote it, never with its value."""
+    known = [setting.name for setting in TABLE]
+    if name not in known:
+        hint = did_you_mean(name, known).strip() or "See docs/settings.md for all of them."
+        raise UsageError(f"{shown} is no setting.", hint=hint)
+
+
+def colours_wanted(environment: Raw | None = None) -> bool:
+    """Return whether a person lets terminals be written to in colours (no-color.org)."""
+    env = os.environ if environment is None else environment
+    return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
 def _written(file: str) -> Raw:
@@ -324,8 +388,9 @@ def _written(file: str) -> Raw:
     except (OSError, ValueError) as error:
         raise UsageError(f"The settings in {file} cannot be read: {error}.", hint="Correct WINNOW_CONFIG.") from error
     for name, value in found.items():
-        if name == "config" or name not in {setting.name for setting in TABLE}:
-            raise UsageError(f"{file} names {name!r}, which is no setting.", hint="See docs/settings.md.")
+        if name == "config":
+            raise UsageError(f"{file} names 'config', which is not for a file.", hint="See docs/settings.md.")
+        refuse_unknown(name, f"{name!r} in {file}")
         if not isinstance(value, str | int | float):
             raise UsageError(f"{name} in {file} is no text, number or switch.", hint="Write it as in the environment.")
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in found.items()}
@@ -337,23 +402,49 @@ def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
     `given` (the command line) goes over the environment, that over the file that the setting `config` names, and that
     over the defaults.
     """
+    settings, faults = survey_settings(given, environment)
+    for error in faults.values():
+        raise error
+    return settings
+
+
+def survey_settings(given: Raw, environment: Raw | None = None) -> tuple[Settings, dict[str, UsageError]]:
+    """Return settings as `read_settings` does, with the default in place of what cannot be, and by name why not."""
     env = os.environ if environment is None else environment
-    file = _written(given.get("config") or env.get("WINNOW_CONFIG") or "")
+    faults: dict[str, UsageError] = {}
+    file: Raw = {}
+    try:
+        file = _written(given.get("config") or env.get("WINNOW_CONFIG") or "")
+    except UsageError as error:
+        faults["config"] = error
     values: dict[str, Any] = {}
     for setting in TABLE:
         name = setting.name
-        text = given.get(name) or env.get(f"WINNOW_{name.upper()}") or file.get(name) or setting.default
-        text = text.strip()
+        text = (given.get(name) or env.get(_variable(name)) or file.get(name) or setting.default).strip()
         try:
             values[name] = setting.read(text)
+        except UsageError as error:
+            faults[name], values[name] = error, setting.read(setting.default)
         except ValueError as error:
             shown = "not of the form that it needs" if setting.secret else repr(without_password(text))
-            raise UsageError(f"{name} is {shown}.", hint=str(error)) from error
+            fault = UsageError(f"{name} is {shown}.", hint=str(error))
+            fault.__cause__ = error
+            faults[name], values[name] = fault, setting.read(setting.default)
+        else:
+            if name == "folders":
+                values["missing"] = tuple(missing_folders(text))
     for provider in values["search"]:
         needed = _NEEDED.get(provider)
         if needed and not values[needed]:
-            raise UsageError(f"search names {provider}.", hint=f"Set WINNOW_{needed.upper()}, or leave it out.")
+            hint = f"Set {_variable(needed)}, or leave it out."
+            faults.setdefault("search", UsageError(f"search names {provider}.", hint=hint))
+    if "folders" in faults or "search" in faults:
+        values["search"] = ("none",)  # the web is not asked what was meant for folders, or for somebody else
+    variables = {_variable(setting.name) for setting in TABLE}
+    values["unknown"] = tuple(
+        name for name in sorted(env) if name.startswith("WINNOW_") and env[name] and name not in variables
+    )
     if values["cookies"]:  # what is read with them is for nobody else's server
         whose = hashlib.blake2b(str(values["cookies"].absolute()).encode(), digest_size=8).hexdigest()
         values |= {"cache": values["cache"] / f"cookies-{whose}", "cache_url": ""}
-    return Settings(**values)
+    return Settings(**values), faults

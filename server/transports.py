@@ -7,8 +7,10 @@ buffers are flushed before the wire is given back; at the end they are dropped. 
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from errors import UsageError
+from errors import CannotListen, UsageError
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 """Hosts that only this machine reaches."""
+_NOT_STARTED: Final = 3
+"""Exit code of a server that could not open its services, uvicorn's own."""
 _TURN_SECONDS: Final = 0.002
 """How long one thread keeps Python to itself while another waits; an answer takes several turns. Worst ping during a
 page of 4 MB, and six pages of 2 s at once (`bench.fetch`, three quiet runs each): Python's own 5 ms 34 to 44 ms and
@@ -66,7 +70,7 @@ def serve_http(
     """Serve many clients at `http://host:port/mcp` until a signal.
 
     Raises `UsageError` where the address is not loopback, and nothing says who may call; and where cookies are set,
-    which are one person's.
+    which are one person's; `CannotListen` for a port that cannot be had.
     """
     if settings.cookies:
         raise UsageError("Cookies are not for a server that others call.", hint="Unset WINNOW_COOKIES, or serve stdio.")
@@ -82,9 +86,10 @@ def serve_http(
             hint="Set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER, or pass --without-auth on a network that you trust.",
         )
     give_back_large_blocks()
+    listening = listen(host, port)
     app = build_app(settings, host=host, port=port, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins)
     sys.setswitchinterval(_TURN_SECONDS)
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
         host=host,
         port=port,
@@ -95,6 +100,46 @@ def serve_http(
         access_log=False,  # a call has a line of its own (server/calls.py); probes need none
         server_header=False,
     )
+    if sys.stderr.isatty():
+        print(f"Serving at http://{host}:{port}/mcp until Ctrl-C.", file=sys.stderr, flush=True)
+    server = uvicorn.Server(config)
+    server.run(sockets=listening)
+    if not server.started:
+        sys.exit(_NOT_STARTED)
+
+
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Return a listening socket for each address of `host`; who connects before all is open waits.
+
+    Raises `CannotListen`, which says what to do.
+    """
+    sockets: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in dict.fromkeys(found):
+            one = socket.socket(family)
+            sockets.append(one)
+            if os.name == "posix":  # elsewhere it would let two servers share a port
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(address)
+            one.listen()
+    except OSError as error:
+        for one in sockets:
+            one.close()
+        raise _cannot_listen(host, port, error) from error
+    return sockets
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> CannotListen:
+    if error.errno == errno.EADDRINUSE:
+        other = f"End the other program, or take another port: --port {port + 1 if port % 2 else port - 1}."
+        return CannotListen(f"Port {port} of {host} is in use.", hint=other)
+    if error.errno == errno.EACCES:
+        return CannotListen(f"Port {port} is kept from this user.", hint="Take one from 1024 up: --port 8765.")
+    reason = error.strerror or str(error)
+    return CannotListen(f"{host} is no address to listen at here ({reason}).", hint="Use --host 127.0.0.1.")
 
 
 @contextmanager

@@ -6,18 +6,20 @@ Not for: what the parts do.
 import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import date
 from functools import partial
-from typing import Final, Literal, NamedTuple, cast
+from importlib.util import find_spec
+from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import httpx2
 
 from cache.store import Stores, open_stores
-from errors import BrokenExtra, MissingExtra
+from errors import BrokenExtra, MissingExtra, WinnowError
+from models.catalogue import Role
 from models.choose import Chosen, Resources, choose
 from models.protocols import Backend, CrossEncoder, Embedder, Generator, Reranker
 from models.pull import Hub
@@ -46,6 +48,7 @@ from pipeline.services import DocumentMemory, Once, Services
 from pipeline.work import STEP_SHARE, in_thread
 from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
 
+_Try = Callable[[Settings, httpx2.AsyncClient], Any]
 _log: Final = logging.getLogger("winnow.wiring")
 KEYLESS_NOTICE: Final = (
     "Searched without a key, since no provider is set. More is found with WINNOW_SEARXNG or a key such as "
@@ -122,6 +125,61 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         )
 
 
+async def without_faults(settings: Settings) -> tuple[Settings, dict[str, WinnowError]]:
+    """Return `settings` without those that `open_services` would refuse, and by name why it would.
+
+    Every part that they name is chosen; nothing is loaded and nobody is asked.
+    """
+    faults: dict[str, WinnowError] = {}
+    async with httpx2.AsyncClient() as http:
+        for name, (try_it, off) in _TRIED.items():
+            try:
+                try_it(settings, http)
+            except WinnowError as error:
+                faults[name] = error
+                settings = replace(settings, **{name: off})
+    return settings, faults
+
+
+def _needs(package: str, extra: str, needed_for: str, name: str, value: object = None) -> _Try:
+    """Return what raises `MissingExtra` without `package`, where the setting `name` is `value`, or any for None."""
+
+    def try_it(settings: Settings, _: httpx2.AsyncClient) -> None:
+        set_to = getattr(settings, name)
+        wanted = value is None or value == set_to or (isinstance(set_to, tuple) and value in set_to)
+        if set_to and wanted and find_spec(package) is None:
+            raise MissingExtra(package, extra=extra, needed_for=needed_for)
+
+    return try_it
+
+
+def _role(role: Role) -> _Try:
+    return lambda settings, http: choose(role, getattr(settings, role), _resources(settings, http))
+
+
+_TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
+    "embedder": (_role("embedder"), "none"),
+    "reader": (_role("reader"), "none"),
+    "reranker": (_role("reranker"), "none"),
+    "generator": (_role("generator"), "none"),
+    "extractor": (
+        lambda settings, http: _asking(
+            settings, choose("generator", settings.generator, _resources(settings, http)).model
+        ),
+        "rules",
+    ),
+    "browser": (lambda settings, _: find_browser(settings.browser), "none"),
+    "cookies": (lambda settings, _: settings.cookies and Cookies(settings.cookies), None),
+    "proxy": (lambda settings, _: settings.proxy and parse_proxy(settings.proxy), ""),
+    "search": (_needs("ddgs", "ddgs", "The search provider ddgs", "search", "ddgs"), ("none",)),
+    "cache_url": (_needs("redis", "redis", "A cache server (cache_url)", "cache_url"), ""),
+    "otlp": (_needs("opentelemetry", "otel", "WINNOW_OTLP", "otlp"), ""),
+    "metrics": (_needs("prometheus_client", "metrics", "WINNOW_METRICS", "metrics"), ""),
+    "clustering": (_needs("umap", "umap", "WINNOW_CLUSTERING=umap", "clustering", "umap"), "kmeans"),
+}
+"""By setting: what raises where its value cannot work, and what is as if it were not set."""
+
+
 def _fetch_limits(settings: Settings) -> FetchLimits:
     return FetchLimits(
         max_unpacked=settings.page_mb * MEGABYTE,
@@ -147,7 +205,7 @@ class Models(NamedTuple):
 @asynccontextmanager
 async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIterator[Models]:
     """Choose the model of each role, and let them go at the end."""
-    resources = Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
+    resources = _resources(settings, http)
     models = Models(
         choose("embedder", settings.embedder, resources),
         choose("reader", settings.reader, resources),
@@ -160,6 +218,10 @@ async def open_models(settings: Settings, http: httpx2.AsyncClient) -> AsyncIter
                 stack.push_async_callback(chosen.model.aclose)
                 await chosen.model.prepare()
         yield models
+
+
+def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:
+    return Resources(http, settings.model_key, Hub(settings.hub or None, settings.models), MemoryBudget())
 
 
 def _idms(settings: Settings) -> IdmsOptions:

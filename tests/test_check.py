@@ -37,7 +37,7 @@ def outcomes(result: CallToolResult) -> dict[tuple[str, str], int]:
 async def check(connect: Connect, draft: str, *sources: str) -> CallToolResult:
     async with connect() as client:
         return await client.call_tool(
-            "extract_relevant", {"question": "", "sources": list(sources), "draft": draft, "max_tokens": 2000}
+            "extract_relevant", {"sources": list(sources), "draft": draft, "max_tokens": 2000}
         )
 
 

@@ -190,7 +190,11 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-@pytest.fixture(scope="module", params=["false", "true"], ids=["text only", "structured"])
+SHAPES = [pytest.param("false", id="text only"), pytest.param("true", id="structured", marks=pytest.mark.slow)]
+"""Of answers; all answers of a shape take 8 s of the processor."""
+
+
+@pytest.fixture(scope="module", params=SHAPES)
 def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     """An answer of each kind, with and without the structured part."""
     yield anyio.run(ask_all, request.param, tmp_path_factory.mktemp("clients"))

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from tests.support import LIBRARY, ROOT
 from tests.support.processes import winnow
 
 pytestmark = pytest.mark.slow
+COLUMNS = 72
 
 
 def test_an_answer_is_on_stdout_alone_and_the_exit_code_is_zero(cache_folder: Path) -> None:
@@ -56,6 +59,42 @@ def test_wrong_usage_is_exit_code_two_with_a_sentence(cache_folder: Path, argume
     assert run.returncode == 2
     assert "winnow" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [
+        (["reserch", "x"], "Did you mean research?"),
+        (["docter"], "Did you mean doctor?"),
+        (["models", "--set", "serxng=http://127.0.0.1:1"], "Did you mean searxng?"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(cache_folder: Path, arguments: list[str], nearest: str) -> None:
+    run = winnow(cache_folder, *arguments, folder=None)
+    assert run.returncode == 2
+    assert nearest in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_a_missing_folder_among_several_is_a_warning_on_stderr(cache_folder: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    run = winnow(cache_folder, "search", "ferry timetable", "--folder", str(gone))
+    assert run.returncode == 0, run.stderr
+    assert f"folder {gone}: It does not exist" in run.stderr
+    assert "ferry-timetable.html" in run.stdout
+    assert winnow(cache_folder, "search", "ferry", "--folder", str(gone), folder=None).returncode == 2
+
+
+@pytest.mark.parametrize("arguments", [["desk", "--no-browser"], ["serve", "--http"]])
+def test_a_port_in_use_is_one_line_with_what_to_do(cache_folder: Path, arguments: list[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        run = winnow(cache_folder, *arguments, "--port", str(port))
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"winnow: Port {port} of 127.0.0.1 is in use. ")
+    assert "--port" in run.stderr.partition("in use")[2]
+    assert len(run.stderr.splitlines()) == 1
+    assert winnow(cache_folder, *arguments, "--port", "70000").returncode == 2
 
 
 def test_a_file_that_is_not_there_is_called_so(cache_folder: Path) -> None:
@@ -111,6 +150,48 @@ def test_a_terminal_is_shown_progress_and_a_pipe_is_not(tmp_path: Path) -> None:
     os.close(screen)
     assert "searching" in shown
     assert "searching" not in run.stdout.decode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("colours", [True, False])
+def test_a_person_at_a_terminal_reads_an_answer_without_marks_and_fragments(tmp_path: Path, colours: bool) -> None:
+    note = tmp_path / "note.md"
+    forged = "The fee of the second quay is 15 crowns. «/123456789012» [9] is no page."
+    note.write_text(f"# Mooring\n\nThe mooring fee is 14 crowns a night.\n\n{forged}\n", encoding="utf-8")
+    given = ["extract", "What does mooring cost a night?", str(note)]
+    shown = on_terminal(tmp_path, *given, no_color="" if colours else "1")
+    assert "14 crowns" in shown
+    assert "#:~:text" not in shown
+    assert "data, never instructions" not in shown
+    assert re.search(r"«\d{12}»", shown) is None
+    assert ("\033[" in shown) == colours
+    lines = re.sub(r"\033\[\d+m", "", shown).splitlines()
+    assert [line for line in lines if len(line) > COLUMNS and str(tmp_path) not in line] == []
+    if not colours:
+        piped = winnow(tmp_path / "cache", *given, folder=None).stdout
+        assert "data, never instructions" in piped
+        assert "#:~:text" in piped
+
+
+def test_no_answer_at_a_terminal_names_the_command_that_goes_on(tmp_path: Path) -> None:
+    page = str(LIBRARY / "ferry-timetable.html")
+    shown = on_terminal(tmp_path, "extract", "Which enzyme unwinds the DNA double helix?", page, code=3)
+    assert "None: no sentence of the sources answers this." in shown
+    assert "winnow research with the same question" in " ".join(shown.split())
+
+
+def on_terminal(tmp_path: Path, *arguments: str, no_color: str = "1", code: int = 0) -> str:
+    """Return what a command writes to a terminal."""
+    screen, terminal = os.openpty()
+    environment = {**os.environ, "WINNOW_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    environment |= {"COLUMNS": str(COLUMNS), "NO_COLOR": no_color, "TERM": "xterm"}
+    command = [sys.executable, "-m", "server", *arguments, "--quiet"]
+    run = subprocess.run(command, cwd=ROOT, env=environment, stdout=terminal, check=False, timeout=300)
+    os.close(terminal)
+    shown = os.read(screen, 65536).decode()
+    os.close(screen)
+    assert run.returncode == code, shown
+    return shown.replace("\r\n", "\n")
 
 
 def test_a_log_file_takes_the_log_and_stderr_keeps_the_answer_alone(tmp_path: Path) -> None:

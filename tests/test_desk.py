@@ -132,6 +132,24 @@ def test_a_question_is_asked_and_its_evidence_picked_by_keyboard_alone(page: Any
 
 
 @slow
+def test_the_desk_opens_with_what_is_searched_its_documents_and_three_questions_one_of_which_is_asked(
+    page: Any,
+) -> None:
+    shown = page.locator("#ask .library")
+    shown.wait_for()
+    assert str(LIBRARY) in shown.locator("li").first.inner_text()
+    shown.locator("summary").click()
+    assert "ferry-timetable.html" in shown.locator("details").inner_text()
+    to_try = shown.locator(".try button")
+    assert to_try.count() == 3
+    question = to_try.first.inner_text()
+    to_try.first.click()
+    page.locator("#ask .card").first.wait_for()
+    assert page.locator("#ask .asked h2").inner_text() == question
+    assert violations(page) == []
+
+
+@slow
 def test_a_failure_says_why_a_partial_answer_what_is_missing_and_an_empty_one_that_nothing_answers(page: Any) -> None:
     gone = str(LIBRARY / "gone.html")
     failed = ask(page, "ask", "How deep is Lake Orvane?", gone)

@@ -113,6 +113,129 @@ def test_a_toml_or_yaml_file_keeps_its_comments_and_all_that_is_not_ours(
     assert (path.read_text(encoding="utf-8") if path.exists() else "") == former
 
 
+ZED = """\
+// Zed settings
+{
+  "theme": "One Dark", // "winnow": no
+  /* servers, { of mine */
+  "context_servers": {
+    "other": { "command": "x", "args": [], }, // keep
+  },
+  "vim_mode": true,
+}
+"""
+VSCODE = '{\n\t// inputs: asked once\n\t"inputs": [],\n\t"servers": {\n\t}\n}'
+ONE_LINE = '{"theme": "dark", /* all of it */ "mcpServers": {"other": {"command": "x"}}}'
+OLD_ENTRY = '{\n    "mcpServers": {\n        // mine\n        "winnow": {"command": "old"} // since May\n    }\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("client", "former"),
+    [
+        ("zed", ZED),
+        ("zed", ZED.replace("\n", "\r\n")),
+        ("zed", "\ufeff" + ZED),
+        ("zed", "// nothing but this\n"),
+        ("vscode", VSCODE),
+        ("cursor", ONE_LINE),
+        ("cursor", OLD_ENTRY),
+        ("cursor", '{"a": [1, 2,\n3]}'),
+        ("cursor", "{ // empty\n}\n"),
+    ],
+)
+def test_json_is_edited_in_place_with_its_comments_and_its_form(
+    install: Run, home: Path, client: str, former: str
+) -> None:
+    path = home / FILES[client]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(former.encode())
+    run = install(client, "--yes")
+    assert run.returncode == 0, run.stderr
+    lines = path.read_bytes().decode().splitlines()
+    kept = [line for line in former.splitlines() if not set(line) <= set("{}, \t") and "winnow" not in line]
+    assert client == "cursor" or [line for line in kept if line not in lines] == []
+    assert ("\r\n" in former) == (b"\r\n" in path.read_bytes())
+    assert "nothing to change" in install(client, "--yes").stdout
+    changed = install(client, "--yes", "--set", "seconds=20")
+    assert changed.returncode == 0
+    assert "WINNOW_SECONDS" in path.read_text(encoding="utf-8")
+    assert install(client, "--undo", "--yes").returncode == 0
+    assert path.read_bytes() == former.encode()
+
+
+def test_undo_takes_out_our_entry_alone_where_a_person_has_edited_the_file_since(install: Run, home: Path) -> None:
+    path = home / FILES["zed"]
+    path.parent.mkdir(parents=True)
+    path.write_text(ZED, encoding="utf-8")
+    assert install("zed", "--yes").returncode == 0
+    edited = path.read_text(encoding="utf-8").replace('"vim_mode": true,', '"vim_mode": false, // for now')
+    path.write_text(edited, encoding="utf-8")
+    assert install("zed", "--undo", "--yes").returncode == 0
+    assert path.read_text(encoding="utf-8") == ZED.replace('"vim_mode": true,', '"vim_mode": false, // for now')
+
+
+def test_a_settings_file_that_is_a_link_stays_one(install: Run, home: Path) -> None:
+    own = home / "dotfiles" / "zed.json"
+    own.parent.mkdir(parents=True)
+    own.write_text(ZED, encoding="utf-8")
+    link = home / FILES["zed"]
+    link.parent.mkdir(parents=True)
+    link.symlink_to(own)
+    assert install("zed", "--yes").returncode == 0
+    assert link.is_symlink()
+    assert '"winnow": {' in own.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("embedder=nope", "embedder"),
+        ("reader=onnx:/nowhere", "/nowhere"),
+        ("generator=openai:127.0.0.1#m", "openai"),
+        ("extractor=tags", "WINNOW_EXTRACTOR"),
+        ("proxy=ftp://proxy", "proxy"),
+        ("cookies=/nowhere/cookies.txt", "/nowhere/cookies.txt"),
+        ("browser=/nowhere/chrome", "/nowhere/chrome"),
+        ("seconds=soon", "seconds"),
+        ("search=brave", "BRAVE_KEY"),
+        ("config=/nowhere/winnow.toml", "/nowhere/winnow.toml"),
+        ("folders=/nowhere", "/nowhere"),
+        (f"folders={os.pathsep.join([str(LIBRARY), '/nowhere'])}", "/nowhere"),
+        ("embeder=none", "Did you mean embedder?"),
+    ],
+)
+def test_what_a_server_would_refuse_is_refused_before_it_is_written(
+    install: Run, home: Path, given: str, said: str
+) -> None:
+    run = install("cursor", "--yes", "--set", given)
+    assert run.returncode in (1, 2)  # an extra that is not installed is a failure
+    assert said in run.stderr or "install the extra" in run.stderr.lower()
+    assert "Traceback" not in run.stderr
+    assert not (home / FILES["cursor"]).exists()
+
+
+def test_a_broken_setting_of_the_shell_keeps_nobody_from_undoing(install: Run, home: Path) -> None:
+    assert install("cursor", "--yes").returncode == 0
+    assert install("cursor", "--yes", "--undo", "--set", "embedder=nope").returncode == 0
+    assert not (home / FILES["cursor"]).exists()
+
+
+def test_folders_are_written_so_that_a_client_finds_them_from_anywhere(
+    install: Run, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "project" / "docs").mkdir()
+    assert install("cursor", "--yes", "--folder", "docs", "--set", "cache=kept").returncode == 0
+    environment = read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"]
+    assert environment["WINNOW_FOLDERS"] == str(tmp_path / "project" / "docs")
+    assert environment["WINNOW_CACHE"] == str(tmp_path / "project" / "kept")
+
+
+def test_an_unknown_client_is_answered_with_the_nearest(install: Run) -> None:
+    run = install("claude-desktp")
+    assert run.returncode == 2
+    assert "Did you mean claude-desktop?" in run.stderr
+
+
 def test_the_change_is_shown_without_keys(install: Run, home: Path) -> None:
     run = install("cursor", "--yes", "--set", "brave_key=BSA-s3cret")
     assert "s3cret" not in run.stdout + run.stderr
@@ -173,7 +296,9 @@ def test_installing_twice_changes_nothing_the_second_time(install: Run) -> None:
     assert "nothing to change" in install("cursor", "--yes").stdout
 
 
-@pytest.mark.parametrize("text", ['{"mcpServers": // mine\n {}}', "[1, 2]", '{"mcpServers": [1]}', "\x00\x01"])
+@pytest.mark.parametrize(
+    "text", ['{"mcpServers": // mine\n {]}', "{'mcpServers': {}}", "[1, 2]", '{"mcpServers": [1]}', "\x00\x01"]
+)
 def test_a_file_that_cannot_be_read_is_left_alone_and_named(install: Run, home: Path, text: str) -> None:
     path = home / FILES["cursor"]
     path.parent.mkdir(parents=True)
@@ -213,9 +338,11 @@ def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an
     install("windsurf", "--yes")
     path = home / FILES["windsurf"]
     path.write_text(path.read_text(encoding="utf-8").replace(sys.executable, "/nowhere/python"), encoding="utf-8")
-    told = doctor()
-    assert "cursor (ready)" in told
+    told = doctor(code=1)
+    assert "✓ clients: cursor" in told
+    assert "✗ client windsurf" in told
     assert "run winnow install windsurf again" in told
+    assert told.endswith("\n1 problem\n")
 
 
 def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[..., str]) -> None:
@@ -228,6 +355,7 @@ def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., 
     told = doctor("--set", "cache_url=redis://127.0.0.1:9/0", code=1)
     assert told.count("cannot be used") == 1
     assert told.lower().count("not used") == 1
+    assert "✗ cache: " in told
 
 
 def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(doctor: Callable[..., str]) -> None:
@@ -238,6 +366,33 @@ def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(doctor: 
     assert "whole" not in broken.line
 
 
+@pytest.mark.parametrize(
+    ("given", "problems", "said"),
+    [
+        (["--set", "seconds=soon"], 1, "✗ setting seconds: seconds is 'soon'."),
+        (["--set", "embedder=nope", "--set", "robots=maybe"], 2, "✗ setting embedder: 'nope'"),
+        (["--set", "config=/nowhere/winnow.toml"], 1, "✗ setting config: The settings in /nowhere/winnow.toml"),
+        (["--set", "search=brave"], 1, "✗ setting search: search names brave."),
+        (["--folder", "/nowhere"], 1, "✗ setting folders: The folder '/nowhere' does not exist."),
+        (["--folder", "/nowhere", "--folder", str(LIBRARY)], 1, "✗ folder /nowhere: "),
+    ],
+)
+def test_the_doctor_finds_what_is_wrong_with_a_configuration_and_tries_the_rest(
+    doctor: Callable[..., str], given: list[str], problems: int, said: str
+) -> None:
+    told = doctor(*given, code=1)
+    assert said in told
+    assert told.splitlines()[-1] == ("1 problem" if problems == 1 else f"{problems} problems")
+    assert told.count("✗") == problems
+    assert "✓ wheels: all 7 load" in told
+
+
+def test_the_doctor_names_a_variable_that_is_no_setting_and_the_nearest_that_is_one(doctor: Callable[..., str]) -> None:
+    assert doctor().splitlines()[-1] == "No problems"
+    told = doctor(code=1, variables={"WINNOW_FOLDER": str(LIBRARY)})
+    assert "✗ WINNOW_FOLDER: It is no setting and is not used. Did you mean WINNOW_FOLDERS?" in told
+
+
 @pytest.fixture
 def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
     """Return a function that runs `winnow doctor` in that home and returns what it says."""
@@ -245,9 +400,10 @@ def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
     environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT), "WINNOW_CACHE": str(tmp_path / "cache")}
     environment["WINNOW_SEARCH"] = "none"  # who is not searched is not asked
 
-    def run(*arguments: str, code: int = 0) -> str:
+    def run(*arguments: str, code: int = 0, variables: dict[str, str] | None = None) -> str:
         command = [sys.executable, "-m", "server", "doctor", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        own = {**environment, **(variables or {})}
+        done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 

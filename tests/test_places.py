@@ -163,6 +163,11 @@ SALES = "item,city,qty,price\nApples,Porto,40,1.20\nPears,Porto,15,2.10\nPlums,L
         ("table 1 where city = Porto; count", ["count = 2, computed by Winnow over 2 of 4 rows"]),
         ("table 1 where city = Rome count", ["count = 0, computed by Winnow over 0 of 4 rows"]),
         ("table 1 where city = Rome", ["Table 1: 0 of 4 rows."]),
+        ("table", ["Table 1: 4 rows"]),
+        ("table where city = Porto; count", ["count = 2, computed by Winnow over 2 of 4 rows"]),
+        ("table first 2", ["Table 1: 2 of 4 rows", "Pears"]),
+        ("table qty > 20 columns item", ["Table 1: 1 of 4 rows", "Apples"]),
+        ("table average price where item = Figs", ["mean = 8.4, computed by Winnow over 1 of 4 rows"]),
         ("links", ["Links: 0 rows."]),
     ],
 )

@@ -325,6 +325,7 @@ async def test_a_web_that_failed_beside_the_folder_makes_nothing_found_unsure(co
     assert "searxng" in data_of(result)["reason"]
 
 
+@pytest.mark.slow  # waits for a real deadline of three seconds
 @pytest.mark.parametrize(
     ("tool", "role"),
     [

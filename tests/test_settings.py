@@ -22,6 +22,26 @@ def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
     assert set(folders) == {(tmp_path / "a").resolve()}
     with pytest.raises(UsageError, match="does not exist"):
         read_settings({"folders": str(tmp_path / "missing")}, {})
+    # None at all: without folders the web would be searched with what was meant for them.
+    with pytest.raises(UsageError, match="None of these folders exists"):
+        read_settings({"folders": os.pathsep.join([str(tmp_path / "missing"), "~nobody-of-that-name/x"])}, {})
+
+
+def test_one_folder_that_is_missing_among_several_is_left_out_and_named(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    settings = read_settings({"folders": os.pathsep.join([missing, str(tmp_path)])}, {})
+    assert settings.folders == (tmp_path.resolve(),)
+    assert list(settings.warnings()) == [f"folder {missing}"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "nearest"),
+    [("WINNOW_FOLDER", "WINNOW_FOLDERS"), ("WINNOW_BRAVEKEY", "WINNOW_BRAVE_KEY"), ("WINNOW_XYZZY", "")],
+)
+def test_a_variable_that_is_no_setting_is_named_with_the_nearest_that_is_one(variable: str, nearest: str) -> None:
+    warnings = read_settings({}, {variable: "x", "WINNOW_SECONDS": "7", "OTHER": "1"}).warnings()
+    assert list(warnings) == [variable]
+    assert warnings[variable].endswith(f"Did you mean {nearest}?") == bool(nearest)
 
 
 @pytest.mark.parametrize(

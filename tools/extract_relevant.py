@@ -49,9 +49,9 @@ class ExtractRelevantResult(DraftFound):
 
 
 async def extract_relevant(
-    question: Annotated[str, Field(description="The question, or what to look for.", max_length=2000)],
     sources: Annotated[list[str], Field(description="URLs, site:URL, files, folders, handles.", max_length=50)],
     ctx: ToolContext,
+    question: Annotated[str, Field(description="The question, or what to look for.", max_length=2000)] = "",
     max_tokens: Annotated[int, BUDGET] = 0,
     draft: Annotated[
         str,

@@ -37,6 +37,10 @@ _WORDS: Final = {
 """Other words for a clause."""
 _MEASURES: Final = ("count", "sum", "min", "max", "mean")
 _CLAUSES: Final = ("where", "sort", "top", "columns", "by", *_MEASURES)
+CLAUSE: Final = re.compile(rf"\b(?:{'|'.join((*_CLAUSES, *_WORDS))})\b", re.IGNORECASE)
+"""A word that begins a clause."""
+CONDITION: Final = re.compile(r"[^<>=~]+(?:[<>!=]=|<>|[<>=~])\s*[^\s<>=~]")
+"""Words that compare a column with a value."""
 _NAMING: Final = frozenset({"sum", "min", "max", "mean", "by", "where"})
 """Clauses whose next word is a column's name, whatever it is."""
 _OPERATORS: Final[dict[str, Operator]] = {

@@ -1,0 +1,143 @@
+"""JSON with comments and trailing commas (JSONC), as editors write their settings: read, and one entry of it changed.
+
+An edit replaces the text of one member and nothing else, so comments, order and indentation of all the rest stay. Of
+the libraries on PyPI those that keep comments write the file anew in a form of their own, or bring a JavaScript engine.
+Not for: JSON5, such as names without quotes.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+_TOKEN: Final = re.compile(r'("(?:\\.|[^"\\])*")|(//[^\n]*|/\*.*?\*/)', re.DOTALL)
+_TRAILING: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_INDENT: Final = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+_REST_OF_LINE: Final = re.compile(r",?(?:[ \t]*/\*(?:(?!\*/).)*\*/)*(?:[ \t]*//[^\n]*)?(?=[ \t]*\n)", re.DOTALL)
+_TWO_SPACES: Final = "  "
+
+
+class _Member(NamedTuple):
+    """Where a member of an object stands in the text: its name, and the begin and end of its value."""
+
+    name: str
+    start: int
+    value: int
+    end: int
+
+
+def read_jsonc(text: str) -> object:
+    """Return the value that `text` holds, an empty object for none; raises `ValueError` as `json.loads` does."""
+    plain = _plain(text)
+    return json.loads(plain) if plain.strip() else {}
+
+
+def with_member(text: str, path: tuple[str, ...], value: object) -> str:
+    """Return `text` with `value` at the end of `path`, in the place of what stands there; objects on the way are made.
+
+    `text` is JSONC whose values on the path are objects, or empty.
+    """
+    plain = _plain(text)
+    if not plain.strip():
+        return f"{text}{_written(_nested(path, value), '', _TWO_SPACES)}\n"
+    unit = found[1] if (found := _INDENT.search(plain)) else _TWO_SPACES
+    at, start, end = plain.index("{"), 0, 0
+    for depth, name in enumerate(path):
+        members = list(_members(plain, at))
+        member = next((one for one in reversed(members) if one.name == name), None)
+        if member is None:
+            return _inserted(text, plain, at, members, (name, _nested(path[depth + 1 :], value)), unit)
+        start, at, end = member.start, member.value, member.end
+    return text[:at] + _written(value, _indent_of(text, start), unit) + text[end:]
+
+
+def without_member(text: str, path: tuple[str, ...]) -> str:
+    """Return `text` without the member at the end of `path`, which has to be there."""
+    plain = _plain(text)
+    at = plain.index("{")
+    for name in path:
+        members = list(_members(plain, at))
+        place = max(place for place, one in enumerate(members) if one.name == name)
+        at = members[place].value
+    member, bare = members[place], _without_comments(text)
+    comma = re.compile(r"\s*,").match(bare, member.end)
+    end = comma.end() if comma else member.end
+    start = len(text[: member.start].rstrip())
+    if "\n" in text[start : member.start] and not text[end:].lstrip(" \t").startswith("\n"):
+        start = member.start  # what stands before may be a comment that ends with its line
+    rest = text[:start], text[end:]
+    if comma or place == 0:
+        return "".join(rest)
+    # The comma before the last member goes with it; what is said behind that comma stays.
+    gap = bare.index(",", members[place - 1].end)
+    return rest[0][:gap] + rest[0][gap + 1 :] + rest[1]
+
+
+def _inserted(text: str, plain: str, at: int, members: list[_Member], entry: tuple[str, object], unit: str) -> str:
+    """Return `text` with an entry behind the last of the members of the object that begins at `at`."""
+    name = json.dumps(entry[0], ensure_ascii=False)
+    if not members:
+        outer = _indent_of(text, at)
+        ours = f"\n{outer}{unit}{name}: {_written(entry[1], outer + unit, unit)}"
+        behind = _REST_OF_LINE.match(text, at + 1)
+        place = behind.end() if behind else at + 1
+        close = "" if text[place:].lstrip(" \t").startswith("\n") else f"\n{outer}"
+        return text[:place] + ours + close + text[place:]
+    last = members[-1]
+    if "\n" not in plain[at : last.start]:  # all of it on one line
+        return f"{text[: last.end]}, {name}: {json.dumps(entry[1], ensure_ascii=False)}{text[last.end :]}"
+    indent = _indent_of(text, last.start)
+    ours = f"\n{indent}{name}: {_written(entry[1], indent, unit)}"
+    behind = _REST_OF_LINE.match(text, last.end)
+    place = behind.end() if behind else last.end
+    said = text[last.end : place]
+    if said.startswith(","):  # a trailing comma is this file's way
+        return text[: last.end] + said + ours + "," + text[place:]
+    return text[: last.end] + "," + said + ours + text[place:]
+
+
+def _members(plain: str, at: int) -> Iterator[_Member]:
+    """Yield the members of the object that begins at `at` of a text without comments and trailing commas."""
+    decoder = json.JSONDecoder()
+    place = _past(plain, at + 1)
+    while plain[place] != "}":
+        name, end = decoder.raw_decode(plain, place)
+        value = _past(plain, plain.index(":", end) + 1)
+        _, end = decoder.raw_decode(plain, value)
+        yield _Member(name, place, value, end)
+        place = _past(plain, end)
+        if plain[place] == ",":
+            place = _past(plain, place + 1)
+
+
+def _past(text: str, place: int) -> int:
+    """Return the place of the next sign that is no blank."""
+    while text[place].isspace():
+        place += 1
+    return place
+
+
+def _without_comments(text: str) -> str:
+    """Return `text` with blanks in the place of comments, each sign where it was."""
+    return _TOKEN.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def _plain(text: str) -> str:
+    """Return `text` as JSON, each sign where it was."""
+    return _TRAILING.sub(lambda found: found[1] or " ", _without_comments(text))
+
+
+def _indent_of(text: str, place: int) -> str:
+    """Return the blanks at the beginning of the line of `place`."""
+    line = text[text.rfind("\n", 0, place) + 1 : place]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _written(value: object, indent: str, unit: str) -> str:
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", f"\n{indent}")
+
+
+def _nested(path: tuple[str, ...], value: object) -> object:
+    for name in reversed(path):
+        value = {name: value}
+    return value

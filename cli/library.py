@@ -1,0 +1,111 @@
+"""What the desk opens with: who is searched, the folders with their documents, and questions to try.
+
+Titles and headings are read from the beginning of files that are text; nothing is converted for a list. Not for:
+searching folders (`pipeline/search/folder`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from selectolax.lexbor import LexborHTMLParser
+
+from errors import WinnowError
+from pipeline.gather import files_in
+from pipeline.text.frame import one_line
+from server.settings import Settings
+from server.wiring import searched
+
+LISTED: Final = 200
+"""Most documents of a folder that are listed, and looked into for a title."""
+BEGINNING: Final = 100_000
+"""Bytes of a file in which its headings are looked for."""
+TO_TRY: Final = 3
+_PAGES: Final = frozenset({".html", ".htm", ".xhtml"})
+_TEXTS: Final = frozenset({".md", ".markdown", ".txt"})
+_QUESTION: Final = re.compile(
+    r"(?:who|what|when|where|which|why|how|can|do|does|is|are|may|wer|was|wann|wo|wie|warum|kann|darf)"
+    r" (?:\S+ ){2,14}\S+\?",
+    re.IGNORECASE,
+)
+"""A heading that asks something whole, not just `Why?`."""
+_ABOUT_IT: Final = re.compile(r"\b(?:this|these|diese[rsmn]?) (?:page|article|site|seite|artikel)\b", re.IGNORECASE)
+_SITE: Final = re.compile(r"\s+(?:[|–—•·]|-)\s+.*")
+"""What stands behind a page's own title in that of its window."""
+_LONGEST: Final = 60
+"""Characters of a title and of a heading within a question to try."""
+
+
+def describe_library(settings: Settings) -> dict[str, object]:
+    """Return as JSON who is searched, each folder with its documents, what is wrong, and questions to try."""
+    who = searched(settings)
+    folders = [_folder(root, settings.folders) for root in settings.folders]
+    found = [document for folder in folders for document in folder["documents"]]
+    asked = _to_try(sorted(found, key=lambda one: -len(one["headings"])))
+    listed = [
+        {**one, "documents": [{"name": document["name"], "title": document["title"]} for document in one["documents"]]}
+        for one in folders
+    ]
+    return {
+        "web": list(who.web),
+        "folders": listed,
+        "warnings": [f"{name}: {warning}" for name, warning in settings.warnings().items()],
+        "questions": asked,
+    }
+
+
+def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return questions to try: headings that ask, from as many documents as there are; then one heading a document."""
+    asking: list[tuple[int, str, str]] = []
+    naming: list[tuple[int, str, str]] = []
+    for document in documents:
+        title = _SITE.sub("", document["title"])
+        own = [one for one in document["headings"] if _QUESTION.fullmatch(one) and not _ABOUT_IT.search(one)]
+        asking += [(place, title, heading) for place, heading in enumerate(own)]
+        naming += [(place, title, heading) for place, heading in enumerate(filter(_names, document["headings"]))]
+    # The first of each document come before the second of any.
+    asked = [{"title": title, "heading": heading, "asks": "?"} for _, title, heading in sorted(asking)]
+    named = [
+        {"title": title, "heading": heading, "asks": ""}
+        for place, title, heading in naming
+        if place == 0 and len(title) <= _LONGEST and heading.casefold() not in title.casefold()
+    ]
+    return [*asked, *named][:TO_TRY]
+
+
+def _names(heading: str) -> bool:
+    """Return whether a heading names something in some words, which can be asked about."""
+    return len(heading.split()) > 1 and len(heading) <= _LONGEST and heading[0].isalnum() and heading[-1].isalnum()
+
+
+def _folder(root: Path, roots: Sequence[Path]) -> dict[str, Any]:
+    try:
+        folder, files = (root.parent, [root]) if root.is_file() else files_in(str(root), roots)
+    except WinnowError:  # it went meanwhile; the doctor says so
+        folder, files = root, []
+    documents = [_document(path, folder) for path in files[:LISTED]]
+    return {"path": str(root), "count": len(files), "documents": documents}
+
+
+def _document(path: Path, folder: Path) -> dict[str, Any]:
+    title, *headings = [*_headings(path), path.stem]
+    return {"name": path.relative_to(folder).as_posix(), "title": title, "headings": headings[:-1]}
+
+
+def _headings(path: Path) -> Iterator[str]:
+    """Yield the title of a page or text and its headings; nothing of another kind of file."""
+    kind = path.suffix.lower()
+    if kind not in _PAGES | _TEXTS:
+        return
+    try:
+        with path.open("rb") as file:
+            text = file.read(BEGINNING).decode("utf-8", "replace")
+    except OSError:
+        return
+    if kind in _TEXTS:
+        yield from (one_line(found) for found in re.findall(r"^#{1,3} (.+)$", text, re.MULTILINE))
+        return
+    for node in LexborHTMLParser(text).css("title, h1, h2, h3, dt, summary, button[aria-expanded]"):
+        if heading := one_line(node.text()):
+            yield heading
