@@ -29,7 +29,7 @@ WHOLE_SHARE: Final = 0.8
 """Share of the room that the best passage may take to come whole; the rest is for what a page says elsewhere."""
 BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come whole beyond `MOST` tokens."""
-_PARTS: Final = {"list": "items", "table": "rows", "listing": "lines"}
+_PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
 FEWEST_WORDS: Final = 8
 """Words of a further passage; fewer are a label or a heading."""
 CRUMB: Final = 16
@@ -197,7 +197,8 @@ class PassageMaker:
         """
         last = run[-1]
         whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
-        if whole is None or whole.stop == last + 1 or (whole.kind != "listing" and whole.start > run[0] == last):
+        alone = self._unit(run[0]).block == self._unit(last).block
+        if whole is None or whole.stop == last + 1 or (alone and whole.kind != "listing"):
             return ""
         owner = self._owners[last]
         if whole.kind == "listing":
@@ -206,7 +207,8 @@ class PassageMaker:
         else:
             first, begun = self._firsts[owner], self._blocks_begun(owner)
             count = begun[whole.stop - 1 - first] - begun[last - first]
-        return f"{count} more {_PARTS[whole.kind]}" if count else ""
+        part = _PARTS[whole.kind]
+        return f"{count} more {part if count == 1 else f'{part}s'}" if count else ""
 
     def _blocks_begun(self, owner: int) -> list[int]:
         """Return of each unit of a document how many blocks begin up to it, after the first; counted once."""
