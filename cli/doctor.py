@@ -14,6 +14,7 @@ from typing import Final
 import anyio
 import httpx2
 
+from cache.store import cache_trouble
 from cli.install import CLIENTS, entry_in, file_of, read_config
 from cli.models import report_roles
 from cli.output import FAILED, OK, Check, print_json
@@ -24,7 +25,7 @@ from pipeline.fetch.render import find_browser
 from pipeline.read.converted import can_recognise
 from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.services import SERVICES, WIKIPEDIA
-from server.reading import cache_trouble, status_text
+from server.reading import status_text
 from server.settings import Settings, survey_settings
 from server.version import VERSION
 from server.wiring import KEYLESS_NOTICE, open_services, searched, without_faults

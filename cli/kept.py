@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Final
 
 from cache.rows import Checked, Entry, Kind
-from cache.store import Stores
+from cache.store import Stores, cache_trouble, store_text
 from cli.output import FAILED, OK, print_json, show
 from errors import UsageError
 from pipeline.evidence.export import export
 from pipeline.session import SCHEME, Session, find_session, list_sessions, remove_session
-from server.reading import cache_trouble, store_text
 from server.settings import Settings
 from server.wiring import open_cache
 

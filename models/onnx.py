@@ -19,7 +19,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -188,8 +188,13 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_to
 
     `sha256` has the hashes of our own files by name, and is empty for another's. `max_tokens` is `open_tokenizer`'s
     `most`. Raises `ModelError`: a file is missing, damaged, or none that can be read; `MissingExtra` where the
-    tokeniser needs one.
+    tokeniser needs one. What Winnow carries is loaded once a process, for all servers and benchmarks in it.
     """
+    load = _load_carried if path.parent == EMBEDDED else _load_files
+    return load(path, tokenizer, tuple(sorted(sha256.items())), max_tokens)
+
+
+def _load_files(path: Path, tokenizer: Path, sha256: tuple[tuple[str, str], ...], max_tokens: int | None) -> Loaded:
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     # One thread a batch, batches side by side: on two busy cores two threads in one batch of 512 tokens gave no more
@@ -201,8 +206,8 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_to
     if sha256:
         # Our graph is already in fused operators; further fusion brings SkipLayerNormalization, 15 % slower.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    for name in sha256:
-        read_file(path.with_name(name), sha256=sha256[name])
+    for name, digest in sha256:
+        read_file(path.with_name(name), sha256=digest)
     reading = read_tokenizer(tokenizer, most=max_tokens)
     # What onnxruntime raises has no base class of its own.
     state = onnxruntime.capi.onnxruntime_pybind11_state
@@ -213,6 +218,10 @@ def load_model(path: Path, tokenizer: Path, *, sha256: Mapping[str, str], max_to
     except failures as error:
         raise ModelError(f"{path} is not a model that onnxruntime can load: {error}", hint=HINT) from error
     return Loaded(session, reading, frozenset(item.name for item in session.get_inputs()), failures, path)
+
+
+_load_carried = cache(_load_files)
+"""A session takes .1 s of processor time to load, may run in many threads, and its files never change."""
 
 
 def read_tokenizer(path: Path, *, most: int | None = None) -> Tokenizer:

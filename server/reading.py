@@ -9,7 +9,7 @@ from typing import Final
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 
-from cache.store import StoreStats
+from cache.store import cache_trouble, store_text
 from errors import SourceNotFound
 from pipeline.evidence.export import FORMS, export
 from pipeline.fetch.files import may_open
@@ -84,26 +84,3 @@ def status_text(services: Services) -> str:
             f"cache: {cache_trouble(stores) or 'works'}",
         ]
     )
-
-
-def store_text(stats: StoreStats) -> str:
-    """Return what a store holds and how it has fared since this process began, on one line."""
-    if stats.away:
-        return "not used, answers are worked out anew each time"
-    count = f"{'over ' if stats.partial else ''}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB"
-    seen = f"{stats.hits} hits, {stats.misses} misses"
-    moved = f"{stats.bytes_read / 1e6:.1f} MB read, {stats.bytes_written / 1e6:.1f} MB written"
-    trouble = f"; {stats.problems} problems, the last: {stats.last_problem}" if stats.problems else ""
-    note = f"; {stats.note}" if stats.note else ""
-    return f"{count}; since start {seen}, {moved}{trouble}{note}"
-
-
-def cache_trouble(stores: dict[str, StoreStats]) -> str:
-    """Return what is wrong with the cache on one line, nothing when it works."""
-    away = {kind: stats.away for kind, stats in stores.items() if stats.away}
-    failed = {kind: stats.last_problem for kind, stats in stores.items() if stats.problems and not stats.away}
-    if away:
-        return f"NOT USED for {', '.join(away)}; Winnow works on without it. {next(iter(away.values()))}"
-    if failed:
-        return f"had trouble with {', '.join(failed)}; Winnow worked on without it. {next(iter(failed.values()))}"
-    return ""
