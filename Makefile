@@ -9,6 +9,10 @@ BIN := $(VENV)/bin
 # Bytecode is written when a module is first used; compiling every dependency at installation costs 10 s and 50 MB.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
+# Every process of the tests would compile the tests and what it imports once more: two processes of pytest spend 17 s each
+# on that, 3 s each where compiled modules are kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 comma := ,
 
 .PHONY: demo desk quick times complete fresh test lint check-types check-imports pytest conformance mcpb servers bench reader wheel clean

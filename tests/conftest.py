@@ -19,7 +19,7 @@ from tests.support import LIBRARY, SHARED, Clock, Connect, Site
 from tests.support.llama_reference import smol_weights
 from tests.support.model_server import Remote, model_server
 
-pytest_plugins = ("tests.support.extras", "tests.support.quick", "tests.support.record")
+pytest_plugins = ("tests.support.collect", "tests.support.extras", "tests.support.quick", "tests.support.record")
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from tests.support import LIBRARY, ROOT, Site
 
 pytestmark = pytest.mark.slow
 
+TWO = ("-n", "2", "--dist", "worksteal")
+"""Options of a run in two processes, as the Makefile has them."""
 CAUSE = "libwhole.so.7: undefined symbol"
 BROUGHT_BY_OTHERS = {"llama": ["jinja2"], "flag": ["torch", "huggingface_hub"]}
 """Packages that an extra's own requirements bring with them."""
@@ -115,7 +117,14 @@ def pytest_run(folder: Path, path: Path, *arguments: str) -> subprocess.Complete
     (folder / "pytest.ini").write_text("[pytest]\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), str(ROOT)])}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    plugins = ("-p", "tests.support.extras", "-p", "tests.support.record", "-p", "no:cacheprovider")
+    names = (
+        "tests.support.collect",
+        "tests.support.extras",
+        "tests.support.record",
+        "xdist.plugin",
+        "no:cacheprovider",
+    )
+    plugins = [f"-p{name}" for name in names]
     command = [sys.executable, "-m", "pytest", *plugins, *arguments, str(folder)]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
@@ -192,3 +201,33 @@ def test_a_file_of_which_a_test_was_skipped_is_run_again_whole(tmp_path: Path) -
     (tmp_path / "test_two.py").write_text(f"{slow}pytest.skip('none of it', allow_module_level=True)\n")
     assert pytest_run(tmp_path, tmp_path, "--record", str(record)).returncode == 0
     assert "1 passed, 2 skipped" in pytest_run(tmp_path, tmp_path, "--complete", str(record)).stdout
+
+
+def test_two_processes_record_what_one_records_and_leave_out_the_same(tmp_path: Path) -> None:
+    slow = "import pytest\npytestmark = pytest.mark.slow\n"
+    (tmp_path / "test_one.py").write_text(f"{slow}def test_slow(): pass\ndef test_bad(): assert False\n")
+    (tmp_path / "test_two.py").write_text(f"{slow}def test_slow(): pass\ndef test_skipped(): pytest.skip('not here')\n")
+    (tmp_path / "test_three.py").write_text(f"{slow}pytest.skip('none of it', allow_module_level=True)\n")
+    records = [tmp_path / name for name in ("one.tsv", "two.tsv")]
+    for record, beside in zip(records, ((), TWO), strict=True):
+        assert pytest_run(tmp_path, tmp_path, f"--record={record}", *beside).returncode == 1
+    alone, together = (sorted(record.read_text().splitlines()) for record in records)
+    assert together == alone
+    assert sum(line.startswith("skipped") for line in alone) == 2
+    second = pytest_run(tmp_path, tmp_path, f"--complete={records[1]}", *TWO).stdout
+    assert "1 failed, 1 passed, 2 skipped" in second
+    assert "2 failed" in pytest_run(tmp_path, tmp_path, "--no-skips", *TWO).stdout
+
+
+def test_a_run_without_slow_tests_imports_no_file_that_is_slow_as_a_whole(tmp_path: Path) -> None:
+    """Those that are slow in part are imported: the rest of them runs."""
+    for number, marks in enumerate(
+        ("pytest.mark.slow", "[pytest.mark.anyio, pytest.mark.slow]", "[\n  pytest.mark.slow,\n]")
+    ):
+        text = f"import pytest\npytestmark = {marks}\nraise RuntimeError('imported')\n"
+        (tmp_path / f"test_whole_{number}.py").write_text(text)
+    (tmp_path / "test_part.py").write_text(
+        "import pytest\n@pytest.mark.slow\ndef test_slow(): pass\ndef test_fast(): pass\n"
+    )
+    assert "1 passed, 1 deselected" in pytest_run(tmp_path, tmp_path, "-m", "not slow").stdout
+    assert "3 errors" in pytest_run(tmp_path, tmp_path).stdout

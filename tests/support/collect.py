@@ -1,0 +1,21 @@
+"""Which test files a run need not import.
+
+A plugin of pytest (`tests/conftest.py`). `-m "not slow"` (`make quick`) imports no file whose tests are all slow by its
+own `pytestmark`: two of them import torch, 4 s of processor time in each process, all others 3 s.
+"""
+
+import re
+from pathlib import Path
+from typing import Final, Literal
+
+import pytest
+
+WITHOUT_SLOW: Final = "not slow"
+ALL_SLOW: Final = re.compile(r"^pytestmark = (?:\[[^\]]*?)?pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Literal[True] | None:
+    """Leave out a file whose tests are all slow, where the run asks for none of them."""
+    if config.getoption("markexpr") != WITHOUT_SLOW or collection_path.suffix != ".py":
+        return None
+    return True if ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
