@@ -286,6 +286,8 @@ class Reading:
     """What was asked; empty for several parts together, each of which has its own."""
     parts: "tuple[Reading, ...]" = ()
     """The readings of the parts of a question with several, over the same units; this one is of all of them."""
+    absent: tuple[str, ...] = ()
+    """Names and numbers of the question that nothing read has; empty where it surely answers."""
     computed: "tuple[Told, ...]" = ()
     """What tables tell of the question, or of its parts, computed over all their rows."""
 

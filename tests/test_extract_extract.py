@@ -1,9 +1,12 @@
 """Extraction: the sentence that answers comes first, what answers nothing comes back as None."""
 
+from dataclasses import replace
+
 import pytest
 
 from models.onnx import OnnxEmbedder
 from pipeline.evidence.assemble import assemble
+from pipeline.evidence.show import doubt
 from pipeline.extract.extract import extract
 from pipeline.extract.sentences import tag_sentences
 from pipeline.rank.relevance import Blend
@@ -87,6 +90,17 @@ async def test_words_that_choose_among_rows_are_no_reason_for_none() -> None:
 async def test_a_name_that_is_on_no_page_is_named_in_the_reason() -> None:
     found = await extract("How heavy is the Huawei lock?", [page(LOCKS)], reader=Blend(None))
     assert "Huawei" in found.reason
+    assert found.absent == ("Huawei",)
+
+
+@pytest.mark.anyio
+async def test_a_name_that_is_on_no_page_is_said_first_and_the_nearest_passage_is_shown_alone() -> None:
+    """A page near the question, with a name that it lacks: true words about something else are no answer."""
+    documents = [page(LOCKS)]
+    question = "How heavy is the Huawei lock of the canal?"
+    found = replace(await extract(question, documents, reader=Blend(None)), verdict="unsure")
+    assert doubt(found).startswith('Nowhere in what was read: "Huawei".')
+    assert len(assemble(documents, found, max_tokens=600, mark=new_mark()).evidence) == 1
 
 
 @pytest.mark.anyio

@@ -136,8 +136,11 @@ def assemble(
     maker = writer.maker
     chosen = maker.choose(near, writer.cost, max_tokens, end=end)
     # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
-    rest = max_tokens - writer.write(chosen).tokens
-    chosen += maker.choose(near, writer.cost, rest, end=end, further=True) if chosen else ()
+    if nearest_alone(reading):
+        chosen = chosen[:1]
+    elif chosen:
+        rest = max_tokens - writer.write(chosen).tokens
+        chosen += maker.choose(near, writer.cost, rest, end=end, further=True)
     while len(chosen) > 1 and writer.write(chosen).tokens > max_tokens:
         chosen.pop()
     # 4. The best unit is always shown, if only its beginning fits
@@ -146,7 +149,13 @@ def assemble(
     evidence = writer.evidence(chosen, cited=True)
     links: Literal["frame", "rest"] = "rest" if open_end else "frame"
     shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted)
-    return Assembled(evidence, shown, maker.left_out(near), writer.speaking(evidence, shown.labels))
+    left_out = 0 if nearest_alone(reading) else maker.left_out(near)
+    return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
+
+
+def nearest_alone(reading: Reading) -> bool:
+    """Whether nothing that was read has a name that is asked about, so that only the nearest passage is shown."""
+    return bool(reading.absent) and reading.verdict == "unsure" and not reading.parts
 
 
 class _Writer:

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 from pipeline.documents import Document, Evidence, Page, Reading, Sentence
 from pipeline.evidence.cite import count_origins, place_name
-from pipeline.text.frame import address, framed, headline, inert, notice, one_line, visible
+from pipeline.text.frame import LONGEST, address, framed, headline, inert, notice, one_line, visible
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
 FRAME_SHARE: Final = 0.15
@@ -35,6 +35,8 @@ SAID: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
 """Verdicts as a person reads them."""
 GAP: Final = "…"
 """Stands where units between two others are left out, and where a part was cut; a token or two."""
+MOST_ABSENT: Final = 3
+"""Names that an answer says are nowhere."""
 ITEM: Final = "- "
 """Begins an item of a list."""
 CUT: Final = "Unsure: not everything was read. Check that these answer."
@@ -53,8 +55,14 @@ def told_speaking(names: Iterable[str], left_out: int = 0) -> str:
 
 
 def doubt(reading: Reading) -> str:
-    """Return what stands above the evidence of a reading, empty where it surely answers."""
-    return {"answered": "", "unsure": CUT if reading.cut else UNSURE, "none": ""}[reading.verdict]
+    """Return what is written above the evidence of a reading: names that nothing read has, and that it may not answer.
+
+    Empty where it surely answers.
+    """
+    names = ", ".join(f'"{one_line(name)[:LONGEST]}"' for name in reading.absent[:MOST_ABSENT])
+    absent = f"Nowhere in what was read: {names}." if names and not reading.answered else ""
+    unsure = {"answered": "", "unsure": CUT if reading.cut else UNSURE, "none": ""}[reading.verdict]
+    return "\n".join(filter(None, (absent, unsure)))
 
 
 def told_parts(reading: Reading, labels: Sequence[str]) -> str:

@@ -154,6 +154,7 @@ def _judged(
         values,
         relevance.made_by,
         question=question,
+        absent=verdict.absent,
     )
 
 
@@ -248,7 +249,9 @@ def together(readings: Sequence[Reading], questions: Sequence[str]) -> Reading:
     weakest = min(parts, key=lambda part: part.confidence)
     answered = sum(part.answered for part in parts)
     reason = f"{answered} of {len(parts)} parts are answered; of the weakest: {weakest.reason}"
-    return replace(weakest, verdict=joint_verdict(parts), reason=reason, values=values, question="", parts=parts)
+    absent = tuple(dict.fromkeys(name for part in parts for name in part.absent))
+    verdict = joint_verdict(parts)
+    return replace(weakest, verdict=verdict, reason=reason, values=values, question="", parts=parts, absent=absent)
 
 
 def joint_verdict(parts: Sequence[Reading]) -> Verdict:

@@ -6,6 +6,7 @@ the page's own subject stays hard, and the figures below say so. Not for: orderi
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -40,6 +41,8 @@ NEAR: Final = 0.34
 """Cosine from which a window is near enough in meaning that the answer is never None. With both, .006 of 785 questions
 are None on their own page and .69 of 459 on another; with a confidence of .2 .010 and .73."""
 
+ABSENT_DIGITS: Final = 3
+"""Digits of a number from which its absence is worth a word."""
 _ASKING: Final = frozenset(
     term
     for language in languages()
@@ -82,6 +85,8 @@ class Verdict:
     confidence: float
     """0..1; at least `SURE` where answered."""
     reason: str
+    absent: tuple[str, ...] = ()
+    """Names and longer numbers of the question that no page has; empty where it surely answers."""
 
 
 def judge(question: str, relevance: Relevance) -> Verdict:
@@ -102,13 +107,28 @@ def judge(question: str, relevance: Relevance) -> Verdict:
         reason += f"; asked word for word: {best.heard[:QUOTED]}"
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
+    absent = _absent(pages)
     near = any(page.cosine is not None and page.cosine >= NEAR for page in pages)
     if confidence >= NONE or near:
-        return Verdict("unsure", round(confidence, 4), f"{reason}.")
+        return Verdict("unsure", round(confidence, 4), f"{reason}.", absent)
     if relevance.foreign:
         # Words of another language are not found by words: that is no sign that nothing answers.
         return Verdict("unsure", round(confidence, 4), f"{reason}; the question is in another language than the page.")
-    return Verdict("none", round(confidence, 4), f"{reason}.")
+    return Verdict("none", round(confidence, 4), f"{reason}.", absent)
+
+
+def _absent(pages: Sequence[Features]) -> tuple[str, ...]:
+    """Return the names and numbers of the question that are on none of the pages.
+
+    A page in another language may have a name in other letters; short numbers are written in words as well.
+    """
+    if any(page.heard for page in pages):
+        return ()
+    return tuple(
+        name
+        for name in pages[0].missing
+        if not (name.isdecimal() and len(name) < ABSENT_DIGITS) and all(name in page.missing for page in pages)
+    )
 
 
 def confidence_of(features: Features) -> float:
