@@ -1,7 +1,9 @@
 """One core under the tools: the best sentence is always shown, what stands around the words stays small."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -79,18 +81,27 @@ async def test_the_best_sentence_is_shown_at_every_budget(
             assert count_tokens(text) == data(result)["tokens"] <= budget
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder whose address is as long wherever tests run: that of `tmp_path` grows with the number of processes."""
+    with TemporaryDirectory() as made:
+        inner = Path(made, "papers-of-the-harbour-and-the-light-of-orvane")
+        inner.mkdir()
+        yield inner
+
+
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("tool", READING)
 async def test_what_is_no_quoted_word_takes_a_small_part_of_the_budget(
-    connect: Connect, tmp_path: Path, tool: str, name: str
+    connect: Connect, folder: Path, tool: str, name: str
 ) -> None:
-    file = tmp_path / "page.html"
+    file = folder / "page.html"
     file.write_text(html_of(name), encoding="utf-8")
-    document = read_document(read_file(file, roots=[tmp_path]))
+    document = read_document(read_file(file, roots=[folder]))
     # Pruned pages are quoted with their headings; passages carry them as part of their frame.
     quoted = tool == "fetch_and_prune_html"
     spoken = [u.text for u in tag_sentences(document) if quoted or document.blocks[u.block].kind != "heading"]
-    async with connect(folders=str(tmp_path), embedder="none") as client:
+    async with connect(folders=str(folder), embedder="none") as client:
         for budget in (256, 512, 1000):
             result = await client.call_tool(tool, arguments(tool, PAGES[name][3], str(file), max_tokens=budget))
             text = text_of(result)

@@ -203,20 +203,27 @@ def test_a_file_of_which_a_test_was_skipped_is_run_again_whole(tmp_path: Path) -
     assert "1 passed, 2 skipped" in pytest_run(tmp_path, tmp_path, "--complete", str(record)).stdout
 
 
-def test_two_processes_record_what_one_records_and_leave_out_the_same(tmp_path: Path) -> None:
+def test_two_processes_record_each_test_once_leave_out_what_was_proved_and_refuse_skips(tmp_path: Path) -> None:
     slow = "import pytest\npytestmark = pytest.mark.slow\n"
     (tmp_path / "test_one.py").write_text(f"{slow}def test_slow(): pass\ndef test_bad(): assert False\n")
     (tmp_path / "test_two.py").write_text(f"{slow}def test_slow(): pass\ndef test_skipped(): pytest.skip('not here')\n")
     (tmp_path / "test_three.py").write_text(f"{slow}pytest.skip('none of it', allow_module_level=True)\n")
-    records = [tmp_path / name for name in ("one.tsv", "two.tsv")]
-    for record, beside in zip(records, ((), TWO), strict=True):
-        assert pytest_run(tmp_path, tmp_path, f"--record={record}", *beside).returncode == 1
-    alone, together = (sorted(record.read_text().splitlines()) for record in records)
-    assert together == alone
-    assert sum(line.startswith("skipped") for line in alone) == 2
-    second = pytest_run(tmp_path, tmp_path, f"--complete={records[1]}", *TWO).stdout
-    assert "1 failed, 1 passed, 2 skipped" in second
-    assert "2 failed" in pytest_run(tmp_path, tmp_path, "--no-skips", *TWO).stdout
+    record = tmp_path / "record.tsv"
+    assert pytest_run(tmp_path, tmp_path, f"--record={record}", *TWO).returncode == 1
+    lines = record.read_text().splitlines()
+    assert sorted(line for line in lines if not line.startswith("version")) == [
+        "passed\ttest_one.py::test_slow",
+        "passed\ttest_two.py::test_slow",
+        "skipped\ttest_three.py",
+        "skipped\ttest_two.py::test_skipped",
+    ]
+    assert len(lines) == len(set(lines))
+    again = pytest_run(
+        tmp_path, tmp_path, f"--complete={record}", "--no-skips", "--continue-on-collection-errors", *TWO
+    )
+    assert "2 failed, 1 passed" in again.stdout
+    assert "1 error" in again.stdout
+    assert "test_three.py was skipped" in again.stdout
 
 
 def test_a_run_without_slow_tests_imports_no_file_that_is_slow_as_a_whole(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from bench.evidence import measure, read_cases
 from bench.extract import verdict
 from bench.html_questions import document, questions
+from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from pipeline.extract.sentences import tag_sentences
 from pipeline.rank.bm25 import BM25, page_units
@@ -63,7 +64,7 @@ async def test_a_question_that_chooses_among_a_tables_rows_is_kept_on_its_page_a
     shared: Path,
 ) -> None:
     assert shared.is_dir()
-    embedder = OnnxEmbedder()
+    embedder = Remembering(OnnxEmbedder())  # each page is read for two questions
     asked = [question for question in questions() if question.set == "table"][::5]
     texts = [page_units(document(q.page), tag_sentences(document(q.page))) for q in asked]
 
