@@ -16,6 +16,7 @@ from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
 from pipeline.evidence.passages import END, Passage, PassageMaker, joined
 from pipeline.evidence.show import (
     HEADING_TOKENS,
+    LINK_TOKENS,
     Shown,
     headings_to_show,
     page_tokens,
@@ -133,15 +134,16 @@ def assemble(
     writer.unquoted = len(order) - len(near)
     # 2. Passages around the best of them, as many as there is room for
     end = WORTH if open_end else END
+    room = max_tokens - 2 * LINK_TOKENS if open_end else max_tokens
     maker = writer.maker
-    chosen = maker.choose(near, writer.cost, max_tokens, end=end)
+    chosen = maker.choose(near, writer.cost, room, end=end)
     # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
     if nearest_alone(reading):
         chosen = chosen[:1]
     elif chosen:
-        rest = max_tokens - writer.write(chosen).tokens
+        rest = room - writer.write(chosen).tokens
         chosen += maker.choose(near, writer.cost, rest, end=end, further=True)
-    while len(chosen) > 1 and writer.write(chosen).tokens > max_tokens:
+    while len(chosen) > 1 and writer.write(chosen).tokens > room:
         chosen.pop()
     # 4. The best unit is always shown, if only its beginning fits
     if near and (not chosen or writer.write(chosen).tokens > max_tokens):

@@ -25,6 +25,8 @@ HINT_TOKENS: Final = 32
 """Tokens kept for how to go on, from `ROOMY` on: the running call with a cursor."""
 HEADING_TOKENS: Final = 16
 """Tokens of the innermost heading where room is small, and of a part's words in the line that says how it stands."""
+LINK_TOKENS: Final = 48
+"""Tokens of a link, and of what a head says beside its address; kept for both where no budget is named."""
 SHORT_HEADING: Final = HEADING_TOKENS // 2
 """The same where room is small."""
 ALSO: Final = 2
@@ -126,6 +128,8 @@ def show_evidence(
         labels.extend(f"{number}{letter}" for letter in letters)
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
     room = _heads_room(evidence, bodies, mark, max_tokens)
+    if links == "rest":
+        room = max(room, max_tokens - LINK_TOKENS - count_tokens("\n".join(framed(body, mark) for body in bodies)))
     heads = [page_head(number, group[0], room // len(groups)) for number, group in enumerate(groups, start=1)]
     speaking = told_speaking((label for label, one in zip(labels, evidence, strict=True) if one.speaks), unquoted)
     quoted = (head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
