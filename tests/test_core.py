@@ -85,7 +85,7 @@ async def test_the_best_sentence_is_shown_at_every_budget(
 def folder() -> Iterator[Path]:
     """A folder whose address is as long wherever tests run: that of `tmp_path` grows with the number of processes."""
     with TemporaryDirectory() as made:
-        inner = Path(made, "papers-of-the-harbour-and-the-light-of-orvane")
+        inner = Path(made, "papers-of-the-harbour")
         inner.mkdir()
         yield inner
 

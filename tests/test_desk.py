@@ -331,7 +331,7 @@ def test_research_is_paused_found_among_a_thousand_sessions_and_gone_on_with(
         page.context.set_offline(True)
         for view in ("Health", "Sessions"):
             page.get_by_role("link", name=view).click()
-            page.locator(".failed", has_text="winnow desk").locator("visible=true").wait_for()
+            page.locator(f"#{view.lower()} .failed", has_text="winnow desk").wait_for()
         page.context.set_offline(False)
         page.locator("#sessions .failed button").click()
         rows.first.wait_for()
