@@ -35,7 +35,7 @@ FAILURES: Final = (ImportError, AttributeError, NameError, OSError, RuntimeError
 
 def lacking(extra: str) -> str:
     """Return the first package of an extra that is not installed, or nothing. Nothing heavy is imported to know."""
-    return next((package for module, package in PACKAGES[extra].items() if not _there(module)), "")
+    return next((package for module, package in PACKAGES[extra].items() if not is_there(module)), "")
 
 
 def require(extra: str, needed_for: str) -> None:
@@ -68,7 +68,8 @@ def _absent(error: Exception, extra: str) -> str:
     return next((package for module, package in PACKAGES[extra].items() if f"{module}.".startswith(above)), "")
 
 
-def _there(module: str) -> bool:
+def is_there(module: str) -> bool:
+    """Return whether a module is installed, without importing more than the packages above it."""
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # the package above it is not there

@@ -4,7 +4,6 @@ Models, cache and folders as the server has them; then wheels, extras, browser, 
 """
 
 import importlib
-import importlib.util
 import logging
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from cli.models import report_roles
 from cli.output import FAILED, OK, Check, print_json
 from cli.terminal import drawn_check, pen_for
 from errors import UsageError, WinnowError
+from extra import is_there
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
 from pipeline.read.converted import can_recognise
@@ -141,17 +141,10 @@ def check_wheels(wanted: Mapping[str, str]) -> Check:
 
 
 def _extras() -> Check:
-    there = [extra for extra, (module, _) in EXTRAS.items() if _installed(module)]
+    there = [extra for extra, (module, _) in EXTRAS.items() if is_there(module)]
     lacking = "; ".join(f"{extra} for {what}" for extra, (_, what) in EXTRAS.items() if extra not in there)
     more = f"; to be had by pip install 'winnow-mcp[NAME]': {lacking}" if lacking else ""
     return Check("extras", f"{', '.join(there) or 'none'}{more}")
-
-
-def _installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package above it is not there
-        return False
 
 
 def _scans() -> Check:

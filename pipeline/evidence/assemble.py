@@ -35,7 +35,7 @@ ROUNDS: Final = 8
 """Rounds of filling by estimate and measuring; three nearly always do. Of 5,000 units that each cost twice what they
 are estimated at the text is measured 16 times so, and 163 times without a bound."""
 SMALLEST: Final = 6
-"""Tokens of room that are not worth another round, and of a gap that is closed rather than marked."""
+"""Tokens of room that are not worth another round."""
 SAME_WORDS: Final = 12
 """Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages is two."""
 COPY_REACH: Final = 12

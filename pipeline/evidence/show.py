@@ -127,16 +127,19 @@ def show_evidence(
         letters = [_letter(place) for place in range(len(passages))]
         labels.extend(f"{number}{letter}" for letter in letters)
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
-    room = _heads_room(evidence, bodies, mark, max_tokens)
+    # What marks, labels and headings leave of the frame is for the heads, then for links
+    words = sum(count_each([one.text for one in evidence]))
+    framing = int(FRAME_SHARE * max_tokens) - count_tokens(notice_within(mark, max_tokens)) - hint_room(max_tokens)
+    taken = count_tokens("\n".join(framed(body, mark) for body in bodies))
+    room = framing + words - taken
     if links == "rest":
-        room = max(room, max_tokens - LINK_TOKENS - count_tokens("\n".join(framed(body, mark) for body in bodies)))
+        room = max(room, max_tokens - LINK_TOKENS - taken)
     heads = [page_head(number, group[0], room // len(groups)) for number, group in enumerate(groups, start=1)]
     speaking = told_speaking((label for label, one in zip(labels, evidence, strict=True) if one.speaks), unquoted)
     quoted = (head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
     text = "\n".join(filter(None, (speaking, *quoted)))
     if links != "none" and evidence:
-        words = sum(count_each([one.text for one in evidence]))
-        limit = max_tokens if links == "rest" else min(max_tokens, words + _frame(mark, max_tokens))
+        limit = max_tokens if links == "rest" else min(max_tokens, words + framing)
         numbers = {group[0].url: number for number, group in enumerate(groups, start=1)}
         told = _origins(labels, evidence, numbers, limit - count_tokens(text) - 1)
         text = f"{text}\n{told}" if told else text
@@ -145,17 +148,6 @@ def show_evidence(
         link = _link(labels[0], evidence[0])
         text = f"{text}\n{link}" if link and count_tokens(f"{text}\n{link}") <= limit else text
     return Shown(tuple(labels), text, count_tokens(text))
-
-
-def _heads_room(evidence: Sequence[Evidence], bodies: Sequence[str], mark: str, max_tokens: int) -> int:
-    """Return the tokens of the frame that marks, labels, notice and hints leave for the heads of all pages."""
-    words = sum(count_each([one.text for one in evidence]))
-    return _frame(mark, max_tokens) + words - count_tokens("\n".join(framed(body, mark) for body in bodies))
-
-
-def _frame(mark: str, max_tokens: int) -> int:
-    """Return the tokens that may be written around the words, beside notice and hints."""
-    return int(FRAME_SHARE * max_tokens) - count_tokens(notice_within(mark, max_tokens)) - hint_room(max_tokens)
 
 
 def page_tokens(one: Evidence, mark: str) -> int:

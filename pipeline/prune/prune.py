@@ -195,17 +195,17 @@ def _passages(pages: "_Pages", maker: PassageMaker, ready: Sequence[int], budget
     """Return the units of the passages that fit the budget, the best passage first."""
 
     def over(passages: Sequence[Passage]) -> int:
-        return count_tokens(_text(pages.write(units_of(passages)))) - budget
+        return count_tokens(_text(pages.write(_units_in(passages)))) - budget
 
     chosen = maker.choose(ready, pages.cost, budget, end=end)
     if chosen and (more := maker.choose(ready, pages.cost, -over(chosen), end=end, further=True)):
         chosen += more
     while chosen and over(chosen) > 0:
         chosen.pop()
-    return units_of(chosen)
+    return _units_in(chosen)
 
 
-def units_of(passages: Sequence[Passage]) -> list[int]:
+def _units_in(passages: Sequence[Passage]) -> list[int]:
     """Return the units of passages, those of the first passage first."""
     return [row for passage in passages for row in range(passage.start, passage.stop)]
 
