@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+from typing import Any
 
 import anyio
 import pytest
@@ -62,7 +63,7 @@ async def test_a_server_that_has_ended_keeps_no_page(connect: Connect) -> None:
     """Nor what was made of it on the way to an answer: each tool keeps something of a page for its next call."""
     before = documents()
     question, sources = "When does the first ferry leave on Sundays?", ["ferry-timetable.html"]
-    calls = {
+    calls: dict[str, dict[str, Any]] = {
         "research": {"question": question},
         "search_web": {"query": question},
         "fetch_and_prune_html": {"question": question, "sources": sources, "references": True},
@@ -81,6 +82,7 @@ async def test_a_server_that_has_ended_keeps_no_page(connect: Connect) -> None:
 
 PAGES = """
 import sys
+from typing import Any
 from pathlib import Path
 from server.process import give_back_large_blocks
 
