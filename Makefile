@@ -54,7 +54,7 @@ extras: $(VENV)/dev
 # What `make extras` will install, downloaded and compiled: CI does that beside `make test`, which must meet no extra yet.
 .PHONY: ahead
 ahead: $(VENV)/base  ## brings wheels of EXTRAS to build/wheels, and installs nothing
-	@mkdir -p $(WHEELS)
+	@mkdir -p build $(WHEELS)
 	@$(LIST_EXTRAS) > build/ahead.txt
 	@$(FOR_ANY) $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(WHEELS) \
 	  "$(TORCH)" -r $(VENV)/base.txt -r build/ahead.txt
