@@ -45,10 +45,10 @@ SPACES = (
 """Namespaces of the parts that `make_parts` writes."""
 
 
-def make_parts(body: str, *, main: str = "word/document.xml", strict: bool = False, **parts: str) -> bytes:
+def make_parts(body: str, *, main: str = "word/document.xml", **parts: str) -> bytes:
     """Return a Word file with further parts by kind (`header`, `comments`, `styles` …), each the inside of its root.
 
-    Their relations have the kind as id. `strict` asks for the namespaces of ISO 29500's strict form.
+    Their relations have the kind as id.
     """
     roots = {"numbering": "numbering", "styles": "styles", "comments": "comments", "chart": "c:chartSpace"}
     roots |= {"footnotes": "footnotes", "header": "hdr", "footer": "ftr", "theme": "a:theme"}
@@ -70,8 +70,16 @@ def make_parts(body: str, *, main: str = "word/document.xml", strict: bool = Fal
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
-            usual = strict and name.endswith("document.xml")
-            archive.writestr(name, text.replace(_W, _STRICT) if usual else text)
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+def as_strict(file: bytes) -> bytes:
+    """Return a Word file in the strict form of ISO 29500, whose namespaces are others."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(file)) as usual, zipfile.ZipFile(out, "w") as archive:
+        for part in usual.infolist():
+            archive.writestr(part.filename, usual.read(part).replace(_W.encode(), _STRICT.encode()))
     return out.getvalue()
 
 
