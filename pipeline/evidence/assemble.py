@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.documents import Document, Evidence, Reading, Score, least_trust
 from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
-from pipeline.evidence.passages import END, Passage, PassageMaker, joined
+from pipeline.evidence.passages import CRUMB, END, Passage, PassageMaker
 from pipeline.evidence.show import (
     HEADING_TOKENS,
     LINK_TOKENS,
@@ -141,8 +141,13 @@ def assemble(
     if nearest_alone(reading):
         chosen = chosen[:1]
     elif chosen:
-        rest = room - writer.write(chosen).tokens
-        chosen += maker.choose(near, writer.cost, rest, end=end, further=True)
+        more = chosen
+        for _ in range(ROUNDS):
+            rest = room - writer.write(chosen).tokens
+            if not more or rest < CRUMB:
+                break
+            more = maker.choose(near, writer.cost, rest, end=end, further=True)
+            chosen += more
     while len(chosen) > 1 and writer.write(chosen).tokens > room:
         chosen.pop()
     # 4. The best unit is always shown, if only its beginning fits
@@ -259,7 +264,7 @@ class _Writer:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
         found: list[Evidence] = []
         for own in by_page.values():
-            runs = joined(own)
+            runs = self.maker.shown(own)
             runs.sort(key=lambda run: own[0].best not in run)
             found.extend(self._passage(run, cited=cited) for run in runs)
         return tuple(found)
