@@ -166,6 +166,8 @@ class Page:
     """About the tokens of the HTML as it came, the figure that pruning is compared with."""
     unread: str = ""
     """What of the source is not in `html`, in a few words; empty where all is. Every answer from the page says it."""
+    tables_whole: bool = False
+    """Whether no cell of a table is among what is `unread`, so that values may be computed all the same."""
     rest: str = ""
     """The source's name with the pages that a further reading begins with; empty where that is not possible."""
     doi: str = ""

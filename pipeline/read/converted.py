@@ -9,9 +9,11 @@ import re
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Final
+
+from pipeline.read.ledger import Ledger
 
 if TYPE_CHECKING:  # settings are read before anything that takes a tenth of a second to import
     from pipeline.documents import Trust
@@ -64,6 +66,8 @@ class Converted:
     trust: "Trust" = "visible"
     hidden: int = 0
     """Words, or pieces of a PDF's text, that no reader sees and that were left out."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """What the file holds against what `html` has."""
 
 
 class Unreadable(Exception):
