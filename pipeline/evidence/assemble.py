@@ -23,11 +23,12 @@ from pipeline.evidence.show import (
     passage_text,
     passage_tokens,
     show_evidence,
+    told_speaking,
 )
 from pipeline.rank.bm25 import Floats
 from pipeline.rank.relevance import WORTH
 from pipeline.text.frame import inert, speaks_to_models
-from pipeline.text.tokens import count_each, cut_to_tokens
+from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language, index_terms
 from pipeline.work import check_cancelled, traced
 
@@ -135,6 +136,7 @@ def assemble(
     # 2. Passages around the best of them, as many as there is room for
     end = WORTH if open_end else END
     room = max_tokens - 2 * LINK_TOKENS if open_end else max_tokens
+    room -= count_tokens(told_speaking((), writer.unquoted))
     maker = writer.maker
     chosen = maker.choose(near, writer.cost, room, end=end)
     # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
@@ -221,7 +223,7 @@ class _Writer:
     def _repeats(self, row: int) -> bool:
         """Whether a unit has no word that the question lacks: a title, a message that was pasted, a FAQ's question."""
         text = self.places[row][1].text
-        if len(text) > self._longest or self._kind(row) in {"row", "code"}:
+        if len(text) > self._longest or self._kind(row) == "row":
             return False
         terms = set(index_terms(text, language=self._language))
         return len(terms) >= REPEATED and terms <= self._terms

@@ -32,6 +32,8 @@ WHOLE_SHARE: Final = 0.8
 BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come whole beyond `MOST` tokens."""
 _PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
+COLONS: Final = (":", "：")
+"""Marks at the end of a unit that announces what follows it."""
 FEWEST_WORDS: Final = 8
 """Words of a further passage; fewer are a label or a heading."""
 CRUMB: Final = 16
@@ -112,13 +114,12 @@ class PassageMaker:
             cost: Tokens of a passage with all that is written for it.
             room: Tokens for all of them.
             end: Share of the best score below which no passage begins.
-            further: Whether others are chosen already; none of these comes whole at the cost of all others.
+            further: Whether others are chosen already; of these only listings come whole at the cost of all others.
 
         Returns:
             Empty where not even the first unit of `order` fits, or is worth it.
         """
         chosen: list[Passage] = []
-        whole = 0 if further else int(WHOLE_SHARE * room)
         for row in order:
             check_cancelled()
             if self._values[row] < end * self._best or room < CRUMB:
@@ -126,7 +127,9 @@ class PassageMaker:
             if self._taken[row]:
                 continue
             first = not chosen and not further
-            passage, used = self._fitting(row, cost, room, whole if first else 0)
+            code = self._kind(row) == "code"
+            whole = int(WHOLE_SHARE * room) if first else room // 2 if code else 0
+            passage, used = self._fitting(row, cost, room, whole)
             if passage is None and first:
                 break
             if passage is None or not (first or self._is_complete(passage)):
@@ -283,7 +286,7 @@ class PassageMaker:
         """Whether a unit is a heading, or ends with a colon: what follows belongs to it."""
         unit = self._unit(row)
         kind = self._kind(row)
-        return kind == "heading" or (kind != "row" and unit.text.endswith((":", "：")))
+        return kind == "heading" or (kind != "row" and unit.text.endswith(COLONS))
 
     def _follows(self, row: int) -> bool:
         """Whether a further unit is on the same page, and in no other passage."""
@@ -318,11 +321,25 @@ class PassageMaker:
         return not any(self._taken[start:stop])
 
     def _atom(self, row: int, most: int) -> tuple[int, int]:
-        """Return what is shown together at least: a unit, or its record."""
+        """Return what is shown together at least: a unit or its record, with its lead-in, or what it leads in."""
         record = next((whole for whole in self._around(row) if whole.kind == "record"), None)
         if record and self._cost(record.start, record.stop) <= most and self._free(record.start, record.stop):
             return record.start, record.stop
-        return row, row + 1
+        start, stop = row, row + 1
+        if self._leads(row) and self._continues(stop) and self._cost(start, stop + 1) <= most:
+            stop += 1
+        if self._continues(start) and self._leads(start - 1) and self._cost(start - 1, stop) <= most:
+            start -= 1
+        return (start, stop) if self._free(start, stop) else (row, row + 1)
+
+    def _leads(self, row: int) -> bool:
+        """Whether a unit announces what follows it: it ends with a colon and is no row."""
+        return self._kind(row) not in {"row", "heading"} and self._unit(row).text.endswith(COLONS)
+
+    def _continues(self, row: int) -> bool:
+        """Whether a unit follows another of the same section."""
+        first = self._firsts[self._owners[min(row, len(self._owners) - 1)]]
+        return first < row < len(self._owners) and self._wholes(row)[0].starts[row - first] + first < row
 
     def _wider(self, start: int, stop: int, most: int) -> tuple[int, int] | None:
         """Return a stretch with its better neighbour, None where it has grown enough."""
@@ -335,10 +352,10 @@ class PassageMaker:
         options: list[tuple[float, int, int]] = []
         if start > low and not self._taken[start - 1]:
             before, _ = self._atom(start - 1, most - used)
-            options.append((self._values[start - 1], max(before, low), stop))
+            options.append((max(self._values[max(before, low) : start]), max(before, low), stop))
         if stop < high and not self._taken[stop]:
             _, after = self._atom(stop, most - used)
-            options.append((self._values[stop], start, min(after, high)))
+            options.append((max(self._values[stop : min(after, high)]), start, min(after, high)))
         wanted = [
             option
             for option in options
@@ -347,7 +364,12 @@ class PassageMaker:
         return max(wanted, key=lambda option: option[0])[1:] if wanted else None
 
     def _bears(self, whole: Whole) -> bool:
-        """Whether at least half of a whole bears on the question, so that it is worth more than `MOST` tokens."""
+        """Whether a whole is worth more than `MOST` tokens: half of it bears on the question, or it is code.
+
+        Code is of use to its end only, and its lines score low by themselves.
+        """
+        if whole.kind == "listing":
+            return True
         values = sorted(self._values[whole.start : whole.stop])
         return whole.kind != "paragraph" and values[len(values) // 2] >= BEARS * self._best
 
