@@ -166,6 +166,7 @@ class Fetcher:
             raw = replace(self._raw(source, bare, WHOLE), name=made.name)
             page = await self.files.convert(raw)
             author, published = made.author or page.author, made.published or page.published
+            page = replace(page, tables_whole=page.tables_whole and not made.unread)
             return replace(page, author=author, published=published, unread=made.unread or page.unread), bare
         raise SourceTimeout(f"{source}: its API was too slow.", source=source, hint="Try again later.")
 

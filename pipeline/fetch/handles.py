@@ -24,7 +24,12 @@ KEEP_SECONDS: Final = DAY * 30
 MOST_VERSIONS: Final = 30
 """Versions of one page that are listed: the first, and of each further day the last."""
 _HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
-_FORM: Final = {field.name: str for field in fields(Page)} | {"notes": list, "raw_tokens": int, "hidden": int}
+_FORM: Final = {field.name: str for field in fields(Page)} | {
+    "notes": list,
+    "raw_tokens": int,
+    "hidden": int,
+    "tables_whole": bool,
+}
 """The types of a page's fields in JSON."""
 
 

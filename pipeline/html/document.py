@@ -70,7 +70,7 @@ def read_document(page: Page) -> Document:
         page = replace(page, hidden=page.hidden + unseen)
         notes = (*notes, f"{unseen} words that no reader of the page sees were left out")
     if page.html.count("<") > MAX_TAGS:
-        page = replace(page, unread=f"what follows its first {MAX_TAGS:,} tags")
+        page = replace(page, unread=f"what follows its first {MAX_TAGS:,} tags", tables_whole=False)
     page = replace(page, notes=notes)
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
 

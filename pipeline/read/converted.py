@@ -11,9 +11,11 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Final
+
+from pipeline.read.ledger import Ledger
 
 try:
     import resource
@@ -73,6 +75,8 @@ class Converted:
     trust: "Trust" = "visible"
     hidden: int = 0
     """Words, or pieces of a PDF's text, that no reader sees and that were left out."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """What the file holds against what `html` has."""
 
 
 class Unreadable(Exception):

@@ -36,6 +36,7 @@ from pipeline.read.converted import (
     placed,
     whole_page,
 )
+from pipeline.read.ledger import Ledger
 from pipeline.read.pdf_guard import Guard
 from pipeline.read.pdf_layout import drop_running, lines_of
 from pipeline.read.pdf_lines import Cell, Line, parts_of, sizes_of
@@ -108,6 +109,8 @@ class _PageLines:
     """What readers of the file wrote beside its text."""
     vanished: int = 0
     """Operators that show text of which PDFium gave no letter."""
+    pictures: int = 0
+    """Large images."""
 
 
 def _line(text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], rows: list[list[str]]) -> Line:
@@ -267,7 +270,14 @@ class PdfReading:
         drop_running(lines, [page.height for page in self.pages])
         html = self._render(lines, title)
         trust: Trust = "recognised" if scans or recognised == sum(map(bool, lines)) else "visible"
-        return Converted(html, title, "", author, "", tuple(notes), *self._unread(), trust, hidden)
+        return Converted(html, title, "", author, "", tuple(notes), *self._unread(), trust, hidden, self._ledger())
+
+    def _ledger(self) -> Ledger:
+        """Return what no reading gives: attached files, and large images beside text."""
+        ledger = Ledger()
+        ledger.hold("attachment", len(self._attached))
+        ledger.hold("image", sum(page.pictures for page in self.pages if not page.recognised and not page.trouble))
+        return ledger
 
     def _unread(self) -> tuple[str, str]:
         """Return which pages were wanted and are missing, in words, and those that can be asked for next."""
@@ -278,8 +288,6 @@ class PdfReading:
                 parts.append(f"{len(numbers)} of {len(self.pages)} pages, which {why} (the first is page {numbers[0]})")
         if vanished := [number for number, page in enumerate(self.pages, self.first) if page.vanished]:
             parts.append(f"letters on {len(vanished)} pages (the first is page {vanished[0]})")
-        if self._attached:
-            parts.append(f"{len(self._attached)} attached files ({', '.join(self._attached)})")
         begin, rest = self.first + len(self.pages), ""
         if begin <= self._wanted:
             parts.append(f"pages {begin} to {self._wanted} of {self.count}")
@@ -310,6 +318,8 @@ class PdfReading:
                 parts.append(placed(html, place, tag="div") if place else html)
             parts += [f"<p>Comment: {escape(comment)}</p>" for comment in page.comments]
             parts.append("</section>")
+        if self._attached:
+            parts.append(f"<p>Attached files: {escape(', '.join(self._attached))}</p>")
         return whole_page("\n".join(parts), title=title)
 
     def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
@@ -399,5 +409,12 @@ def _read_page(page: Print) -> _PageLines:
     elif page.images and letters < _STRAY:
         trouble = "few"
     return _PageLines(
-        lines, trouble, 0 if behind else hidden, behind, page.height, comments=page.comments, vanished=vanished
+        lines,
+        trouble,
+        0 if behind else hidden,
+        behind,
+        page.height,
+        comments=page.comments,
+        vanished=vanished,
+        pictures=0 if behind else page.pictures,
     )

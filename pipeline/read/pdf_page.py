@@ -31,6 +31,8 @@ LEAST_SHARE: Final = 0.3
 MOST_LETTERS: Final = 200_000
 """Of a page; a dense one has 8,000."""
 MOST_OBJECTS: Final = 200_000
+PICTURE: Final = 0.2
+"""Part of a page from which an image is no ornament."""
 MOST_RULINGS: Final = 1_500
 """A page with more of them is a drawing, not a table."""
 MOST_FIELDS: Final = 2_000
@@ -97,6 +99,8 @@ class Print:
     level: list[tuple[float, float, float]] = field(default_factory=list)
     """Rulings from left to right: y, left and right end."""
     images: int = 0
+    pictures: int = 0
+    """Images that take a good part of the page."""
     paths: int = 0
     shown: int = 0
     """Operators that show text."""
@@ -302,6 +306,8 @@ def _drawn(page: Any, frame: Frame, found: Print) -> list[Any]:
             showing.append(drawn)
         elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
             found.images += 1
+            a, b, c, d, _, _ = _times(_matrix_of(drawn), matrix)
+            found.pictures += abs(a * d - b * c) >= PICTURE * frame.width * frame.height
         elif kind == pdfium.FPDF_PAGEOBJ_PATH:
             found.paths += 1
             if found.paths <= MOST_RULINGS:

@@ -48,6 +48,16 @@ HEAVY: Final = frozenset({*PAGED, DOCX, PPTX, XLSX, EPUB, RTF, MBOX, *ODF})
 OLE: Final = "application/x-ole-storage"
 _PARTS: Final = {"word/document.xml": DOCX, "ppt/presentation.xml": PPTX, "xl/workbook.xml": XLSX}
 """By a part that only they have."""
+_MAIN: Final = re.compile(rb"\.(?:(word)|(presentation)|(spreadsheet)|ms-(word|powerpoint|excel))[\w.-]*\.main\+xml")
+_BY_MAIN: Final = {
+    b"word": DOCX,
+    **dict.fromkeys((b"presentation", b"powerpoint"), PPTX),
+    **dict.fromkeys((b"spreadsheet", b"excel"), XLSX),
+}
+"""By the type of the main part, whose name may be any (Word for the web writes `word/document2.xml`)."""
+_TYPES: Final = "[Content_Types].xml"
+_MOST_TYPES: Final = 1_000_000
+"""Bytes of the list of types."""
 _OLD: Final = {
     "EncryptedPackage": "an Office file with a password: save a copy without one",
     "WordDocument": "a Word file of the old form: save it as .docx",
@@ -207,9 +217,19 @@ def _zip_type(body: bytes) -> str:
             said = archive.read(named).decode("ascii", "replace").strip() if named and named.file_size <= 100 else ""
             said = EPUB if not said and "META-INF/container.xml" in archive.NameToInfo else said
             office = (kind for part, kind in _PARTS.items() if part in archive.NameToInfo)
-            return said if said in ODF or said == EPUB else next(office, "application/zip")
+            if said in ODF or said == EPUB:
+                return said
+            return next(office, "") or _office_type(archive) or "application/zip"
     except (*DAMAGED, zipfile.BadZipFile):
         return "application/zip"
+
+
+def _office_type(archive: zipfile.ZipFile) -> str:
+    """Return the type of an Office file by the type of its main part, empty for other archives."""
+    listed = archive.NameToInfo.get(_TYPES)
+    types = archive.read(listed) if listed is not None and listed.file_size <= _MOST_TYPES else b""
+    found = _MAIN.search(types)
+    return _BY_MAIN[next(filter(None, found.groups()))] if found else ""
 
 
 def _guessed(start: bytes) -> str:

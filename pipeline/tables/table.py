@@ -107,7 +107,7 @@ def tables_of(document: Document) -> list[Table]:
 
 def all_rows(document: Document) -> bool:
     """Whether all rows of a document's source were read as rows: of very large ones the last lose their form."""
-    if document.page.unread:
+    if document.page.unread and not document.page.tables_whole:
         return False
     html = document.page.html
     read = sum(block.kind == "row" for block in document.blocks)
