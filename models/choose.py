@@ -96,11 +96,11 @@ def _pulled(role: Role, resources: Resources) -> Offered | None:
 
     Only where llama-cpp-python is installed, and never a model that writes no answers.
     """
-    if lacking("llama"):
-        return None
     kept = kept_files(resources.hub)
     fitting = [one for one in MODELS.values() if one.role == role and one.writes and one.path in kept]
-    return max(fitting, key=lambda offered: offered.megabytes, default=None)
+    if not fitting or lacking("llama"):
+        return None
+    return max(fitting, key=lambda offered: offered.megabytes)
 
 
 def _onnx_folder(rest: str) -> Path:

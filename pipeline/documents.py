@@ -6,10 +6,11 @@ Plain frozen data without behaviour beyond small derived properties. Not for: an
 renders; types that only one package uses stay in that package.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, TypeVarTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pipeline.html.tree import Node
     from pipeline.tables.table import Told
 
+Given = TypeVarTuple("Given")
+Made = TypeVar("Made")
 Freshness = Literal["any", "day", "week", "month", "year"]
 SafeSearch = Literal["", "off", "moderate", "strict"]
 SearchStatus = Literal[
@@ -207,6 +210,8 @@ class Block:
     """True where it is not `main` only because a reader opens it with a click; without a question it is content."""
     cells: tuple[str, ...] = ()
     """Texts of a row's cells, for rows only."""
+    carried: tuple[int, ...] = ()
+    """Columns whose cell is one of a row above, which covers this row as well."""
     trust: Trust = "visible"
     speaks: bool = False
     """Whether it speaks to a model that reads it (`pipeline/text/frame.py`); content units only."""
@@ -223,7 +228,7 @@ class Block:
         return last[2:-2] if self.kind == "row" and last.startswith("| ") else ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Document:
     """A page that was cleaned and cut into content units; what every later step reads. It equals itself only."""
 
@@ -236,6 +241,23 @@ class Document:
     """Content units in reading order; their spans do not overlap."""
     root: "Node" = field(repr=False)
     """The cleaned tree that block trees of any size are cut from."""
+
+
+def kept_with_document(work: Callable[[Document, *Given], Made]) -> Callable[[Document, *Given], Made]:
+    """Return `work` that is done once for a document and what else is given; its result goes when the document goes.
+
+    Not for: results that hold the document, which would keep it for ever, and arguments that are no keys.
+    """
+    made: WeakKeyDictionary[Document, dict[tuple[*Given], Made]] = WeakKeyDictionary()
+
+    @wraps(work)
+    def once(document: Document, *given: *Given) -> Made:
+        of_document = made.setdefault(document, {})
+        if given not in of_document:
+            of_document[given] = work(document, *given)
+        return of_document[given]
+
+    return once
 
 
 @dataclass(frozen=True, slots=True)

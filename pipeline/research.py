@@ -114,9 +114,11 @@ class Researched:
 
 
 async def research(
-    wanted: Wanted, services: Services, *, max_tokens: int, report: Report, write: bool = False
+    wanted: Wanted, services: Services, *, max_tokens: int, report: Report, write: bool = False, told: str = ""
 ) -> Researched:
     """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also with a written answer.
+
+    `told` is a line above the evidence.
 
     Raises `SearchFailed`: no provider could answer.
     """
@@ -134,7 +136,7 @@ async def research(
     # 8. Assemble the enriched prompt within the budget
     most = max_tokens or UNASKED
     room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
-    text, assembled, mark = await in_thread(_enriched, known, services, room, open_end=not max_tokens)
+    text, assembled, mark = await in_thread(enriched, known, services, room, told, open_end=not max_tokens)
     # 9. Where it is wanted, the local generator's answer, each sentence checked
     left = services.seconds - (anyio.current_time() - began)
     written = await _written(wanted.question, assembled, services, seconds=left) if write else None
@@ -206,7 +208,13 @@ def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Pag
     )
 
 
-def _enriched(known: Followed, services: Services, max_tokens: int, *, open_end: bool) -> tuple[str, Assembled, str]:
+def enriched(
+    known: Followed, services: Services, max_tokens: int, told: str = "", *, open_end: bool
+) -> tuple[str, Assembled, str]:
+    """Return the enriched prompt of what is known within `max_tokens`, its passages and its mark.
+
+    `told` stands above the evidence. With `open_end` weak passages are left out, whatever the room.
+    """
     gathered, documents, reading = known.gathered, known.documents, known.reading
     mark = new_mark()
     prompt = load("enriched")
@@ -216,6 +224,7 @@ def _enriched(known: Followed, services: Services, max_tokens: int, *, open_end:
     head = prompt.fill(**values, evidence="").strip() if instructed else notice_within(mark, max_tokens)
     sheet = Sheet(max_tokens, reserve=hint_room(max_tokens) + room_for(gathered.failures, max_tokens))
     sheet.add(head)
+    sheet.add(told)
     sheet.add(doubt(reading))
     sheet.add(told_values(reading.computed, documents, mark, max_tokens))
     followed = count_tokens("\n".join(_followed(hop, "10a", mark) for hop in known.hops))
@@ -230,8 +239,8 @@ def _enriched(known: Followed, services: Services, max_tokens: int, *, open_end:
     for line in _foot(gathered, reading):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
     # A provider's own words stand between marks, so they are written whole or not at all.
-    for told in dict.fromkeys(f"{o.provider}: {quoted(o.reason, mark)}" for o in gathered.outcomes if o.reason):
-        sheet.add(told)
+    for said in dict.fromkeys(f"{o.provider}: {quoted(o.reason, mark)}" for o in gathered.outcomes if o.reason):
+        sheet.add(said)
     return sheet.text, assembled, mark
 
 

@@ -30,6 +30,7 @@ from pipeline.messages import KEPT_SECONDS
 from pipeline.search.chain import Found
 from pipeline.services import Fetches, Searches, Services
 from pipeline.text.frame import LONGEST
+from pipeline.turns import completed
 from pipeline.work import in_thread
 
 SCHEME: Final = "winnow://session/"
@@ -80,6 +81,8 @@ class Turn:
     passages: tuple[Evidence, ...] = ()
     open: tuple[str, ...] = ()
     """What was not read, or not to its end."""
+    understood: str = ""
+    """The question with what it refers to in the one before; empty where it is complete by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,13 @@ class Session:
     def passages(self) -> tuple[Evidence, ...]:
         """Everything that was quoted."""
         return tuple(passage for turn in self.turns for passage in turn.passages)
+
+    def quoted(self, pages: Sequence[Seen]) -> list[Seen]:
+        """Return those of `pages` that the last answer quoted, the first of its sources first."""
+        last = next((turn for turn in reversed(self.turns) if turn.passages), None)
+        urls = list(dict.fromkeys(one.url for one in last.passages)) if last else []
+        known = {page.final_url: page for page in pages}
+        return [known[url] for url in urls if url in known]
 
 
 _SESSION: Final = TypeAdapter(Session)
@@ -151,6 +161,8 @@ class Ongoing:
         """Take up `session` with a question; see `begin`."""
         self.session = session
         self._question = " ".join(question.split())
+        self.understood = _understood(self._question, session.turns)
+        """The question with what it refers to in the turn before; empty where it is complete by itself."""
         self._asked = _now()
         self._stores = stores
         # What is read here may be a person's own file, which is not for a store that others read.
@@ -170,7 +182,8 @@ class Ongoing:
                 f"The session {handle} is unknown or has expired.", hint="Leave it out; a new one is begun."
             )
         ongoing = cls(stores, session, question, roots)
-        await in_thread(ongoing._write, Turn(ongoing._question, ongoing._asked), ())
+        turn = Turn(ongoing._question, ongoing._asked, understood=ongoing.understood)
+        await in_thread(ongoing._write, turn, ())
         return ongoing
 
     def over(self, services: Services) -> Services:
@@ -189,6 +202,7 @@ class Ongoing:
     ) -> list[bool]:
         """Write what came of the question; return for each passage whether the session had its words before."""
         turn = Turn(self._question, self._asked, tuple(parts), tuple(queries), tuple(passages), tuple(missing))
+        turn = replace(turn, understood=self.understood)
         await in_thread(self._write, turn, tuple(map(_seen, pages)))
         return [_said(passage, self.session.passages) for passage in passages]
 
@@ -213,7 +227,7 @@ class Ongoing:
         """Put a turn behind the others, in the place of an earlier one of the same question, whose passages stay."""
         # Read again: another call may have gone on with the session meanwhile.
         now = _read(self._store, self.session.handle) or self.session
-        same = next((one for one in now.turns if one.question.casefold() == turn.question.casefold()), None)
+        same = next((one for one in now.turns if _asking(one) == _asking(turn)), None)
         if same is not None:
             kept = tuple(one for one in same.passages if not _said(one, turn.passages))
             turn = replace(turn if turn.parts else same, passages=(*turn.passages, *kept))
@@ -252,6 +266,7 @@ class _Results:
         self._web = web
         self._session = session
         self._pages = [page for page in pages if page.url.startswith("http")]
+        self._leading = session.session.quoted(pages) if session.understood else []
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -264,7 +279,10 @@ class _Results:
             # Files may change at any moment, and a source that was silent is asked again.
             if not found.silent and not any(one.url.startswith("file:") for one in found.results):
                 await self._session.note(found, queries, limit)
-        return replace(found, results=(*found.results, *self._known(found.results, limit)))
+        leading = [_result(page, place) for place, page in enumerate(self._leading, start=1)]
+        ahead = {one.url for one in leading}
+        results = [*leading, *(one for one in found.results if one.url not in ahead)]
+        return replace(found, results=(*results, *self._known(results, limit)))
 
     def _known(self, results: Sequence[SearchResult], limit: int) -> list[SearchResult]:
         """Return the pages that were read before, those that were quoted first; what was asked now may stand there."""
@@ -272,12 +290,27 @@ class _Results:
         quoted = {passage.url for passage in self._session.session.passages}
         pages = sorted(self._pages, key=lambda page: page.final_url not in quoted)
         more = [page for page in pages if page.url not in listed][:limit]
-        return [
-            SearchResult(
-                page.title, page.url, "", page.published, "session", place, page.language, page.author, page.doi
-            )
-            for place, page in enumerate(more, start=len(results) + 1)
-        ]
+        return [_result(page, place) for place, page in enumerate(more, start=len(results) + 1)]
+
+
+def _result(page: Seen, place: int) -> SearchResult:
+    return SearchResult(
+        page.title, page.url, "", page.published, "session", place, page.language, page.author, page.doi
+    )
+
+
+def _understood(question: str, turns: Sequence[Turn]) -> str:
+    """Return a question with what it refers to in the last turn; one that is asked once more as it was."""
+    if not turns:
+        return ""
+    last = turns[-1]
+    if last.question.casefold() == question.casefold():
+        return last.understood
+    return completed(question, last.understood or last.question)
+
+
+def _asking(turn: Turn) -> tuple[str, str]:
+    return turn.question.casefold(), turn.understood.casefold()
 
 
 def _read(store: Store, handle: str) -> Session | None:

@@ -7,7 +7,6 @@ batches (`models/`) or a process of its own; who may begin (`server/calls.py`); 
 same (`pipeline/fetch/client.py`).
 """
 
-import functools
 import math
 import threading
 import time
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+from anyio.lowlevel import RunVar
 from opentelemetry import trace
 
 from models.shares import piece
@@ -111,9 +111,16 @@ def _having(variable: ContextVar[T | None], value: T) -> Iterator[None]:
         variable.reset(before)
 
 
-@functools.cache
-def _limiter(_loop_token: object, *, light: bool) -> anyio.CapacityLimiter:
-    return anyio.CapacityLimiter(WORKERS)
+_limits: Final = {light: RunVar[anyio.CapacityLimiter](f"winnow_workers_{light=}") for light in (True, False)}
+
+
+def _limiter(*, light: bool) -> anyio.CapacityLimiter:
+    """Return the event loop's one limiter of worker threads, for light calls or for all others."""
+    limiter = _limits[light].get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(WORKERS)
+        _limits[light].set(limiter)
+    return limiter
 
 
 async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -138,9 +145,7 @@ async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwar
 
     try:
         async with piece():
-            return await anyio.to_thread.run_sync(
-                counted, abandon_on_cancel=True, limiter=_limiter(anyio.lowlevel.current_token(), light=light)
-            )
+            return await anyio.to_thread.run_sync(counted, abandon_on_cancel=True, limiter=_limiter(light=light))
     finally:
         stop.set()
         _stop.reset(before)
@@ -148,8 +153,7 @@ async def in_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwar
 
 def is_busy() -> bool:
     """Return whether a worker thread is at work for this event loop."""
-    loop = anyio.lowlevel.current_token()
-    return any(_limiter(loop, light=light).borrowed_tokens for light in (True, False))
+    return any(_limiter(light=light).borrowed_tokens for light in (True, False))
 
 
 async def no_report(done: float, total: float | None, message: str) -> None:

@@ -163,11 +163,11 @@ def test_a_word_file_of_any_length_keeps_headings_paragraphs_items_and_tables(pa
     assert time.process_time() - started < 12  # 7.5 s are measured for 400,000 paragraphs
     assert "<h2>Salt</h2>" in page.html
     assert "one pan" in page.html
-    assert ("<li>one pan</li>" in page.html) == (paragraphs > 1)  # mammoth asks the numbering part, which is not there
+    assert "<li>one pan</li>" in page.html
     flat = page.html.replace("\n", "").replace("<p>", "").replace("</p>", "")
     assert "<tr><td>1871</td><td>40 &amp; more</td></tr>" in flat
     assert f"Words of paragraph {paragraphs - 1} about" in page.html
-    assert ("long Word file" in page.unread) == (paragraphs > 1)
+    assert page.unread == ""
 
 
 @pytest.mark.slow

@@ -3,12 +3,14 @@
 import gc
 import subprocess
 import sys
+from typing import Any
 
 import anyio
 import pytest
 
+from pipeline.documents import Document
 from server.process import PAUSE, TOO_MANY, collect_when_quiet
-from tests.support import ROOT
+from tests.support import ROOT, Connect, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -51,8 +53,36 @@ async def test_old_garbage_is_freed_at_a_quiet_moment_and_never_in_between() -> 
     assert gc.get_freeze_count() == 0
 
 
+def documents() -> set[int]:
+    """Which documents are in memory."""
+    gc.collect()
+    return {id(each) for each in gc.get_objects() if isinstance(each, Document)}
+
+
+async def test_a_server_that_has_ended_keeps_no_page(connect: Connect) -> None:
+    """Nor what was made of it on the way to an answer: each tool keeps something of a page for its next call."""
+    before = documents()
+    question, sources = "When does the first ferry leave on Sundays?", ["ferry-timetable.html"]
+    calls: dict[str, dict[str, Any]] = {
+        "research": {"question": question},
+        "search_web": {"query": question},
+        "fetch_and_prune_html": {"question": question, "sources": sources, "references": True},
+        "extract_relevant": {"question": question, "sources": sources},
+        "raptor_query": {"question": question, "sources": sources},
+    }
+    async with connect() as client:
+        for tool, arguments in calls.items():
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, text_of(result)
+        during = documents()
+    del client, result
+    assert during - before
+    assert documents() <= before
+
+
 PAGES = """
 import sys
+from typing import Any
 from pathlib import Path
 from server.process import give_back_large_blocks
 

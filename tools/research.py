@@ -72,6 +72,7 @@ class ResearchResult(Found):
 
     session: str = Field(description="Handle of this line of research: give it to go on, or with a further question")
     before: list[str] = Field(default=[], description="Labels of passages that the session had shown before")
+    understood: str = Field(default="", description="The question with what it refers to in the session, if it does")
     queries: list[str] = Field(description="Queries that were sent besides the question")
     providers: list[str] = Field(description="Each provider with its status and reason")
     answer: list[Statement] = Field(default=[], description="Check of each sentence of a written answer")
@@ -94,16 +95,19 @@ async def research(
     """
     check_budget(max_tokens)
     asked, sites = split_sites(question)
-    wanted = Wanted(asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites)))
     report = reporter(ctx)
     services = _at(sites, services_of(ctx), report)
     ongoing = await Ongoing.begin(services.stores, question, handle=session, owner=owner_of(ctx), roots=services.roots)
+    # A follow-up is asked with what it refers to.
+    asked = split_sites(ongoing.understood)[0] or asked
+    wanted = Wanted(asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites)))
     handle = ongoing.session.handle
     # Who never gets an answer, because this process ends, can go on all the same.
     await ctx.report_progress(0, 10, handle)
     # The session's handle takes some 25 tokens.
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
-    found = await run(wanted, ongoing.over(services), max_tokens=most, report=report, write=answer)
+    line = f"Understood as: {one_line(asked)}" if ongoing.understood else ""
+    found = await run(wanted, ongoing.over(services), max_tokens=most, report=report, write=answer, told=line)
     before = await _keep(found, ongoing, question)
     known = found.known
     missing = known.gathered.missing()
@@ -130,6 +134,7 @@ async def research(
     pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))
     tell_notes(sheet, pages)
     data = _data(found, following, sheet.tokens, handle, before)
+    data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
     view = await drawn(ctx, view_evidence, question, found.assembled, known.documents, known.reading, max_tokens)
     return reply(sheet.text, data, view=view)

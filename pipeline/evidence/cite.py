@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urldefrag
 
-from pipeline.documents import Block, Document, Evidence, Sentence
+from pipeline.documents import Block, Document, Evidence, Sentence, kept_with_document
 from pipeline.html.tree import STRUCK
 from pipeline.read.converted import is_box
 from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
@@ -78,7 +78,7 @@ def cite(document: Document, start: int, end: int) -> str:
     return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
 
 
-@lru_cache(maxsize=8)
+@kept_with_document
 def _rendered(document: Document) -> Document:
     """Return the document with line ends in its text for all that a browser does not render; kept for a page's next."""
     unseen: list[tuple[int, int]] = []

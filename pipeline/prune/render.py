@@ -9,11 +9,10 @@ below, each address once. Not for: choosing (`prune.py`), how lines are written 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from pipeline.documents import KEPT_DOCUMENTS, Block, Document
+from pipeline.documents import Block, Document, kept_with_document
 from pipeline.evidence.show import GAP, listing
 from pipeline.html.blocks import NAMES, resolve
 from pipeline.html.tree import Node, text_of, walk
@@ -78,7 +77,7 @@ def repeats_title(block: Block, title: str) -> bool:
     return block.text == title or (not block.heading_path and block.text.casefold() in title.casefold())
 
 
-@lru_cache(maxsize=KEPT_DOCUMENTS)
+@kept_with_document
 def _above(document: Document) -> list[tuple[int, ...]]:
     """Return `headings_above` of a document, kept: each passage that is tried for an answer is rendered."""
     return headings_above(document.blocks)

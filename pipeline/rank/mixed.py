@@ -10,14 +10,13 @@ fetching, or ranking inside a page.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Literal
 
 import anyio
 import numpy as np
 
 from models.protocols import Embedder, Reranker
-from pipeline.documents import KEPT_DOCUMENTS, Document, Score, ScoreMaker, SearchResult
+from pipeline.documents import Document, Score, ScoreMaker, SearchResult, kept_with_document
 from pipeline.extract.sentences import tag_sentences
 from pipeline.rank.bm25 import BM25, RRF_K, Floats, cut_windows
 from pipeline.rank.relevance import SIZES, score_texts
@@ -214,12 +213,12 @@ def best_passages(document: Document, question: str, *, limit: int, language: st
     return [passages[place] for place in np.argsort(-scores, kind="stable")[:limit]]
 
 
-@lru_cache(maxsize=KEPT_DOCUMENTS)
+@kept_with_document
 def _guessed(document: Document) -> str:
     return guess_language(document.text)
 
 
-@lru_cache(maxsize=KEPT_DOCUMENTS)
+@kept_with_document
 def _counted(document: Document, language: str) -> tuple[list[Passage], BM25]:
     passages = cut_passages(document)
     return passages, BM25([passage.headed for passage in passages], language=language)

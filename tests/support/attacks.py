@@ -245,6 +245,14 @@ HIDDEN_DOCX: Final = {
         f'<w:p><w:pPr><w:shd w:fill="000000"/></w:pPr><w:r><w:rPr><w:color w:val="000000"/></w:rPr><w:t>{BAD}</w:t></w:r></w:p>'
     ),
     "in a cell without a style": docx_of(f"<w:tbl><w:tblPr/><w:tr><w:tc><w:tcPr/>{_run(WHITE)}</w:tc></w:tr></w:tbl>"),
+    "white by the theme": docx_of(_run('<w:color w:val="000000" w:themeColor="background1"/>')),
+    "squeezed to 1 %": docx_of(_run('<w:w w:val="1"/>')),
+    "raised off the page": docx_of(_run('<w:position w:val="3000"/>')),
+    "hollow letters": docx_of(
+        _run(
+            '<w14:textFill xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"><w14:noFill/></w14:textFill>'
+        )
+    ),
     "in a long file": docx_of(_run("<w:vanish/>") + "<w:p><w:r><w:t>Boats.</w:t></w:r></w:p>" * 15_000),
 }
 
@@ -255,6 +263,11 @@ SEEN_DOCX: Final = {
     "white in a dark cell": docx_of(
         f'<w:tbl><w:tblPr/><w:tr><w:tc><w:tcPr><w:shd w:fill="003366"/></w:tcPr>{_run(WHITE)}</w:tc></w:tr></w:tbl>'
     ),
+    "white on a dark style of paragraphs": docx_of(
+        f'<w:p><w:pPr><w:pStyle w:val="D"/></w:pPr><w:r><w:rPr>{WHITE}</w:rPr><w:t>{BAD}</w:t></w:r></w:p>',
+        styles='<w:style w:type="paragraph" w:styleId="D"><w:pPr><w:shd w:fill="003366"/></w:pPr></w:style>',
+    ),
+    "condensed type": docx_of(_run('<w:w w:val="80"/>')),
     "vanish switched off": docx_of(_run('<w:vanish w:val="0"/>')),
     "small print": docx_of(_run('<w:sz w:val="10"/>')),
 }
