@@ -30,7 +30,7 @@ _BROWSER_HINT: Final = (
 _OF_BYTES: Final = {
     sniff.DOCX: ("docx", "docx_to_html"),
     sniff.PPTX: ("slides", "pptx_to_html"),
-    sniff.XLSX: ("sheets", "xlsx_to_html"),
+    sniff.XLSX: ("workbook", "xlsx_to_html"),
     sniff.EPUB: ("epub", "epub_to_html"),
     sniff.MAIL: ("mail", "eml_to_html"),
     sniff.MBOX: ("mail", "mbox_to_html"),
