@@ -1,7 +1,8 @@
 """Plain text to HTML: paragraphs, headings, lists, tables, `key: value`, logs and code told apart by their lines.
 
 A line stays a line unless it was only broken to fit a width. What is told apart is told by all lines of a block, the
-lines between two empty ones; one odd line makes nothing of the others. Not for: Markdown, CSV, JSON (`text.py`).
+lines between two empty ones; one odd line makes nothing of the others. Not for: Markdown, CSV, JSON (`text.py`), nor
+manual pages (`manual.py`).
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Final
 
 from pipeline.html.blocks import CODE_LINES
 from pipeline.read.converted import Converted, escape, html_table, whole_page
+from pipeline.read.manual import is_manual, manual_to_html
 from pipeline.work import check_cancelled
 
 _INDENTED: Final = re.compile(r" {4,}\S|\t+\S")
@@ -58,7 +60,9 @@ _FULL: Final = 0.8
 
 
 def plain_to_html(text: str) -> Converted:
-    """Return plain text as HTML that says what its blocks are."""
+    """Return plain text as HTML that says what its blocks are; manual pages by their own rules."""
+    if is_manual(text):
+        return manual_to_html(text)
     parts: list[str] = []
     blocks = [
         list(lines) for is_text, lines in groupby(text.splitlines(), key=lambda line: line.strip() != "") if is_text
