@@ -81,7 +81,7 @@ def _names(heading: str) -> bool:
 
 def _folder(root: Path, roots: Sequence[Path]) -> dict[str, Any]:
     try:
-        folder, files = (root.parent, [root]) if root.is_file() else files_in(str(root), roots)
+        folder, files = (root.parent, [root]) if root.is_file() else files_in(str(root), roots)[:2]
     except WinnowError:  # it went meanwhile; the doctor says so
         folder, files = root, []
     documents = [_document(path, folder) for path in files[:LISTED]]

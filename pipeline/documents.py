@@ -210,6 +210,8 @@ class Block:
     """True where it is not `main` only because a reader opens it with a click; without a question it is content."""
     cells: tuple[str, ...] = ()
     """Texts of a row's cells, for rows only."""
+    carried: tuple[int, ...] = ()
+    """Columns whose cell is one of a row above, which covers this row as well."""
     trust: Trust = "visible"
     speaks: bool = False
     """Whether it speaks to a model that reads it (`pipeline/text/frame.py`); content units only."""

@@ -5,6 +5,7 @@ request over queries and results to pages in mixed ranking: `search_web` shows w
 it. Not for: fetching as such (`pipeline/fetch`).
 """
 
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -18,10 +19,11 @@ import anyio
 from cache.store import Store
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError, without_password
 from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
-from pipeline.fetch.files import CONVERTED, DOCUMENTS, IMAGES, is_hidden, may_open, path_of_url, split_span
+from pipeline.fetch.files import CONVERTED, IMAGES, ending_of, may_open, path_of_url, split_span
 from pipeline.fetch.handles import keep_page
 from pipeline.rank.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.raptor.tree import Tree, below, find_tree
+from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.parse import Parser, is_site, parse
 from pipeline.services import Services
 from pipeline.sites import Twins, look_over, nearest
@@ -96,7 +98,7 @@ async def open_all(
 
     async def load(name: str) -> None:
         nonlocal done
-        line = lines[Path(split_span(name)[0]).suffix.lower() in CONVERTED] if _is_local(name) else nullcontext()
+        line = lines[ending_of(split_span(name)[0]) in CONVERTED] if _is_local(name) else nullcontext()
         try:
             async with line:
                 found[name] = await open_source(name, services)
@@ -194,19 +196,23 @@ def _folder(name: str, roots: Sequence[Path]) -> Path | None:
         return None
 
 
-def _documents_in(folder: Path) -> list[Path]:
-    found = (path for path in folder.rglob("*") if not is_hidden(path, folder))
-    documents = (path for path in found if path.suffix.lower() in DOCUMENTS and path.is_file())
-    return sorted(documents, key=lambda path: (path.suffix.lower() in IMAGES, path))
+def _documents_in(folder: Path) -> tuple[list[Path], Passed]:
+    """Return the documents below a folder, images last, and what else is there, by ending."""
+    listing = list_files([folder], file_bytes=sys.maxsize)
+    found = (Path(stamp.path) for stamp in listing.files)
+    return sorted(found, key=lambda path: (path.suffix.lower() in IMAGES, path)), listing.passed
 
 
-def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path]]:
-    """Return a folder below the roots, and the documents in it; raises `UsageError` where `name` is no such folder."""
+def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed]:
+    """Return a folder below the roots, the documents in it, and its other files by ending.
+
+    Raises `UsageError` where `name` is no such folder.
+    """
     folder = _folder(name, roots)
     if folder is None or not any(folder.is_relative_to(root) for root in roots):
         allowed = ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
         raise UsageError(f"{name!r} is no folder that may be listed.", hint=f"Allowed folders: {allowed}.")
-    return folder, _documents_in(folder)
+    return folder, *_documents_in(folder)
 
 
 async def _expand_sites(
@@ -244,7 +250,9 @@ def _expand_folders(names: Sequence[str], roots: Sequence[Path]) -> tuple[list[s
         if not any(folder.is_relative_to(root) for root in roots):
             failures.append(Failure(name, "The folder is not below an allowed root; allow it with WINNOW_FOLDERS."))
             continue
-        files = _documents_in(folder)
+        files, passed = _documents_in(folder)
+        if passed:
+            failures.append(Failure(name, f"{not_searched(passed)}.", gone=not may_answer(passed)))
         expanded.extend(str(path) for path in files[:MAX_FILES])
         if len(files) > MAX_FILES:
             failures.append(

@@ -27,6 +27,7 @@ from pipeline.gather import MAX_FILES, Loaded, files_in
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage
 from pipeline.prune.render import Kept, Style, all_links, render, repeats_title
 from pipeline.read.converted import html_table, whole_page
+from pipeline.search.listing import not_searched
 from pipeline.services import Services
 from pipeline.tables.query import CLAUSE, CONDITION, Query, compute, parse_query, rows_of
 from pipeline.tables.table import FORMS, RowForm, Table, all_rows, rows_as, tables_of
@@ -350,11 +351,12 @@ async def load_folders(sources: Sequence[str], services: Services, *, seconds: f
     """
     documents: list[Document] = []
     for source in sources:
-        folder, files = await in_thread(files_in, source, services.roots)
+        folder, files, passed = await in_thread(files_in, source, services.roots)
         pages = await _looked_at(files[:MAX_FILES], services, seconds / len(sources))
         rows = [_file_row(path, folder, pages.get(path)) for path in files]
         html = whole_page(html_table([("file", "title", "date", "kind", "size"), *rows], header=True))
         page = Page(folder.as_uri(), folder.as_uri(), folder.name, html, "inode/directory")
+        page = replace(page, notes=(not_searched(passed),)) if passed else page
         documents.append(await services.documents.read(page))
     return Loaded(tuple(documents), ())
 

@@ -136,7 +136,7 @@ async def research(
     # 8. Assemble the enriched prompt within the budget
     most = max_tokens or UNASKED
     room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
-    text, assembled, mark = await in_thread(_enriched, known, services, room, told, open_end=not max_tokens)
+    text, assembled, mark = await in_thread(enriched, known, services, room, told, open_end=not max_tokens)
     # 9. Where it is wanted, the local generator's answer, each sentence checked
     left = services.seconds - (anyio.current_time() - began)
     written = await _written(wanted.question, assembled, services, seconds=left) if write else None
@@ -208,9 +208,13 @@ def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Pag
     )
 
 
-def _enriched(
-    known: Followed, services: Services, max_tokens: int, told: str, *, open_end: bool
+def enriched(
+    known: Followed, services: Services, max_tokens: int, told: str = "", *, open_end: bool
 ) -> tuple[str, Assembled, str]:
+    """Return the enriched prompt of what is known within `max_tokens`, its passages and its mark.
+
+    `told` stands above the evidence. With `open_end` weak passages are left out, whatever the room.
+    """
     gathered, documents, reading = known.gathered, known.documents, known.reading
     mark = new_mark()
     prompt = load("enriched")

@@ -23,8 +23,9 @@ from pipeline.read.convert import Raw, to_page
 from pipeline.read.converted import Unreadable
 from pipeline.read.pdf import pdf_to_html
 from pipeline.read.scripts import look_at
+from tests.support.attacks import IMAGE
 from tests.support.docx import make_docx, paragraph
-from tests.support.pdf import make_pdf
+from tests.support.pdf import make_pdf, pdf_of
 
 
 def read(body: bytes, kind: str = "", name: str = "") -> Page:
@@ -85,9 +86,11 @@ def test_an_encrypted_pdf_says_that_it_needs_a_password_and_one_without_is_read(
             assert "password" in why_unreadable(out.getvalue())
 
 
+SCANNED = pdf_of("q 612 0 0 792 0 0 cm /Im0 Do Q", resources="/XObject << /Im0 {0} 0 R >>", more=(IMAGE,), said=())
+
+
 def test_a_pdf_of_images_says_that_it_is_scanned() -> None:
-    scanned = make_pdf([[("", 10)]]).replace(b"/Font << /F1 3 0 R >>", b"/XObject << >> /F 3 0 R ")
-    assert "scanned" in why_unreadable(scanned)
+    assert "scanned" in why_unreadable(SCANNED)
     assert "empty pages" in why_unreadable(make_pdf([[("", 10)]]))
 
 
@@ -163,11 +166,11 @@ def test_a_word_file_of_any_length_keeps_headings_paragraphs_items_and_tables(pa
     assert time.process_time() - started < 12  # 7.5 s are measured for 400,000 paragraphs
     assert "<h2>Salt</h2>" in page.html
     assert "one pan" in page.html
-    assert ("<li>one pan</li>" in page.html) == (paragraphs > 1)  # mammoth asks the numbering part, which is not there
+    assert "<li>one pan</li>" in page.html
     flat = page.html.replace("\n", "").replace("<p>", "").replace("</p>", "")
     assert "<tr><td>1871</td><td>40 &amp; more</td></tr>" in flat
     assert f"Words of paragraph {paragraphs - 1} about" in page.html
-    assert ("long Word file" in page.unread) == (paragraphs > 1)
+    assert page.unread == ""
 
 
 @pytest.mark.slow

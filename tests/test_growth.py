@@ -27,9 +27,6 @@ WORDS: Final = ("ferry", "lake", "council", "winter", "keeper", "island", "bridg
 TENTH: Final = 10
 FIXED: Final = 0.5
 """Processor seconds of a call that its page's size does not change, and of what measuring adds."""
-TREES: Final = 2.5
-"""Factor on the growth that raptor_query may have: its k-means compares every leaf with clusters whose number
-grows with the leaves. Two megabytes of one paragraph: .30 to 4.4 processor seconds, 7.0 beside other processes."""
 PING: Final = 0.2
 """Longest time in seconds for which the event loop may be held."""
 TICK: Final = 0.01
@@ -173,7 +170,7 @@ async def test_a_page_ten_times_as_long_takes_little_more_than_ten_times_the_wor
     result, large = await desk.call(tool, case, TENTH, PATIENCE)
     assert not result.is_error, text_of(result)
     size = PAGES[case][1] if case in PAGES else FILES
-    growth = TENTH * math.log(size) / math.log(size / TENTH) * (TREES if tool == "raptor_query" else 1.0)
+    growth = TENTH * math.log(size) / math.log(size / TENTH)
     assert large.seconds <= growth * small.seconds + FIXED
     assert large.longest <= PING
 

@@ -1,9 +1,14 @@
 """Clusters: soft, capped, deterministic, within the window; also the Gaussian mixture."""
 
 import itertools
+import math
+import os
 import queue
+import subprocess
+import sys
 import threading
 import time
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -14,6 +19,7 @@ from numpy.typing import NDArray
 from pipeline.raptor.cluster import MOST_CHILDREN, Layer, cluster, join_clusters, principal_components, soft_mixture
 from pipeline.raptor.tree import Clustering
 from pipeline.work import Stopped, in_thread, stopped_by
+from tests.support import ROOT
 from tests.support.extras import need
 
 Floats = NDArray[np.float32]
@@ -139,6 +145,38 @@ def test_a_cluster_that_newcomers_overfill_is_cut_in_two() -> None:
 def test_a_crowd_of_newcomers_is_clustered_anew() -> None:
     vectors = themes(8, 8)
     assert join_clusters(layer(vectors), [(0, 1, 2)], "kmeans") == cluster(layer(vectors), "kmeans")
+
+
+TIMED: Final = """
+import sys, time
+from tests.test_raptor_cluster import cluster, layer, themes
+
+n, alike = int(sys.argv[1]), float(sys.argv[2])
+vectors = themes(n // 8, 8)
+vectors[: int(alike * n)] = vectors[0]
+began = time.thread_time()
+clusters = cluster(layer(vectors), "kmeans")
+print(time.thread_time() - began, len({i for group in clusters for i in group}), max(map(len, clusters)))
+"""
+"""Clusters so many nodes, a share of them alike, and prints processor seconds, nodes reached, and the most children."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [0.0, 0.97], ids=["all different", "nearly all alike"])
+def test_ten_times_the_nodes_take_little_more_than_ten_times_the_work(alike: float) -> None:
+    def seconds(n: int) -> float:
+        command = [sys.executable, "-c", TIMED, str(n), str(alike)]
+        # A second thread of the library waits for the first in a loop, which on a busy machine is most of its time.
+        alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        done = subprocess.run(command, cwd=ROOT, env=alone, check=True, capture_output=True, text=True)
+        spent, reached, most = done.stdout.split()
+        assert int(reached) == n
+        assert int(most) <= MOST_CHILDREN
+        return float(spent)
+
+    small, large = 8_000, 80_000
+    growth = large / small * math.log(large) / math.log(small)
+    assert seconds(large) <= growth * seconds(small) + 0.5
 
 
 @pytest.mark.anyio

@@ -61,7 +61,7 @@ def test_where_nothing_changed_the_listing_is_the_one_before(tmp_path: Path, wat
     folders = Folders([tmp_path], watched=watched)
     first = folders.look()
     assert folders.look() is first
-    (tmp_path / "picture.bin").write_bytes(b"no document")
+    (tmp_path / ".hidden").write_bytes(b"no document")
     assert folders.look() is first
 
 

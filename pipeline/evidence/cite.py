@@ -9,6 +9,7 @@ Not for: choosing what to cite.
 import html
 import re
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -263,8 +264,14 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
     if is_cjk(piece):
         cuts = [start + m.start() for m in _CLAUSE.finditer(piece) if m.start() >= 4]
         return ([cut for cut in cuts if cut - start <= _WHOLE_CJK][:_MORE_WORDS]) or [min(end, start + _CJK_CUT)]
-    ends = [start + len(piece[: m.end()].rstrip(_EDGE)) for m in _WORD.finditer(piece)]
-    return [place for place in ends if place > start] or [end]
+    ends: list[int] = []
+    for found in _WORD.finditer(piece):
+        word = found.group().rstrip(_EDGE)
+        if word or ends:  # marks alone count as a word that ends where the one before them does
+            ends.append(start + found.start() + len(word) if word else ends[-1])
+        if len(ends) == _MORE_WORDS:  # the paragraph may have two megabytes
+            break
+    return ends or [end]
 
 
 def _word_starts(text: str, start: int, end: int) -> list[int]:
@@ -272,7 +279,8 @@ def _word_starts(text: str, start: int, end: int) -> list[int]:
     if is_cjk(piece):
         cuts = [start + m.end() for m in _CLAUSE.finditer(piece) if m.end() <= len(piece) - 4]
         return [cut for cut in cuts if end - cut <= _WHOLE_CJK][-_MORE_WORDS:]
-    return [start + m.start() for m in _WORD.finditer(piece) if m.group()[0] not in _EDGE]
+    starts = (start + m.start() for m in _WORD.finditer(piece) if m.group()[0] not in _EDGE)
+    return list(deque(starts, _MORE_WORDS))
 
 
 def _pattern(phrase: str) -> str:

@@ -19,13 +19,16 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from cache.store import Store
-from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnavailable
+from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnavailable, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.fetch.handles import find_page, keep_page
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.secrets import SECRET_NAME, is_secret
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.converted import WHOLE, Span, can_recognise
+from pipeline.read.converted import WHOLE, Span, Unreadable, can_recognise
 from pipeline.read.converter import Converter, reader_version
+from pipeline.read.sniff import looks_like_text
+from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
 from pipeline.work import in_thread
 
 IMAGES: Final = frozenset((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp") if can_recognise() else ())
@@ -40,20 +43,25 @@ _TEXTS: Final = (
     ".cs .rb .php .swift .lua .r .jl .sh .ps1 .sql .css .proto"
 )
 DOCUMENTS: Final = CONVERTED | frozenset(_TEXTS.split())
-"""Endings of files that a folder is read for: documents, data and code; others are read when they are named."""
+"""Endings of documents, data and code. Of a folder's other files those that begin as text are read as well."""
 MAX_FILE_BYTES: Final = FetchLimits().max_unpacked
 _OPEN_FLAGS: Final = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
 """No link in the last place, no waiting at a pipe; where the system knows these."""
 _SPAN: Final = re.compile(r"#pages=(?P<first>\d{1,6})-(?P<last>\d{1,6})?\Z")
-_SECRET: Final = re.compile(
-    r"\.|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$|.*\.(?:env|pem|key|p12|pfx|jks|keystore|kdbx?|ppk|ovpn|pgpass|htpasswd)$|.*cookies?\.txt$",
-    re.IGNORECASE,
+_SNIFFED: Final = 1_024
+"""Bytes of a file of another ending that are read to know whether it is text."""
+_PACKED_BYTES: Final = 1_000_000
+"""Bytes of a packed file that are read for the same: a block of bzip2 has up to 900,000."""
+_NO_TEXTS: Final = (
+    ".png .jpg .jpeg .gif .webp .bmp .ico .icns .tif .tiff .heic .avif .psd .mp3 .m4a .aac .wav .flac .ogg .opus "
+    ".mp4 .mov .avi .mkv .webm .zip .tar .tgz .tbz .txz .7z .rar .jar .war .whl .deb .rpm .dmg .iso .exe .dll .so "
+    ".dylib .o .a .lib .obj .pyc .pyo .class .wasm .woff .woff2 .ttf .otf .eot .db .sqlite .sqlite3 .gguf .onnx "
+    ".safetensors .npy .npz .pkl .pt .parquet .swp"
 )
-"""Names of what is hidden, and of keys, passwords and a browser's cookies."""
-_KEY: Final = re.compile(rb"\s*(?:-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY|# (?:Netscape )?HTTP Cookie File)")
-"""How a key, or a file of cookies, begins, whatever it is called."""
+OTHERS: Final = frozenset(_NO_TEXTS.split()) - IMAGES
+"""Endings of files that are never text, which need not be opened to know it."""
 
 
 class Files:
@@ -91,7 +99,7 @@ class Files:
 
         In `passing`, as a search looks at what it found, text is not kept: that would take longer than reading it.
         """
-        if passing and path.suffix.lower() not in CONVERTED:
+        if passing and ending_of(path.name) not in CONVERTED:
             raw = await in_thread(self._raw, path, span)
             return _titled(await self.convert(raw), Path(raw.name))
         found = await in_thread(self._look, path, span, sighted)
@@ -104,7 +112,12 @@ class Files:
         return page
 
     def _raw(self, path: Path, span: Span) -> Raw:
-        return read_raw(allowed_path(path, roots=self.roots), str(path), self._max_bytes, span)
+        resolved = allowed_path(path, roots=self.roots)
+        return read_raw(resolved, str(path), self._max_bytes, span, opened=self._is_opened(resolved))
+
+    def _is_opened(self, resolved: Path) -> bool:
+        """Whether a person has named this file itself as a root."""
+        return any(_resolve(root) == resolved for root in self.roots)
 
     def _look(self, path: Path, span: Span, sighted: bool) -> "Page | tuple[Raw, tuple[str, str]]":
         """Return what is kept of a file, else its bytes, and the names to keep what is made of them under.
@@ -117,9 +130,10 @@ class Files:
         page = self._kept(stamped, span, sighted)
         if page is not None:
             return page
-        raw = replace(read_raw(resolved, str(path), self._max_bytes, span), sighted=sighted)
+        opened = self._is_opened(resolved)
+        raw = replace(read_raw(resolved, str(path), self._max_bytes, span, opened=opened), sighted=sighted)
         mark = hashlib.blake2b(raw.body, digest_size=16).hexdigest()
-        marked = f"bytes:{mark}:{resolved.suffix.lower()}"
+        marked = f"bytes:{mark}:{ending_of(resolved.name)}"
         page = self._kept(marked, span, sighted)
         if page is None or self.store is None:
             return raw, (stamped, marked)
@@ -178,10 +192,11 @@ def read_file(path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BY
     return _titled(to_page(read_raw(resolved, str(path), max_bytes)), resolved)
 
 
-def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE) -> Raw:
-    """Return the bytes of an allowed file with what is known of it; `source` is its name in messages.
+def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *, opened: bool = False) -> Raw:
+    """Return the bytes of an allowed file, unpacked, with what is known of it; `source` is its name in messages.
 
-    Raises as `read_file` does.
+    `opened` says that a person has named the file itself as a root, so that it may hold keys. Raises as `read_file`
+    does.
     """
     try:
         descriptor = os.open(resolved, _OPEN_FLAGS)
@@ -194,10 +209,6 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE) ->
     with os.fdopen(descriptor, "rb") as file:
         # One byte more than allowed: a file may grow while it is read.
         body = file.read(max_bytes + 1) if found.st_size <= max_bytes else b""
-    if _KEY.match(body):
-        raise AddressRefused(
-            f"{source!r} may not be read: it holds keys or cookies.", source=source, hint="Name a text."
-        )
     if (size := max(found.st_size, len(body))) > max_bytes:
         raise SourceTooLarge(
             f"The file {source!r} has {size:,} bytes, over the cap of {max_bytes:,}.",
@@ -205,8 +216,49 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE) ->
             hint="Split it, or raise the cap.",
         )
     when = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds")
-    url = resolved.as_uri() + name_span(span)
-    return Raw(body, url, url, name=resolved.name, fetched_at=when, span=span)
+    url, name = resolved.as_uri() + name_span(span), resolved.name
+    if resolved.suffix.lower() in PACKED and is_packed(body):
+        name = resolved.stem
+        try:
+            body = unpacked(body)
+        except Unreadable as error:
+            raise SourceUnreadable(
+                f"{source} holds no text: {error}.", source=source, hint="Unpack it, or split it."
+            ) from error
+    if not opened and is_secret(body):
+        raise AddressRefused(
+            f"{source!r} may not be read: it holds keys, passwords or cookies.",
+            source=source,
+            hint="A person can open it by naming the file itself in WINNOW_FOLDERS.",
+        )
+    return Raw(body, url, url, name=name, fetched_at=when, span=span)
+
+
+def ending_of(name: str) -> str:
+    """Return the ending of a file's name, in lower case with its dot; of a packed one that of what it holds."""
+    stem, ending = os.path.splitext(name)
+    ending = ending.lower()
+    return os.path.splitext(stem)[1].lower() if ending in PACKED else ending
+
+
+def is_document(path: str, ending: str) -> bool:
+    """Return whether a folder's file with this ending, from `ending_of`, is read: by its ending, else its first bytes.
+
+    Raises `OSError` where it cannot be opened.
+    """
+    packed = os.path.splitext(path)[1].lower() in PACKED
+    if ending in DOCUMENTS and not packed:
+        return True
+    if ending in OTHERS:
+        return False
+    descriptor = os.open(path, _OPEN_FLAGS)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        start = file.read(_SNIFFED)
+        if packed and is_packed(start):
+            # A packed document of another program is known by its ending; text by what it begins with.
+            start = beginning(start + file.read(_PACKED_BYTES), _SNIFFED)
+            return bool(start) and (ending in CONVERTED or looks_like_text(start))
+    return bool(start) and looks_like_text(start)
 
 
 def _titled(page: Page, path: Path) -> Page:
@@ -242,7 +294,7 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
 
 def is_hidden(path: Path, root: Path) -> bool:
     """Return whether a path, or a folder between it and `root`, has a name of what is not for others to read."""
-    return any(map(_SECRET.match, path.relative_to(root).parts))
+    return any(map(SECRET_NAME.match, path.relative_to(root).parts))
 
 
 def may_open(url: str, roots: Sequence[Path]) -> bool:

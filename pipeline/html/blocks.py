@@ -400,7 +400,7 @@ class _Reader:
             header = f"| {' | '.join(grid.headers)} |" if grid.headers and not row.is_header else ""
             lead = "\n".join(part for part in (frame.caption, row.group, header) if part)
             unit = Unit(path, self._titles, row.text or shown, shown, to_html(row.node), "row", frame.mark, 0)
-            unit.cells, unit.lead = row.cells, lead
+            unit.cells, unit.carried, unit.lead = row.cells, row.carried, lead
             self._units.append(unit)
 
 
@@ -570,6 +570,7 @@ def content_blocks(root: Node, about: Sequence[str] = ()) -> tuple[str, tuple[Bl
             end=start + len(unit.shown),
             main=main,
             cells=unit.cells,
+            carried=unit.carried,
             lead=unit.lead,
             speaks=speaks_to_models(unit.text),
             place=unit.place,

@@ -97,6 +97,7 @@ class Unit:
     linked: int
     """Characters of `shown` that stand in links."""
     cells: tuple[str, ...] = ()
+    carried: tuple[int, ...] = ()
     lead: str = ""
     main: bool = True
     """False where its own text says that it is none, as line numbers do."""

@@ -41,6 +41,8 @@ class Row:
     """Text of the row across the whole table that heads this one and its neighbours, empty for none."""
     is_open: bool = False
     """Whether a cell holds a table or listing of its own, so that the row is read as a container instead."""
+    carried: tuple[int, ...] = ()
+    """Columns whose cell begins in a row above and covers this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,9 @@ def read_grid(table: Node) -> Grid | None:
             group = cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
             rows.append(Row(path, (cells[0].text,), shown, "", node, False, ""))
         else:
-            rows.append(Row(path, texts, shown, _readable(placed[number], headers), node, False, group))
+            below = tuple(_carried(placed[number], placed[number - 1] if number else []))
+            text = _readable(placed[number], headers)
+            rows.append(Row(path, texts, shown, text, node, False, group, carried=below))
     return Grid(headers, tuple(rows))
 
 
@@ -176,6 +180,11 @@ def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
         carried = below if allowed > 0 else {}
         placed.append(line)
     return placed
+
+
+def _carried(line: list[_Cell | None], above: list[_Cell | None]) -> Iterator[int]:
+    pairs = enumerate(zip(line, above, strict=False))
+    return (column for column, (cell, other) in pairs if cell is not None and cell is other)
 
 
 def _by_column(line: list[_Cell | None]) -> tuple[str, ...]:

@@ -41,6 +41,12 @@ ROUNDS: Final = 8
 COMPARED: Final = 1024
 """Nodes compared with all centres at a time, which bounds memory; also the clusters up to which a node may spill into
 any of them and not only into those of its own coarse group, which keeps time near linear."""
+CENTRES: Final = 128
+"""Most clusters of one coarse step, enough for 114,688 nodes (`CHILDREN` times its square). With 32, the mean cosine of
+32,000 nodes to their cluster's centre is .786, not .813."""
+FINE: Final = 3584
+"""Most nodes of one fine step, four times as many as a coarse cluster has of 114,688. A larger one, of nodes that are
+nearly equal or of more nodes, is cut again: a fine step's time grows with the square of its nodes."""
 DIMENSIONS: Final = 10
 """Dimensions that vectors are reduced to (the paper's code)."""
 MOST_CLUSTERS: Final = 50
@@ -121,17 +127,34 @@ def _mixture(layer: Layer, *, by_umap: bool) -> Groups:
 
 
 def _soft_kmeans(layer: Layer) -> Groups:
-    """Two-step spherical k-means: about the square root of the wished clusters, then each of those again."""
-    x, n = layer.vectors, len(layer.vectors)
-    coarse = math.ceil(math.sqrt(math.ceil(n / CHILDREN))) if n > MOST_CHILDREN else 1
+    """Spherical k-means in two steps: coarse clusters, then each of those again."""
+    x = layer.vectors
     bundles: list[Groups] = []
-    for group in kmeans(x, list(range(n)), coarse):
+    for group in _coarse(x, list(range(len(x)))):
         fine = 1 if len(group) <= MOST_CHILDREN else math.ceil(len(group) / CHILDREN)
         parts = kmeans(x, group, fine)
         bundles.append([piece for part in parts for piece in _capped(layer, part, MOST_CHILDREN)])
     if sum(map(len, bundles)) <= COMPARED:
         bundles = [[piece for bundle in bundles for piece in bundle]]
     return [group for bundle in bundles for group in _spilled(layer, _without_singles(layer, bundle))]
+
+
+def _coarse(x: Floats, group: list[int]) -> Groups:
+    """Cut `group` into about the square root of its clusters, and again what is too large for one fine step."""
+    if len(group) <= MOST_CHILDREN:
+        return [group]
+    wished = math.ceil(math.sqrt(math.ceil(len(group) / CHILDREN)))
+    fine: Groups = []
+    for part in kmeans(x, group, min(wished, CENTRES)):
+        if FINE < len(part) <= len(group) // 2:
+            fine.extend(_coarse(x, part))
+            continue
+        # The vectors of a larger part are nearly equal: a coarse step would leave them together once more.
+        pieces = [part]
+        while max(map(len, pieces)) > FINE:
+            pieces = [half for piece in pieces for half in (_halves(x, piece) if len(piece) > FINE else [piece])]
+        fine.extend(pieces)
+    return fine
 
 
 def _capped(layer: Layer, group: list[int], most: int) -> Groups:

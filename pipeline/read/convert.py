@@ -5,7 +5,7 @@ CPU work without a network; call it with `pipeline.work.in_thread`. Not for: get
 """
 
 import hashlib
-import zlib
+import posixpath
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from errors import NeedsBrowser, SourceUnreadable
 from pipeline.documents import Page
 from pipeline.read import plain, sniff
-from pipeline.read.converted import MAX_UNPACKED, WHOLE, Converted, Span, Unreadable, unplaced
+from pipeline.read.converted import WHOLE, Converted, Span, Unreadable, unplaced
 from pipeline.read.scripts import NeedsScripts, look_at
 from pipeline.read.sniff import decode
+from pipeline.read.unpack import PACKED, is_packed, unpacked
 from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
 
@@ -29,7 +30,7 @@ _BROWSER_HINT: Final = (
 _OF_BYTES: Final = {
     sniff.DOCX: ("docx", "docx_to_html"),
     sniff.PPTX: ("slides", "pptx_to_html"),
-    sniff.XLSX: ("sheets", "xlsx_to_html"),
+    sniff.XLSX: ("workbook", "xlsx_to_html"),
     sniff.EPUB: ("epub", "epub_to_html"),
     sniff.MAIL: ("mail", "eml_to_html"),
     sniff.MBOX: ("mail", "mbox_to_html"),
@@ -99,7 +100,7 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
         raise SourceUnreadable(f"{raw.url} is empty.", source=raw.url, hint="Check the address.")
     # 2. what it is
     kind = kind_of(raw)
-    if kind == sniff.GZIP and raw.name.endswith(".xml.gz"):  # how sites pack sitemaps
+    if is_packed(raw.body) and posixpath.splitext(raw.name)[1].lower() in PACKED:
         raw = _unpacked(raw)
         kind = kind_of(raw)
     if not sniff.holds_text(kind):
@@ -135,16 +136,12 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
 
 
 def _unpacked(raw: Raw) -> Raw:
-    """Return `raw` with what its gzip file holds."""
-    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    """Return `raw` with what its packed file holds."""
     try:
-        body = unpacking.decompress(raw.body, MAX_UNPACKED)
-    except zlib.error as e:
-        raise unreadable(raw, f"it is damaged gzip ({e})") from e
-    if not unpacking.eof:
-        over = f"it unpacks to more than {MAX_UNPACKED:,} bytes" if len(body) == MAX_UNPACKED else "its end is cut"
-        raise unreadable(raw, over)
-    return replace(raw, body=body, content_type="", name=raw.name.removesuffix(".gz"))
+        body = unpacked(raw.body)
+    except Unreadable as e:
+        raise unreadable(raw, e) from e
+    return replace(raw, body=body, content_type="", name=posixpath.splitext(raw.name)[0])
 
 
 def content_hash(html: str) -> str:

@@ -91,7 +91,7 @@ class _Reader:
         elif not self._is_hidden(table, _TABLES):
             for shapes in table.iterchildren(f"{_TABLES}shapes"):
                 yield from self.blocks(shapes)
-            yield sheet_to_html(table.get(f"{_TABLES}name", ""), self._numbered(rows), MAX_CELLS)[0]
+            yield sheet_to_html(table.get(f"{_TABLES}name", ""), self._numbered(rows), MAX_CELLS).html
 
     def _numbered(self, rows: Iterator[etree._Element]) -> Iterator[Row]:
         """Yield the filled rows of a sheet, as often as each is repeated, while cells are left."""

@@ -1,11 +1,12 @@
 """Documents that are archives of XML parts: opened with bounds on their number, size and elements.
 
 The bounds hold before anything is parsed, so that a zip bomb or XML bomb costs the reading of its table of contents.
-Not for: what the parts of a format mean (`docx.py`, `slides.py`, `sheets.py`, `opendocument.py`, `epub.py`).
+Not for: what the parts of a format mean (`docx.py`, `slides.py`, `workbook.py`, `opendocument.py`, `epub.py`).
 """
 
 import io
 import posixpath
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +17,14 @@ from xml.parsers.expat import ExpatError
 from lxml import etree
 
 from pipeline.read.converted import DAMAGED, MAX_ITEMS, MAX_UNPACKED, Unreadable, person
-from pipeline.read.text import child_text, has_own_entities, local_name, parse_xml
+from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_name
 
 MAX_TAGS: Final = 600_000
 """Of a part that is held as a tree, which then takes up to 70 MB; of what is shown, fewer become a page's elements."""
 _TEXTS: Final = (".xml", ".rels", ".opf", ".ncx", ".html", ".htm", ".xhtml", ".css")
+_STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+"""Beginning of the namespaces of Office files in the strict form, whose elements are those of the usual form."""
+_USUAL: Final = rb"http://schemas.openxmlformats.org/\1/2006/"
 _DAMAGED: Final = (*DAMAGED, zipfile.BadZipFile, ExpatError, etree.LxmlError)
 
 
@@ -40,15 +44,46 @@ class Package:
             if name.endswith((".xml", ".rels", ".opf")) and has_own_entities(archive.read(name)):
                 raise Unreadable(f"it is {what} with XML entities of its own, as only attacks have them")
         self.what = what
+        self._as_written = {name.lower(): name for name in self.names}
+        self.damaged: list[str] = []
+        """Parts whose XML is read up to a place where it breaks off."""
 
     def read(self, name: str) -> bytes:
-        """Return a part's bytes, none for one that is not there or not text."""
-        return self._archive.read(name) if name in self.names else b""
+        """Return a part's bytes, none for one that is not there or not text; names count in any case."""
+        written = self._as_written.get(name.lower(), "")
+        body = self._archive.read(written) if written else b""
+        return _STRICT.sub(_USUAL, body) if b"purl.oclc.org/ooxml" in body else body
+
+    def raw(self, name: str) -> bytes:
+        """Return the bytes of a part of any kind, none for one that is not there or too large."""
+        part = self._archive.NameToInfo.get(name)
+        return self._archive.read(part) if part is not None and part.file_size <= MAX_UNPACKED else b""
 
     def tree(self, name: str) -> etree._Element | None:
         """Return the root of an XML part, None for one that is not there."""
         body = self.bounded(name)
-        return parse_xml(body) if body else None
+        if not body or has_own_entities(body):
+            return None
+        parser = etree.XMLParser(**XML_OPTIONS, remove_pis=True, remove_comments=True)
+        root: etree._Element | None = etree.fromstring(body, parser)
+        self.note_damage(name, parser.error_log)
+        return root
+
+    def note_damage(self, name: str, errors: etree._ListErrorLog) -> None:
+        """Keep the name of a part whose XML breaks off; what is only odd about it costs no text."""
+        if any(error.level_name == "FATAL" for error in errors) and name not in self.damaged:
+            self.damaged.append(name)
+
+    @property
+    def unread(self) -> str:
+        """What damage of the parts hides, empty for sound ones."""
+        return f"what follows a damaged place in {', '.join(self.damaged[:3])}" if self.damaged else ""
+
+    def main(self, usual: str) -> str:
+        """Return the name of the part that an Office file begins with, `usual` where it names none."""
+        kinds = self.targets("")
+        named = (name for kind, name in kinds.values() if kind == "officeDocument" and self.read(name))
+        return next(named, usual)
 
     def bounded(self, name: str) -> bytes:
         """Return a part as `read` does, if it has no more than `MAX_TAGS` tags."""
@@ -66,15 +101,18 @@ class Package:
         tools = child_text(core, "description") + (child_text(app, "application") if app is not None else "")
         return child_text(core, "title"), person(child_text(core, "creator"), tools)
 
-    def targets(self, part: str) -> dict[str, tuple[str, str]]:
-        """Return what a part of an Office file refers to, by id: the last word of the type, and the other's name."""
+    def targets(self, part: str, *, outside: bool = False) -> dict[str, tuple[str, str]]:
+        """Return what a part of an Office file refers to, by id: the last word of the type, and the other's name.
+
+        `outside` asks for addresses outside of the file, as they are written; the part "" is the file itself.
+        """
         folder, name = posixpath.split(part)
-        root = self.tree(f"{folder}/_rels/{name}.rels")
+        root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
         found: dict[str, tuple[str, str]] = {}
         for link in root if root is not None else ():
-            if local_name(link) == "relationship" and link.get("TargetMode") != "External":
-                kind = link.get("Type", "").rpartition("/")[2]
-                found[link.get("Id", "")] = (kind, resolved(folder, link.get("Target", "")))
+            if local_name(link) == "relationship" and (link.get("TargetMode") == "External") == outside:
+                kind, target = link.get("Type", "").rpartition("/")[2], link.get("Target", "")
+                found[link.get("Id", "")] = (kind, target if outside else resolved(folder, target))
         return found
 
 

@@ -38,7 +38,6 @@ FEED: Final = "application/feed+xml"
 XML: Final = "application/xml"
 CSV: Final = "text/csv"
 PLAIN: Final = "text/plain"
-GZIP: Final = "application/gzip"
 SOURCE: Final = "text/x-source"
 
 PAGED: Final = frozenset({PDF, "image/png", "image/jpeg", "image/tiff", "image/webp"})
@@ -48,6 +47,16 @@ HEAVY: Final = frozenset({*PAGED, DOCX, PPTX, XLSX, EPUB, RTF, MBOX, *ODF})
 OLE: Final = "application/x-ole-storage"
 _PARTS: Final = {"word/document.xml": DOCX, "ppt/presentation.xml": PPTX, "xl/workbook.xml": XLSX}
 """By a part that only they have."""
+_MAIN: Final = re.compile(rb"\.(?:(word)|(presentation)|(spreadsheet)|ms-(word|powerpoint|excel))[\w.-]*\.main\+xml")
+_BY_MAIN: Final = {
+    b"word": DOCX,
+    **dict.fromkeys((b"presentation", b"powerpoint"), PPTX),
+    **dict.fromkeys((b"spreadsheet", b"excel"), XLSX),
+}
+"""By the type of the main part, whose name may be any (Word for the web writes `word/document2.xml`)."""
+_TYPES: Final = "[Content_Types].xml"
+_MOST_TYPES: Final = 1_000_000
+"""Bytes of the list of types."""
 _OLD: Final = {
     "EncryptedPackage": "an Office file with a password: save a copy without one",
     "WordDocument": "a Word file of the old form: save it as .docx",
@@ -66,7 +75,7 @@ _MAGIC: Final = (
     (b"GIF8", "image/gif"),
     (b"BM", "image/bmp"),
     (b"\x00\x00\x01\x00", "image/x-icon"),
-    (b"\x1f\x8b", GZIP),
+    (b"\x1f\x8b", "application/gzip"),
     (b"BZh", "application/x-bzip2"),
     (b"\xfd7zXZ\x00", "application/x-xz"),
     (b"(\xb5/\xfd", "application/zstd"),
@@ -111,6 +120,12 @@ _BY_NAME: Final = {
     ".pdf": PDF,
     ".docx": DOCX,
 }
+_CONTROLS: Final = bytes(byte for byte in range(32) if byte not in (0, *range(8, 14), 27))
+"""Bytes that text does not have; backspace and escape are in what consoles write, zero is looked at by itself."""
+_NOISE: Final = 0.01
+"""Share of a text's first kilobyte that may be zeros or such bytes."""
+_TYPE: Final = re.compile(r"[\w.+-]{1,40}/[\w.+-]{1,60}")
+"""A media type as messages may show it: a server's prose in its place is not repeated."""
 _TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h[1-6]|table|article|main|section|br|a"
 _HTML_START: Final = re.compile(rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]", re.I | re.S)
 _STARTS: Final = (
@@ -138,6 +153,10 @@ _KNOWN: Final = {
 }
 
 
+_SHEETS: Final = frozenset({"application/vnd.ms-excel", "application/msexcel", "application/csv", "application/x-csv"})
+"""Types that servers give CSV because of the program that opens it."""
+
+
 def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
     """Return the media type of `body`, that of no text as it is called; of `name` only the ending is read."""
     start = body[:1024]
@@ -158,6 +177,14 @@ def holds_text(kind: str) -> bool:
     return kind in HEAVY or kind in texts
 
 
+def looks_like_text(start: bytes) -> bool:
+    """Return whether a file of unknown ending that begins with `start`, at most a kilobyte, is text."""
+    if _binary_type(start, start, ""):
+        return False
+    marked = start.startswith((b"\xff\xfe", b"\xfe\xff")) or unmarked_utf16(start) != ""
+    return marked or len(start.translate(None, _CONTROLS)) >= (1 - _NOISE) * len(start)
+
+
 def told_old(body: bytes) -> str:
     """Return what a file of Microsoft's older container is, and what to do with it."""
     found = (told for name, told in _OLD.items() if name.encode("utf-16-le") in body)
@@ -171,17 +198,33 @@ def language_of(name: str) -> str:
 
 def _binary_type(body: bytes, start: bytes, said: str) -> str:
     """Return the type of a body that is no text, empty for text."""
-    if b"%PDF-" in start and (start.lstrip().startswith(b"%PDF-") or said == PDF):
-        return PDF
+    if b"%PDF-" in start[:1024]:  # readers forgive what is before it: a mark of bytes' order, an HTTP head
+        begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-")
+        if begins or said == PDF or (b"endobj" in body and b"%%EOF" in body[-1024:]):
+            return PDF
     signed = _signed_type(body, start)
     if signed or start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return signed
-    if b"\x00" in start and unmarked_utf16(body):
+    if b"\x00" in start and (unmarked_utf16(body) or _has_stray_zeros(start)):
         return ""
-    control = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in start)
+    control = len(start) - len(start.translate(None, _CONTROLS))
     if b"\x00" in start or control * 2 > len(start):
-        return said if said and not said.startswith("text/") and said not in _UNSAID else "application/octet-stream"
+        shown = said not in _UNSAID and not said.startswith("text/") and _TYPE.fullmatch(said)
+        return said if shown else "application/octet-stream"
     return ""
+
+
+def _has_stray_zeros(start: bytes) -> bool:
+    """Whether zero bytes are few among text: a log that was cut by a crash, a field of fixed width."""
+    zeros = start.count(0)
+    text = start.translate(None, b"\x00")
+    if zeros > 1 + _NOISE * len(start) or text.translate(None, _CONTROLS) != text:
+        return False
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.end >= len(text) - 3  # a letter that the first kilobyte cuts
+    return True
 
 
 def _signed_type(body: bytes, start: bytes) -> str:
@@ -205,9 +248,19 @@ def _zip_type(body: bytes) -> str:
             said = archive.read(named).decode("ascii", "replace").strip() if named and named.file_size <= 100 else ""
             said = EPUB if not said and "META-INF/container.xml" in archive.NameToInfo else said
             office = (kind for part, kind in _PARTS.items() if part in archive.NameToInfo)
-            return said if said in ODF or said == EPUB else next(office, "application/zip")
+            if said in ODF or said == EPUB:
+                return said
+            return next(office, "") or _office_type(archive) or "application/zip"
     except (*DAMAGED, zipfile.BadZipFile):
         return "application/zip"
+
+
+def _office_type(archive: zipfile.ZipFile) -> str:
+    """Return the type of an Office file by the type of its main part, empty for other archives."""
+    listed = archive.NameToInfo.get(_TYPES)
+    types = archive.read(listed) if listed is not None and listed.file_size <= _MOST_TYPES else b""
+    found = _MAIN.search(types)
+    return _BY_MAIN[next(filter(None, found.groups()))] if found else ""
 
 
 def _guessed(start: bytes) -> str:
@@ -225,7 +278,10 @@ def _guessed(start: bytes) -> str:
 
 
 def _text_type(said: str, by_name: str, start: bytes) -> str:
-    """Return the one of our types that a type said by a server or a name stands for; unknown types as they are."""
+    """Return the one of our types that a type said by a server or a name stands for.
+
+    Of an unknown one what the bytes look like, but those of pictures and sound as they are.
+    """
     kind = _KNOWN.get(said, "")
     if not kind and said.endswith("+json"):
         kind = JSON
@@ -240,6 +296,10 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
     if kind in {HTML, XML}:
         guess = _guessed(start)
         return guess if guess == FEED or (kind == XML and guess == HTML) else kind
+    if not kind and (said.startswith("application/") or not _TYPE.fullmatch(said)):
+        # The bytes are text, whatever program they are said to be for: CSV as Excel's, a log as a download.
+        guess = _guessed(start)
+        return (by_name or (CSV if said in _SHEETS else PLAIN)) if guess == PLAIN else guess
     return kind or said
 
 

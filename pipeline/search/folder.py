@@ -29,14 +29,14 @@ from cache.folder import make_folder
 from errors import CacheError, ModelError, SourceError
 from models.protocols import Embedder
 from pipeline.documents import Document, Page, SearchOutcome, SearchQuery, SearchResult
-from pipeline.fetch.files import CONVERTED, IMAGES, Files, read_raw
+from pipeline.fetch.files import CONVERTED, IMAGES, Files, ending_of, read_raw
 from pipeline.html.document import read_document
 from pipeline.rank.bm25 import Floats, blend
 from pipeline.rank.mixed import best_passages
 from pipeline.read.converted import can_recognise
-from pipeline.read.sniff import decode
-from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing
-from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, IndexedFiles, WordIndex, remove, suffix_of
+from pipeline.read.sniff import decode, looks_like_text
+from pipeline.search.listing import MOST_BYTES, MOST_FILES, Folders, Listing, not_searched
+from pipeline.search.word_index import VERSION, FileStamp, IndexedFile, IndexedFiles, WordIndex, remove
 from pipeline.text.frame import one_line
 from pipeline.text.words import also_in_english, guess_language
 from pipeline.work import check_cancelled, in_thread, time_left
@@ -190,7 +190,7 @@ class FolderProvider:
         return SearchOutcome((), self.name, "empty", f"{nothing} {reason}".strip())
 
     def _is_scan(self, stamp: FileStamp) -> bool:
-        return stamp in self._scans or suffix_of(stamp.path) in IMAGES
+        return stamp in self._scans or ending_of(stamp.path) in IMAGES
 
     @property
     def _patience(self) -> float:
@@ -216,7 +216,7 @@ class FolderProvider:
             # A drive that is away for a while comes back with its files.
             index.keep_only((stamp.path for stamp in listing.files), forget=not listing.missing)
             new = [stamp for stamp in reversed(listing.files) if not index.known(stamp)]
-            self._plain = [stamp for stamp in new if suffix_of(stamp.path) not in CONVERTED]
+            self._plain = [stamp for stamp in new if ending_of(stamp.path) not in CONVERTED]
             parsed = {*new} - {*self._plain} - self._doing
             # What is quick comes first, what is to be recognised last.
             self._parsed = sorted(parsed, key=lambda stamp: (not self._is_scan(stamp), -stamp.size, stamp.path))
@@ -320,11 +320,15 @@ class FolderProvider:
 
     def _count(self, index: WordIndex, stamp: FileStamp) -> None:
         try:
-            data = read_raw(Path(stamp.path), stamp.path, self._limits.file_bytes).body
+            path = Path(stamp.path)
+            data = read_raw(path, stamp.path, self._limits.file_bytes, opened=path in self._roots).body
         except SourceError as error:
             index.add(stamp, failure=str(error))
-        else:
-            index.add(stamp, decode(data).text.encode("utf-8", "surrogatepass"))
+            return
+        if data and not looks_like_text(data[:1_024]):
+            index.add(stamp, failure=f"{stamp.path} holds no text")
+            return
+        index.add(stamp, decode(data).text.encode("utf-8", "surrogatepass"))
 
     async def _count_parsed(self) -> None:
         while self._parsed:
@@ -339,7 +343,7 @@ class FolderProvider:
                     add, whole = partial(WordIndex.add, data=html, unread=page.unread), not page.unread
                 except (SourceError, OSError) as error:
                     add, whole = partial(WordIndex.add, failure=str(error)), False
-                if not (whole or sighted) and can_recognise() and suffix_of(stamp.path) == ".pdf":
+                if not (whole or sighted) and can_recognise() and ending_of(stamp.path) == ".pdf":
                     self._scans.add(stamp)  # it may be a scan: read again, after all others
                     self._parsed.insert(0, left.pop())
                 while left:
@@ -421,6 +425,8 @@ def _left_out(query: SearchQuery, indexed: IndexedFiles, listing: Listing) -> It
         yield f"{in_part} files were searched in part."
     if listing.cut:
         yield f"Only the first {len(listing.files)} files were searched."
+    if listing.passed:
+        yield f"{not_searched(listing.passed)}."
     if listing.too_large:
         yield f"{listing.too_large} files were left out for their size."
     if failed := [file for file in indexed.partly if file.failure]:

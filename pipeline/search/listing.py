@@ -16,14 +16,17 @@ import stat
 import struct
 import sys
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from os.path import splitext
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pipeline.fetch.files import DOCUMENTS
-from pipeline.search.word_index import FileStamp, suffix_of
+from pipeline.fetch.files import DOCUMENTS, OTHERS, ending_of, is_document
+from pipeline.fetch.secrets import SECRET_NAME
+from pipeline.search.word_index import FileStamp
+from pipeline.text.frame import one_line
 from pipeline.work import check_cancelled
 
 MOST_FILES: Final = 200_000
@@ -37,6 +40,11 @@ _LOCAL: Final = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "tmpfs", "xfs", "zfs"}
 )
 """File systems that this kernel alone writes to, so that it can tell of every write."""
+_OLD: Final = ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm .djvu .xps .vsd .vsdx"
+_UNREAD_DOCUMENTS: Final = frozenset(_OLD.split())
+"""Endings of documents of forms that no reader here knows."""
+_NAMED: Final = 6
+"""Endings that a message names."""
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 # From <sys/inotify.h>: modified, attributes (links among them), closed after writing, moved, made, deleted; the folder
@@ -52,10 +60,15 @@ class Listing:
 
     files: tuple[FileStamp, ...] = ()
     too_large: int = 0
+    passed: "Passed" = ()
     cut: bool = False
     """Whether more files exist than were listed."""
     missing: tuple[str, ...] = ()
     """Roots that cannot be read."""
+
+
+Passed = tuple[tuple[str, int], ...]
+"""Endings of files that are no text, with their number, the commonest first."""
 
 
 class _Folder(NamedTuple):
@@ -66,6 +79,8 @@ class _Folder(NamedTuple):
     files: tuple[FileStamp, ...]
     below: tuple[str, ...]
     too_large: int
+    passed: tuple[FileStamp, ...]
+    """Files that are no text; not opened again as long as they stay as they are."""
     watched: bool
     """Whether the kernel tells of every change in it."""
 
@@ -86,10 +101,11 @@ class Folders:
         self._listing: Listing | None = None
 
     def look(self) -> Listing:
-        """Return the documents, each once, breadth first and by name; nothing is opened.
+        """Return the documents, each once, breadth first and by name.
 
-        The same object as before says that nothing changed. Hidden names, links, folders of dependencies and other file
-        types are passed over.
+        Of files with an ending that is not known the first bytes are read, once for as long as they stay as they are.
+        The same object as before says that nothing changed. Hidden names, keys, links and folders of dependencies are
+        passed over; what is no text is counted.
         """
         told = self._watch.told() if self._watch is not None else set()
         singles, tops = self._tell_apart()
@@ -121,7 +137,14 @@ class Folders:
             files |= {stamp.path: stamp for stamp in one.files}
         listed = tuple(files.values())
         too_large = sum(one.too_large for one in found.values())
-        self._listing = Listing(listed[: self._most], too_large, len(listed) > self._most, tuple(missing))
+        passed = Counter(ending_of(stamp.path) for one in found.values() for stamp in one.passed)
+        self._listing = Listing(
+            listed[: self._most],
+            too_large,
+            tuple(sorted(passed.items(), key=lambda one: (-one[1], one[0]))),
+            len(listed) > self._most,
+            tuple(missing),
+        )
         return self._listing
 
     def _tell_apart(self) -> tuple[list[FileStamp], list[str]]:
@@ -150,32 +173,82 @@ class Folders:
             local[found.st_dev] = _is_local(folder)
         # Watched first, so that what is written meanwhile is told of next time.
         watched = self._watch is not None and local[found.st_dev] and self._watch.add(folder)
-        new = self._read(folder, there, {stamp.path: stamp for stamp in old.files} if old else {}, watched=watched)
+        known = {stamp.path: stamp for stamp in old.files} if old else {}
+        others = {stamp for stamp in old.passed if stamp.mtime_ns} if old else set()
+        known |= {stamp.path: stamp for stamp in others}
+        new = self._read(folder, there, known, others, watched=watched)
         return old if old is not None and new == old else new
 
-    def _read(self, folder: str, there: tuple[int, int], known: dict[str, FileStamp], *, watched: bool) -> _Folder:
-        files, below, too_large = [], [], 0
+    def _read(
+        self,
+        folder: str,
+        there: tuple[int, int],
+        known: dict[str, FileStamp],
+        others: set[FileStamp],
+        *,
+        watched: bool,
+    ) -> _Folder:
+        files, passed = list[FileStamp](), list[FileStamp]()
+        below, too_large = list[str](), 0
         with os.scandir(folder) as entries:
             listed = sorted((entry for entry in entries if entry.name[0] != "."), key=_name)
         for entry in listed:
             path = entry.path
             try:
                 old = known.get(path)
-                if (old is not None or suffix_of(entry.name) in DOCUMENTS) and entry.is_file(follow_symlinks=False):
+                ending = splitext(entry.name)[1].lower() if old is None else ""
+                is_named = ending in DOCUMENTS and ending != ".txt"
+                if (old is not None or is_named) and entry.is_file(follow_symlinks=False):
                     found = entry.stat(follow_symlinks=False)
-                    # A write by another of its names is told to the folder of that name.
-                    watched = watched and found.st_nlink == 1
-                    if old is not None and old.mtime_ns == found.st_mtime_ns and old.size == found.st_size:
-                        files.append(old)
-                    elif found.st_size > self._file_bytes:
-                        too_large += 1
-                    else:
-                        files.append(FileStamp(path, found.st_mtime_ns, found.st_size))
-                elif entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED_FOLDERS:
+                elif entry.is_file(follow_symlinks=False):
+                    if SECRET_NAME.match(entry.name):
+                        continue
+                    if ending_of(entry.name) in OTHERS:
+                        passed.append(FileStamp(path, 0, 0))
+                        continue
+                    found = entry.stat(follow_symlinks=False)
+                elif entry.is_dir(follow_symlinks=False) and not _is_skipped(entry.name):
                     below.append(path)
+                    continue
+                else:
+                    continue
+                # A write by another of its names is told to the folder of that name.
+                watched = watched and found.st_nlink == 1
+                if old is not None and old.mtime_ns == found.st_mtime_ns and old.size == found.st_size:
+                    (passed if others and old in others else files).append(old)
+                    continue
+                stamp = FileStamp(path, found.st_mtime_ns, found.st_size)
+                if not (is_named or _is_read(stamp)):
+                    passed.append(stamp)
+                elif found.st_size > self._file_bytes:
+                    too_large += 1
+                else:
+                    files.append(stamp)
             except OSError:
                 continue  # it went between listing and looking
-        return _Folder(*there, tuple(files), tuple(below), too_large, watched)
+        return _Folder(*there, tuple(files), tuple(below), too_large, tuple(passed), watched)
+
+
+def _is_read(stamp: FileStamp) -> bool:
+    """Whether a file is a document; one that is empty is, and one that may not be opened is said by its reader."""
+    try:
+        return stamp.size == 0 or is_document(stamp.path, ending_of(stamp.path))
+    except PermissionError:
+        return True
+
+
+def may_answer(passed: Passed) -> bool:
+    """Return whether some of the files that are not read are documents all the same."""
+    return any(ending in _UNREAD_DOCUMENTS for ending, _ in passed)
+
+
+def not_searched(passed: Passed) -> str:
+    """Return what messages say of files that are no text: `21 files not searched: .bin 17, .xls 4`."""
+    named = [f"{one_line(ending) or 'without ending'} {count}" for ending, count in passed[:_NAMED]]
+    rest = sum(count for _, count in passed[_NAMED:])
+    named += [f"others {rest}"] if rest else []
+    total = sum(count for _, count in passed)
+    return f"{total} {'file' if total == 1 else 'files'} not searched: {', '.join(named)}"
 
 
 def list_files(roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES) -> Listing:
@@ -185,6 +258,10 @@ def list_files(roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int
 
 def _is(one: object, other: object) -> bool:
     return one is other
+
+
+def _is_skipped(folder: str) -> bool:
+    return folder in _SKIPPED_FOLDERS or SECRET_NAME.match(folder) is not None
 
 
 def _name(entry: "os.DirEntry[str]") -> str:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cache.folder import LOCK_WAIT
-from pipeline.fetch.files import CONVERTED
+from pipeline.fetch.files import CONVERTED, ending_of
 from pipeline.rank.bm25 import Floats, okapi
 from pipeline.read.converted import can_recognise
 from pipeline.text.words import (
@@ -42,7 +42,7 @@ from pipeline.text.words import (
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
-VERSION: Final = "6"
+VERSION: Final = "7"
 """Part of the database's name; raise it when counting changes."""
 MOST_BYTES: Final = 4_000_000
 """Bytes of one file that are counted; what stands behind cannot be found by this search."""
@@ -282,7 +282,9 @@ class WordIndex:
             self._files[stamp.path], self._listed = old._replace(stamp=stamp), None
             return
         # 1. Its words
-        suffix, name = suffix_of(stamp.path), os.path.splitext(os.path.basename(stamp.path))[0].replace("_", " ")
+        suffix = ending_of(stamp.path)
+        name = os.path.basename(stamp.path)
+        name = name[: name.lower().rfind(suffix) if suffix else None].replace("_", " ")
         title, text, outline = title_text_outline(data, suffix)
         outline = _plain(outline if title else f"{name}. {outline}")
         text += b" " + TITLE_WEIGHT * f"{title} {name} ".encode("utf-8", "surrogatepass")
@@ -385,11 +387,6 @@ def remove(place: Path) -> None:
     """Remove a database; its own file first, for SQLite passes over the log of one that is gone."""
     for part in ("", "-wal", "-shm"):
         Path(f"{place}{part}").unlink(missing_ok=True)
-
-
-def suffix_of(path: str) -> str:
-    """Return the ending of a file's name, in lower case, with its dot."""
-    return os.path.splitext(path)[1].lower()
 
 
 def _plain(text: str) -> str:

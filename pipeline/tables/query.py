@@ -7,6 +7,7 @@ words in them stand in quotes. Not for: questions in a person's words (`asked.py
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -299,6 +300,10 @@ def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -
     values = table.values(column)
     known = [(row, value) for row in own if (value := values[row]) is not None]
     name = quoted(table.columns[column], new_mark())
+    if any(table.rows[row][column].startswith("=") for row in own):
+        raise _wrong(f"Column {name} holds formulas that were never computed; open and save the file in Excel")
+    if measure in {"sum", "mean"} and table.carried:
+        known = _once(table, column, known, name, measure)
     if not known:
         raise _wrong(f"Column {name} has no number in these {len(own)} rows")
     if len({(value.kind, value.unit) for _, value in known}) > 1:
@@ -314,6 +319,23 @@ def measured(table: Table, measure: Measure, column: int, rows: Sequence[int]) -
     total = math.fsum(numbers) / (len(numbers) if measure == "mean" else 1)
     told = _told(total, numbers, [table.rows[row][column] for row, _ in known], known[0][1], mean=measure == "mean")
     return total, Computed(told, tuple(row for row, _ in known), left_out=left_out)
+
+
+def _once(
+    table: Table, column: int, known: list[tuple[int, Value]], name: str, measure: Measure
+) -> list[tuple[int, Value]]:
+    """Return rows with their values, a cell that covers several rows once; raises `UsageError` where rows are left out
+    that it covers, or a mean is asked for."""
+    rows = {row for row, _ in known}
+    anchors = [0] * len(table.rows)
+    for row, carried in enumerate(table.carried):
+        anchors[row] = anchors[row - 1] if row and column in carried else row
+    covered = Counter(anchors)
+    shared = {anchors[row] for row in rows if covered[anchors[row]] > 1}
+    split = any(anchor in shared and row not in rows for row, anchor in enumerate(anchors))
+    if shared and (split or measure == "mean"):
+        raise _wrong(f"Cells of column {name} cover several rows at once, so that there is no {measure} of these rows")
+    return [(row, value) for row, value in known if anchors[row] == row]
 
 
 def without_totals(table: Table, rows: Sequence[int]) -> list[int]:

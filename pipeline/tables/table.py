@@ -55,6 +55,8 @@ class Table:
     """Headings above it."""
     named: bool = True
     """Whether the page names its columns."""
+    carried: tuple[tuple[int, ...], ...] = ()
+    """Columns of each row whose cell is that of the row above, which covers both; empty where no cell covers rows."""
 
     def cells(self, column: int) -> list[str]:
         """Return the cells of a column, from the top."""
@@ -140,6 +142,7 @@ def _table(number: int, document: Document, places: Sequence[int]) -> Table:
         tuple(place for place, _ in body),
         " ".join(path),
         bool(header),
+        tuple(block.carried for _, block in body) if any(block.carried for _, block in body) else (),
     )
 
 

@@ -161,7 +161,7 @@ HIDDEN_PDF: Final = {
     ),
 }
 
-_IMAGE: Final = (
+IMAGE: Final = (
     "<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray /Length 1 >>"
     "\nstream\n0\nendstream"
 )
@@ -169,13 +169,17 @@ _DRAWN: Final = "q 500 0 0 60 50 580 cm /Im0 Do Q"
 SEEN_PDF: Final = {
     "white on a dark bar": pdf_of(f"0 0 .5 rg 50 580 500 40 re f {_TEXT.format(before='1 g ', bad=BAD)}"),
     "white on an image": pdf_of(
-        f"{_DRAWN} {_TEXT.format(before='1 g ', bad=BAD)}", resources="/XObject << /Im0 {0} 0 R >>", more=(_IMAGE,)
+        f"{_DRAWN} {_TEXT.format(before='1 g ', bad=BAD)}", resources="/XObject << /Im0 {0} 0 R >>", more=(IMAGE,)
     ),
     "below a mark that lets it through": pdf_of(
         f"{_TEXT.format(before='', bad=BAD)} /G0 gs 1 1 0 rg 50 580 500 40 re f",
         resources="/ExtGState << /G0 << /BM /Multiply >> >>",
     ),
-    "a colour of its own": pdf_of(_TEXT.format(before="/Spot cs 1 scn ", bad=BAD)),
+    "a colour of its own": pdf_of(
+        _TEXT.format(before="/Spot cs 1 scn ", bad=BAD),
+        resources="/ColorSpace << /Spot [/Separation /Orange /DeviceCMYK"
+        " << /FunctionType 2 /Domain [0 1] /N 1 /C0 [0 0 0 0] /C1 [0 .5 1 0] >>] >>",
+    ),
     "a layer that is on": pdf_of(
         f"/OC /L0 BDC {_TEXT.format(before='', bad=BAD)} EMC",
         resources="/Properties << /L0 {0} 0 R >>",
@@ -187,7 +191,7 @@ SEEN_PDF: Final = {
 SCAN: Final = pdf_of(
     f"q 612 0 0 792 0 0 cm /Im0 Do Q BT /F1 12 Tf 3 Tr 1 0 0 1 72 600 Tm ({FACT}) Tj ET",
     resources="/XObject << /Im0 {0} 0 R >>",
-    more=(_IMAGE,),
+    more=(IMAGE,),
     said=(),
 )
 """A scanned page whose text was recognised and lies behind its image."""
@@ -245,6 +249,14 @@ HIDDEN_DOCX: Final = {
         f'<w:p><w:pPr><w:shd w:fill="000000"/></w:pPr><w:r><w:rPr><w:color w:val="000000"/></w:rPr><w:t>{BAD}</w:t></w:r></w:p>'
     ),
     "in a cell without a style": docx_of(f"<w:tbl><w:tblPr/><w:tr><w:tc><w:tcPr/>{_run(WHITE)}</w:tc></w:tr></w:tbl>"),
+    "white by the theme": docx_of(_run('<w:color w:val="000000" w:themeColor="background1"/>')),
+    "squeezed to 1 %": docx_of(_run('<w:w w:val="1"/>')),
+    "raised off the page": docx_of(_run('<w:position w:val="3000"/>')),
+    "hollow letters": docx_of(
+        _run(
+            '<w14:textFill xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"><w14:noFill/></w14:textFill>'
+        )
+    ),
     "in a long file": docx_of(_run("<w:vanish/>") + "<w:p><w:r><w:t>Boats.</w:t></w:r></w:p>" * 15_000),
 }
 
@@ -255,6 +267,11 @@ SEEN_DOCX: Final = {
     "white in a dark cell": docx_of(
         f'<w:tbl><w:tblPr/><w:tr><w:tc><w:tcPr><w:shd w:fill="003366"/></w:tcPr>{_run(WHITE)}</w:tc></w:tr></w:tbl>'
     ),
+    "white on a dark style of paragraphs": docx_of(
+        f'<w:p><w:pPr><w:pStyle w:val="D"/></w:pPr><w:r><w:rPr>{WHITE}</w:rPr><w:t>{BAD}</w:t></w:r></w:p>',
+        styles='<w:style w:type="paragraph" w:styleId="D"><w:pPr><w:shd w:fill="003366"/></w:pPr></w:style>',
+    ),
+    "condensed type": docx_of(_run('<w:w w:val="80"/>')),
     "vanish switched off": docx_of(_run('<w:vanish w:val="0"/>')),
     "small print": docx_of(_run('<w:sz w:val="10"/>')),
 }

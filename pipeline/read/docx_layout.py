@@ -1,0 +1,92 @@
+"""Lists and tables of a Word file as HTML: items that follow each other, cells that go on below.
+
+Not for: which number an item has (`docx_styles.py`).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeline.read.converted import escape
+from pipeline.read.docx_styles import Number
+
+
+@dataclass(slots=True)
+class Cell:
+    """A cell, its content as HTML."""
+
+    inner: str
+    width: int = 1
+    """Columns; 0 for one that belongs to the cell above."""
+    height: int = 1
+    goes_on: bool = False
+
+    def html(self, tag: str) -> str:
+        """Return the cell as an element `tag`."""
+        wide = f' colspan="{self.width}"' if self.width > 1 else ""
+        high = f' rowspan="{self.height}"' if self.height > 1 else ""
+        return f"<{tag}{wide}{high}>{self.inner}</{tag}>"
+
+
+@dataclass(slots=True)
+class Row:
+    """A row of a table."""
+
+    before: int
+    """Columns that are left free."""
+    is_head: bool
+    cells: list[Cell]
+
+    def html(self) -> str:
+        """Return the row as an element, cells that belong to the row above left out."""
+        tag = "th" if self.is_head else "td"
+        free = f"<{tag}></{tag}>" * min(self.before, 63)
+        return f"<tr>{free}{''.join(cell.html(tag) for cell in self.cells if cell.width)}</tr>"
+
+
+def table_html(rows: list[Row]) -> str:
+    """Return rows as a table, empty where no row has a cell; cells that go on below become one."""
+    open_cells: dict[int, Cell] = {}
+    for row in rows:
+        column = row.before
+        for cell in row.cells:
+            above = open_cells.get(column)
+            width = cell.width
+            if cell.goes_on and above is not None and above.width == width:
+                above.height += 1
+                cell.width = 0
+            else:
+                open_cells[column] = cell
+            column += width
+    written = "\n".join(row.html() for row in rows if row.cells)
+    return f"<table>\n{written}\n</table>" if written else ""
+
+
+def lists_html(items: list[tuple[Number, str]]) -> Iterator[str]:
+    """Yield items as lists: bullets, several numbers that HTML counts; others as paragraphs with their number."""
+    at = 0
+    while at < len(items):
+        number, text = items[at]
+        kind = _kind(number.text)
+        end = at + 1
+        while kind is not None and end < len(items) and _follows(items[end - 1][0], items[end][0], kind):
+            end += 1
+        if kind is None or (kind and end == at + 1):
+            yield f"<p>{escape(number.text)} {text}</p>"
+        else:
+            inner = "".join(f"<li>{one}</li>" for _, one in items[at:end])
+            yield f"<ul>{inner}</ul>" if not number.text else f'<ol start="{number.text[:-1]}">{inner}</ol>'
+        at = end
+
+
+def _kind(number: str) -> str | None:
+    """Return `1` for a number that a list of HTML writes as well, `` for a bullet, None for others."""
+    if not number:
+        return ""
+    return "1" if re.fullmatch(r"\d{1,6}\.", number) else None
+
+
+def _follows(before: Number, number: Number, kind: str) -> bool:
+    if _kind(number.text) != kind:
+        return False
+    return not kind or int(number.text[:-1]) == int(before.text[:-1]) + 1

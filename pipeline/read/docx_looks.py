@@ -1,0 +1,176 @@
+"""Which text of a Word file is not seen: runs that vanish, are tiny, squeezed, or have the colour of their ground.
+
+A run's own properties, its styles', then the file's defaults decide (ECMA-376 part 1, 17.7.2). A ground that cannot be
+known (a table's style, a drawn shape) hides nothing. Not for: the text itself (`docx.py`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from pipeline.html.style import WHITE, Rgb, is_faint, rgb_of
+from pipeline.read.converted import LEAST_SIZE
+
+W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+RUN: Final = f"{W}r"
+_DRAWN: Final = frozenset({f"{W}txbxContent", f"{W}pict", f"{W}drawing"})
+_ON: Final = frozenset({"1", "true", "on"})
+_NOTHING: Final = etree.Element("none")
+LEAST_WIDTH: Final = 10
+"""Per cent of its usual width below which type cannot be read; condensed type has 80."""
+_FAR: Final = 1_000
+"""Half points above or below the line beyond which text leaves its page; raised text has up to 24."""
+_PER_CENT: Final = re.compile(r"(\d{1,4})%?")
+_THEME_NAMES: Final = {"background1": "lt1", "text1": "dk1", "background2": "lt2", "text2": "dk2"}
+"""Names in properties of what a theme calls otherwise; the settings of a file may change them, which is rare."""
+_HEX: Final = re.compile(r"[0-9A-Fa-f]{1,2}")
+_USUAL_THEME: Final[Mapping[str, str]] = {"lt1": "ffffff", "dk1": "000000"}
+
+
+class _Look(NamedTuple):
+    """How runs with the same properties look."""
+
+    said: list[etree._Element]
+    gone: bool
+    """Whether they are not seen on any ground."""
+    ink: Rgb | None
+    """None where that is the usual one."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a file's styles say, and how many words were taken out."""
+
+    styles: dict[str, etree._Element] = field(default_factory=dict)
+    default: etree._Element = field(default_factory=lambda: _NOTHING)
+    """The `w:rPr` that holds where nothing else does."""
+    first: str = ""
+    """Id of the style of paragraphs that name none."""
+    ground: Rgb | None = WHITE
+    theme: Mapping[str, str] = field(default_factory=lambda: _USUAL_THEME)
+    """Colours by the theme's names, six hex digits each."""
+    words: int = 0
+    _looks: "dict[tuple[bytes, str], _Look]" = field(default_factory=dict)
+    """By the properties that a run has of its own, and the style of its paragraph."""
+
+    def drop_unseen(self, part: etree._Element) -> None:
+        """Empty the runs of a part of the file that no reader sees."""
+        for run in list(part.iter(RUN)):
+            texts = [text for text in run.iterchildren(f"{W}t") if text.text and text.text.strip()]
+            if texts and self._is_unseen(run):
+                self.words += sum(len((text.text or "").split()) for text in texts)
+                for text in texts:
+                    text.text = ""
+
+    def _is_unseen(self, run: etree._Element) -> bool:
+        paragraph = next(run.iterancestors(f"{W}p"), _NOTHING)
+        own, name = run.find(f"{W}rPr"), _said(paragraph.find(f"{W}pPr"), "pStyle") or self.first
+        key = (etree.tostring(own) if own is not None else b"", name)
+        look = self._looks.get(key)
+        if look is None:
+            # What counts most first.
+            said = [own, *self._of_style(_said(own, "rStyle"))] if own is not None else []
+            look = self._looks[key] = self._look([*said, *self._of_style(name), self.default])
+        if look.ink is None:
+            return look.gone
+        ground = self._ground(look.said, paragraph)
+        return ground is not None and is_faint(look.ink, ground)
+
+    def _look(self, said: list[etree._Element]) -> "_Look":
+        size, width, raised = (_value(said, name) or "" for name in ("sz", "w", "position"))
+        small = size.isdigit() and int(size) < 2 * LEAST_SIZE  # in half points
+        narrow = _PER_CENT.fullmatch(width)
+        squeezed = narrow is not None and int(narrow[1]) < LEAST_WIDTH
+        away = raised.lstrip("-").isdigit() and abs(int(raised)) > _FAR
+        filled = next((one for holder in said for one in holder.iterchildren("{*}textFill")), None)
+        hollow = filled is not None and filled.find("{*}noFill") is not None
+        vanished = any(_value(said, name) in _ON for name in ("vanish", "specVanish"))
+        gone = small or squeezed or away or hollow or vanished
+        inked = next((one for holder in said if (one := holder.find(f"{W}color")) is not None), None)
+        return _Look(said, gone, None if gone or inked is None else self._colour(inked, "val", "themeColor"))
+
+    def _colour(self, element: etree._Element, value: str, theme: str) -> Rgb | None:
+        """Return a colour by the theme's name for it, else by its value; None for the usual one.
+
+        `value` and `theme` name the attributes, such as `fill` and `themeFill`.
+        """
+        named = element.get(f"{W}{theme}", "")
+        digits = self.theme.get(_THEME_NAMES.get(named, named), "")
+        plain = rgb_of(f"#{digits or element.get(f'{W}{value}') or 'auto'}")
+        if plain is None or not digits:
+            return plain
+        stem = theme.removesuffix("Color")
+        tint, shade = (element.get(f"{W}{stem}{name}", "") for name in ("Tint", "Shade"))
+        light, dark = (int(one, 16) / 255 if _HEX.fullmatch(one) else 1.0 for one in (tint, shade))
+        red, green, blue = (1 - light * (1 - part * dark) for part in plain)
+        return red, green, blue
+
+    def _of_style(self, name: str, properties_of: str = "rPr") -> Iterator[etree._Element]:
+        for _ in range(len(self.styles)):
+            style = self.styles.get(name)
+            if style is None:
+                return
+            properties = style.find(f"{W}{properties_of}")
+            if properties is not None:
+                yield properties
+            name = _said(style, "basedOn")
+
+    def _ground(self, said: list[etree._Element], paragraph: etree._Element) -> Rgb | None:
+        """Return the colour behind a run, None where it cannot be known."""
+        cell = next(paragraph.iterancestors(f"{W}tc"), None)
+        own = paragraph.find(f"{W}pPr")
+        of_style = self._of_style(_said(own, "pStyle") or self.first, "pPr")
+        shades = [*said, own, *of_style, cell.find(f"{W}tcPr") if cell is not None else None]
+        for holder in shades:
+            lit = _said(holder, "highlight")
+            if lit and lit != "none":
+                return rgb_of(lit)
+            shade = holder.find(f"{W}shd") if holder is not None else None
+            ground = self._colour(shade, "fill", "themeFill") if shade is not None else None
+            if ground is not None:
+                return ground
+        table = next(paragraph.iterancestors(f"{W}tbl"), None)
+        if table is not None and (table.find(f"{W}tblPr") is None or _said(table.find(f"{W}tblPr"), "tblStyle")):
+            return None
+        return None if any(above.tag in _DRAWN for above in paragraph.iterancestors()) else self.ground
+
+
+def read_looks(styles: etree._Element | None, theme: etree._Element | None = None) -> Seen:
+    """Return what a file's styles and theme say of how text looks."""
+    colours = _theme(theme) if theme is not None else _USUAL_THEME
+    if styles is None:
+        return Seen(theme=colours)
+    named = {style.get(f"{W}styleId", ""): style for style in styles.iter(f"{W}style")}
+    usual = styles.find(f"{W}style[@{W}type='paragraph'][@{W}default='1']")
+    first = usual.get(f"{W}styleId", "") if usual is not None else ""
+    default = styles.find(f"{W}docDefaults/{W}rPrDefault/{W}rPr")
+    return Seen(named, default if default is not None else _NOTHING, first, theme=colours)
+
+
+def _theme(theme: etree._Element) -> Mapping[str, str]:
+    """Return a theme's colours by name."""
+    found = dict(_USUAL_THEME)
+    for scheme in theme.iter("{*}clrScheme"):
+        for named in scheme.iterchildren(tag=etree.Element):
+            inner = next(named.iterchildren("{*}srgbClr", "{*}sysClr"), None)
+            digits = (inner.get("lastClr") or inner.get("val") or "") if inner is not None else ""
+            if re.fullmatch(r"[0-9A-Fa-f]{6}", digits):
+                found[etree.QName(named).localname] = digits
+    return found
+
+
+def _value(said: list[etree._Element], name: str) -> str | None:
+    """Return the first value of a property, `1` for one that is switched on without a value."""
+    for properties in said:
+        found = properties.find(f"{W}{name}")
+        if found is not None:
+            return found.get(f"{W}val") or "1"
+    return None
+
+
+def _said(holder: etree._Element | None, name: str, attribute: str = "val") -> str:
+    found = holder.find(f"{W}{name}") if holder is not None else None
+    return found.get(f"{W}{attribute}", "") if found is not None else ""

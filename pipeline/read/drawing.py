@@ -1,0 +1,103 @@
+"""What Office files draw: charts as tables of their cached figures, the texts of diagrams (SmartArt).
+
+Not for: pictures, or where on a slide a drawing is (`slides.py`).
+"""
+
+import html
+from collections.abc import Iterator
+from typing import Final
+
+from lxml import etree
+
+from pipeline.read.converted import escape, html_table
+from pipeline.read.text import local_name
+
+A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+CHART: Final = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+DIAGRAM: Final = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+RELATION: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+MOST_POINTS: Final = 20_000
+"""Figures of one chart that are read."""
+
+
+def chart_to_html(chart: etree._Element) -> str:
+    """Return a chart as a table: a row for each category, a column for each series; empty for one without figures."""
+    series = [_Series(one) for one in chart.iter("{*}ser")]
+    places = list(dict.fromkeys(place for one in series for place in (*one.categories, *one.values)))
+    places = sorted(places)[: MOST_POINTS // max(1, len(series))]
+    categories = next((one.categories for one in series if one.categories), {})
+    rows = [[categories.get(place, str(place + 1)), *(one.values.get(place, "") for one in series)] for place in places]
+    title = next((_spoken(one) for one in chart.iter("{*}title") if _is_of_chart(one)), "")
+    axes = [_spoken(axis) for axis in chart.iter("{*}title") if not _is_of_chart(axis)]
+    said = " · ".join(filter(None, [title, *axes]))
+    if not rows:
+        return f"<p>{escape(said)}</p>" if said else ""
+    header = ["", *(one.name or f"series {number}" for number, one in enumerate(series, start=1))]
+    caption = f"<caption>{escape(said)}</caption>" if said else ""
+    return html_table([header, *rows], header=True, caption=caption)
+
+
+class _Series:
+    """The name, categories and values of one series, from the caches that the file keeps."""
+
+    def __init__(self, element: etree._Element) -> None:
+        self.name = " ".join(_points(element, "tx").values())
+        self.categories = _points(element, "cat") or _points(element, "xVal")
+        self.values = _points(element, "val") or _points(element, "yVal")
+
+
+def _points(series: etree._Element, name: str) -> dict[int, str]:
+    """Return the cached values of a part of a series, by their place."""
+    found: dict[int, str] = {}
+    for holder in series.iterchildren(f"{{*}}{name}"):
+        for number, point in enumerate(holder.iter("{*}pt")):
+            place = point.get("idx", "")
+            text = " ".join("".join(value.itertext()) for value in point.iterchildren("{*}v"))
+            key = int(place) if place.isdecimal() and len(place) < 8 else number
+            # Levels of categories follow each other, the innermost first.
+            found[key] = f"{text} {found[key]}" if key in found else text
+        if not found:
+            found = {0: text} if (text := "".join(one.text or "" for one in holder.iterchildren("{*}v"))) else {}
+    return found
+
+
+def _spoken(element: etree._Element) -> str:
+    return " ".join(filter(None, texts_of(element)))
+
+
+def _is_of_chart(title: etree._Element) -> bool:
+    above = title.getparent()
+    return above is not None and local_name(above) == "chart"
+
+
+def diagram_to_html(data: etree._Element) -> str:
+    """Return the texts of a diagram's data as a list, empty for one without text."""
+    points = (" ".join(filter(None, texts_of(point))) for point in data.iter("{*}pt"))
+    items = "".join(f"<li>{escape(text)}</li>" for text in points if text)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def texts_of(element: etree._Element) -> list[str]:
+    """Return the paragraphs of DrawingML in an element, each on one line."""
+    return [" ".join(paragraph_text(one).split()) for one in element.iter(f"{A}p")]
+
+
+def paragraph_text(paragraph: etree._Element) -> str:
+    """Return the text of a paragraph of DrawingML, blanks as they are."""
+    return "".join(" " if one.tag == f"{A}br" else one.text or "" for one in paragraph.iter(f"{A}t", f"{A}br"))
+
+
+def described(about: etree._Element | None) -> str:
+    """Return what an author says that a picture shows, empty where nothing is."""
+    return "" if about is None else " ".join((about.get("descr") or "").split())
+
+
+def is_decorative(about: etree._Element | None) -> bool:
+    """Whether a picture is marked as one without content."""
+    marks: Iterator[etree._Element] = iter(()) if about is None else about.iter("{*}decorative")
+    return any(mark.get("val") in {"1", "true"} for mark in marks)
+
+
+def image_html(alt: str) -> str:
+    """Return a picture by its description."""
+    return f'<img alt="{html.escape(alt)}">'

@@ -1,0 +1,99 @@
+"""Files that are packed as one stream (gzip, bzip2, xz): unpacked within bounds of size and ratio.
+
+Not for: archives of many files (`package.py` opens those that are documents).
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from pipeline.read.converted import DAMAGED, MAX_UNPACKED, Unreadable
+from pipeline.work import check_cancelled
+
+PACKED: Final = frozenset({".gz", ".bz2", ".xz"})
+"""Endings of files that are one packed file."""
+MOST_RATIO: Final = 1_000
+"""Unpacked bytes for each packed one: what gzip can reach; bzip2 and xz make a thousand times more of bombs."""
+_UNBOUNDED: Final = 1_000_000
+"""Unpacked bytes up to which the ratio is no concern."""
+_PIECE: Final = 65_536
+"""Packed bytes given to a library at a time, between which a call can be cancelled."""
+_MEMORY: Final = 100_000_000
+"""Bytes that xz may take for its window."""
+
+
+class _Unpacking(Protocol):
+    """What the three libraries have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+
+
+_BY_MAGIC: Final[tuple[tuple[bytes, str, Callable[[], _Unpacking]], ...]] = (
+    (b"\x1f\x8b", "gzip", lambda: zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)),
+    (b"BZh", "bzip2", bz2.BZ2Decompressor),
+    (b"\xfd7zXZ\x00", "xz", lambda: lzma.LZMADecompressor(memlimit=_MEMORY)),
+)
+
+
+def is_packed(body: bytes) -> bool:
+    """Return whether bytes begin as a packed file does."""
+    return any(body.startswith(magic) for magic, _, _ in _BY_MAGIC)
+
+
+def beginning(body: bytes, most: int) -> bytes:
+    """Return the first `most` bytes of what the beginning of a packed file holds; none where it is damaged."""
+    for magic, _, begin in _BY_MAGIC:
+        if body.startswith(magic):
+            try:
+                return begin().decompress(body, most)
+            except (*DAMAGED, lzma.LZMAError):
+                return b""
+    return b""
+
+
+def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
+    """Return what a packed file holds, all its streams; raises `Unreadable` for one damaged, cut, or over a bound."""
+    _, what, begin = next(one for one in _BY_MAGIC if body.startswith(one[0]))
+    allowed = min(most, max(_UNBOUNDED, MOST_RATIO * len(body)))
+    pieces, size, left = list[bytes](), 0, body
+    while left:
+        stream = begin()
+        at = 0
+        try:
+            while at < len(left) and not stream.eof:
+                check_cancelled()
+                piece = left[at : at + _PIECE]
+                at += len(piece)
+                size += _append(stream, piece, pieces, allowed + 1 - size)
+                if size > allowed:
+                    raise Unreadable(f"it is {what} that unpacks to more than {allowed:,} bytes")
+        except (*DAMAGED, lzma.LZMAError) as error:
+            if pieces and at <= _PIECE and not stream.eof and size and left is not body:
+                break  # padding behind the last stream, as tapes have
+            raise Unreadable(f"it is damaged {what} ({type(error).__name__})") from error
+        if not stream.eof:
+            raise Unreadable(f"it is {what} whose end is cut")
+        left = (stream.unused_data + left[at:]).lstrip(b"\x00")
+    return b"".join(pieces)
+
+
+def _append(stream: _Unpacking, piece: bytes, pieces: list[bytes], most: int) -> int:
+    """Add at most `most` bytes that a stream gives for a piece, and return how many."""
+    got = 0
+    given = piece
+    while got < most:
+        part = stream.decompress(given, most - got)
+        got += len(part)
+        pieces.append(part)
+        given = getattr(stream, "unconsumed_tail", b"")
+        if stream.eof or not (given or part):
+            break
+        if not given and getattr(stream, "needs_input", True):
+            break
+    return got
