@@ -23,7 +23,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "ddgs": {"ddgs": "ddgs"},
     "umap": {"umap": "umap-learn"},
-    "ocr": {"rapidocr": "rapidocr", "pypdfium2": "pypdfium2"},
+    "ocr": {"rapidocr": "rapidocr"},
     "browser": {"playwright": "playwright"},
     "train": {"torch": "torch", "transformers": "transformers", "peft": "peft"},
 }

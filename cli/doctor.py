@@ -151,7 +151,7 @@ def _scans() -> Check:
     """Return whether pages and images that hold no text are recognised."""
     if not can_recognise():
         return Check("scans", "not read; pip install 'winnow-mcp[ocr]' has scanned pages and images recognised")
-    loaded = check_wheels({"cv2": "opencv-python-headless", "pypdfium2": "pypdfium2", "rapidocr": "rapidocr"})
+    loaded = check_wheels({"cv2": "opencv-python-headless", "rapidocr": "rapidocr"})
     return Check("scans", "read: PDF pages without text, and images" if loaded.healthy else loaded.line, loaded.healthy)
 
 

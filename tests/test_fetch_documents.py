@@ -23,8 +23,9 @@ from pipeline.read.convert import Raw, to_page
 from pipeline.read.converted import Unreadable
 from pipeline.read.pdf import pdf_to_html
 from pipeline.read.scripts import look_at
+from tests.support.attacks import IMAGE
 from tests.support.docx import make_docx, paragraph
-from tests.support.pdf import make_pdf
+from tests.support.pdf import make_pdf, pdf_of
 
 
 def read(body: bytes, kind: str = "", name: str = "") -> Page:
@@ -85,9 +86,11 @@ def test_an_encrypted_pdf_says_that_it_needs_a_password_and_one_without_is_read(
             assert "password" in why_unreadable(out.getvalue())
 
 
+SCANNED = pdf_of("q 612 0 0 792 0 0 cm /Im0 Do Q", resources="/XObject << /Im0 {0} 0 R >>", more=(IMAGE,), said=())
+
+
 def test_a_pdf_of_images_says_that_it_is_scanned() -> None:
-    scanned = make_pdf([[("", 10)]]).replace(b"/Font << /F1 3 0 R >>", b"/XObject << >> /F 3 0 R ")
-    assert "scanned" in why_unreadable(scanned)
+    assert "scanned" in why_unreadable(SCANNED)
     assert "empty pages" in why_unreadable(make_pdf([[("", 10)]]))
 
 

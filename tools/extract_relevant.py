@@ -33,6 +33,7 @@ from tools.context import (
     drawn,
     found_in,
     larger,
+    next_line,
     notes_of,
     repeated,
     reporter,
@@ -112,7 +113,9 @@ async def extract_relevant(
 def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:
     mark = new_mark()
     most = max_tokens or UNASKED
-    sheet = Sheet(most, reserve=hint_room(most) + room_for(loaded.failures, most))
+    # Where parts are left out the answer ends with the call that shows them
+    further = count_tokens(next_line(larger(TOOL, most), TOOL)) + 1 if hint_room(most) else 0
+    sheet = Sheet(most, reserve=further + room_for(loaded.failures, most))
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))

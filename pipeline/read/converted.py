@@ -7,13 +7,20 @@ import html
 import importlib.util
 import re
 import struct
+import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from pipeline.read.ledger import Ledger
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]  # the one use looks for it
 
 if TYPE_CHECKING:  # settings are read before anything that takes a tenth of a second to import
     from pipeline.documents import Trust
@@ -22,6 +29,8 @@ MAX_ITEMS: Final = 20_000
 """Rows, values, entries, style rules or parts of one document that are read; where they are content, the rest is
 told as unread."""
 
+MAX_PAGES: Final = 500
+"""Of one reading: some 250,000 words, more than any call shows. The rest can be asked for."""
 MAX_UNPACKED: Final = 30_000_000
 """Bytes of one source after unpacking, as many as a page has by default (`FetchLimits`); of an archive, all parts that
 hold text together."""
@@ -100,6 +109,20 @@ def placed(inner: str, place: str, *, tag: str = "section") -> str:
 def can_recognise() -> bool:
     """Return whether the extra `ocr` is installed, so that images are read."""
     return importlib.util.find_spec("rapidocr") is not None
+
+
+@contextmanager
+def ended_after(seconds: float) -> Iterator[None]:
+    """Have the system end a process whose memory is bounded, as a converter's is, if the block takes longer."""
+    if resource is None or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, before)
 
 
 def is_box(place: str) -> bool:

@@ -9,7 +9,7 @@ killed where a cancelled conversion does not stop. Not for: what a conversion do
 import functools
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,7 @@ from models.shares import MOST_CORES, usable_cores
 from models.worker import Limits, Worker
 from pipeline.documents import Page
 from pipeline.read.convert import Raw, kind_of, to_page
-from pipeline.read.converted import can_recognise
+from pipeline.read.converted import MAX_PAGES, can_recognise
 from pipeline.read.sniff import HEAVY, HTML, PAGED
 from pipeline.work import in_thread
 
@@ -31,6 +31,8 @@ LIGHT_BYTES: Final = 1_000_000
 """Text up to this size is converted in a thread: that takes less than sending it to a process that must be started."""
 KEPT_SECONDS: Final = timedelta(days=1).total_seconds()
 """How long the pages of a PDF whose reading was cut off wait for the next call."""
+MOST_ENDING: Final = 3
+"""Pages of a file that may end a process each; then the file is given up."""
 LIMITS: Final = Limits(idle_seconds=60.0, memory_bytes=1 << 30, first_pause=0.0)
 """A file that ends a process is no reason to rest: the next is another."""
 
@@ -74,34 +76,32 @@ class Converter:
     async def _elsewhere(self, raw: Raw) -> Page:
         key = await in_thread(_key, raw)
         kept = (await in_thread(self._store.get_bytes, key) if self._store is not None else None) or b""
-        begun = len(kept)
+        careful = _Careful(raw.span[0])
         left: object = None
-        try:
-            while True:
-                try:
-                    frame = await self._slice(raw, kept, key, left)
-                except SourceUnreadable as error:
-                    killed = "SIGKILL" in error.what  # from outside, which is told
-                    if killed or not (raw.sighted and can_recognise() and kind_of(raw) in PAGED):
-                        raise
-                    raw = replace(raw, sighted=False)  # an image may have ended the process: text is read without
-                    continue
-                if "unreadable" in frame.fields:
-                    what, hint = str(frame.fields["unreadable"]), str(frame.fields["hint"])
-                    raise SourceUnreadable(what, source=raw.url, hint=hint)
-                if "page" in frame.fields:
-                    begun = len(kept)
-                    return await in_thread(_page_of, frame)
-                kept += frame.blob
-                left = frame.fields["left"]
-        finally:
-            if len(kept) > begun and self._store is not None:
+        while True:
+            try:
+                frame = await self._slice(raw, kept, key, left, careful)
+            except SourceUnreadable as error:
+                killed = "SIGKILL" in error.what  # from outside, which is told
+                if killed or kind_of(raw) not in PAGED or not careful.goes_on(kept, error):
+                    raise
+                continue
+            if "unreadable" in frame.fields:
+                if careful.died is not None:
+                    raise careful.died
+                what, hint = str(frame.fields["unreadable"]), str(frame.fields["hint"])
+                raise SourceUnreadable(what, source=raw.url, hint=hint)
+            if "page" in frame.fields:
+                return await in_thread(_page_of, frame)
+            kept += frame.blob
+            left = frame.fields["left"]
+            if self._store is not None:  # any process goes on from here, whatever ends this call
                 with anyio.CancelScope(shield=True):
                     await in_thread(self._store.set_bytes, key, kept, expire=KEPT_SECONDS)
 
-    async def _slice(self, raw: Raw, kept: bytes, key: str, left: object) -> Frame:
+    async def _slice(self, raw: Raw, kept: bytes, key: str, left: object, careful: "_Careful") -> Frame:
         fields = {field: value for field, value in asdict(raw).items() if field != "body"}
-        asked = {"do": "read", "raw": fields, "bytes": len(raw.body), "key": key, "left": left}
+        asked = {"do": "read", "raw": fields, "bytes": len(raw.body), "key": key, "left": left, **careful.fields}
         async with self._places:
             worker = self._free.pop()
             try:
@@ -118,6 +118,36 @@ class Converter:
         """End the processes."""
         for worker in self._all:
             await worker.aclose()
+
+
+class _Careful:
+    """How a file is read whose pages have ended processes: page by page, then without the page that did.
+
+    PDFium cannot be stopped within a page, and an image may take more memory than a process has.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self._alone = False
+        self._ending: list[int] = []
+        self.died: SourceUnreadable | None = None
+        """What the last death was told as."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What a process is asked for beside the file."""
+        return {"most": 1 if self._alone else MAX_PAGES, "ending": self._ending}
+
+    def goes_on(self, kept: bytes, error: SourceUnreadable) -> bool:
+        """Take note of a death after the pages in `kept`; return whether the file is tried again."""
+        self.died = error
+        number = self._first + kept.count(b"\n")
+        if number in self._ending:  # it is not the page that ends a process
+            return False
+        if self._alone:
+            self._ending.append(number)
+        self._alone = not self._alone
+        return len(self._ending) <= MOST_ENDING
 
 
 @functools.cache

@@ -5,9 +5,6 @@ Needs the extra `ocr`, which brings both. Not for: reading what they show (`pipe
 
 import io
 import math
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,12 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
-from pipeline.read.converted import DAMAGED, MOST_PIXELS, PAGE_SECONDS, Unreadable
-
-try:
-    import resource
-except ImportError:  # Windows has no such limits
-    resource = None  # type: ignore[assignment]  # the one use looks for it
+from pipeline.read.converted import DAMAGED, MOST_PIXELS, PAGE_SECONDS, Unreadable, ended_after
 
 PAGE_PIXELS: Final = 2_800_000
 """That a page has at most when it is read: A4 at 170 dpi."""
@@ -64,7 +56,7 @@ class PdfScans:
             width, height = page.get_size()
             scale = min(math.sqrt(PAGE_PIXELS / (width * height)), 300 / 72)
             # PDFium looks at no clock, and a pattern of small tiles has it draw for hours.
-            with _ended_after(PAGE_SECONDS):
+            with ended_after(PAGE_SECONDS):
                 return Scan(page.render(scale=scale, may_draw_forms=False).to_numpy()[:, :, :3], 1 / scale)
         except (pypdfium2.PdfiumError, *DAMAGED) as error:
             raise Unreadable(f"its page {number} is damaged ({error})") from error
@@ -103,20 +95,6 @@ class ImageScans:
         except DAMAGED as error:
             raise Unreadable(f"its page {number} is damaged ({type(error).__name__})") from error
         return Scan(np.asarray(image), max(width, height) / max(image.size))
-
-
-@contextmanager
-def _ended_after(seconds: float) -> Iterator[None]:
-    """Have the system end a process whose memory is bounded, as a converter's is, if the block takes longer."""
-    if resource is None or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
-        yield
-        return
-    before = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds), before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_CPU, before)
 
 
 def _bounded(width: int, height: int) -> None:

@@ -1,32 +1,27 @@
 """PDF to HTML: lines with their font sizes become headings, paragraphs and tables, each page a section with its place.
 
-A PDF says where glyphs stand, not what they are: a line set clearly larger than most text is a heading, a gap wider
+A PDF says where glyphs are, not what they mean: a line set clearly larger than most text is a heading, a gap wider
 than the usual leading ends a paragraph, a fixed-width font is code, a line that recurs at the edge of most pages is
-furniture, and neighbouring lines whose pieces stand below one another are a table. Text keeps the order in which the
-file draws it, which is the reading order of columns in what type-setters and word processors write. Pages that are
-images, and image files, are recognised where the extra `ocr` is installed (`pipeline/read/scan.py`). Not for: tables
-drawn column by column, rotated text, cells that span columns.
+furniture, and neighbouring lines whose pieces are below one another are a table. PDFium reads and draws the pages,
+one after the other, each bounded before it is loaded. Pages that are images, and image files, are recognised where the
+extra `ocr` is installed (`pipeline/read/scan.py`). Not for: tables without rulings drawn column by column.
 """
 
-import io
 import json
-import logging
-import re
-import struct
+import threading
 import time
-import zlib
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pypdf import Configuration, PageObject, PdfReader, apply_configuration
-from pypdf.errors import DependencyError, PyPdfError
+import pypdfium2
 
 from pipeline.documents import Trust
 from pipeline.read.converted import (
+    DAMAGED,
     INSTALL_OCR,
+    MAX_PAGES,
     MOST_PIXELS,
     PAGE_SECONDS,
     PLACE,
@@ -35,12 +30,17 @@ from pipeline.read.converted import (
     Span,
     Unreadable,
     can_recognise,
+    ended_after,
+    escape,
     person,
     placed,
     whole_page,
 )
-from pipeline.read.pdf_ink import SHOWS, Ink, layers_off, letters_of, times
-from pipeline.read.pdf_lines import TYPE, Cell, Line, parts_of, sizes_of
+from pipeline.read.ledger import Ledger
+from pipeline.read.pdf_guard import Guard
+from pipeline.read.pdf_layout import drop_running, lines_of
+from pipeline.read.pdf_lines import Cell, Line, parts_of, sizes_of
+from pipeline.read.pdf_page import Print, opened, printed
 from pipeline.read.sniff import PDF
 from pipeline.work import check_cancelled
 
@@ -50,34 +50,25 @@ if TYPE_CHECKING:
 SECONDS: Final = 60.0
 """Processor time for one reading: 400 pages as heavy as any seen (a browser's print, 140 ms each). Far above what files
 need, since where time cuts a file another run would cut it elsewhere."""
-MAX_PAGES: Final = 500
-"""Of one reading: some 250,000 words, more than any call shows. The rest can be asked for."""
-_CAPS: Final = Configuration(
-    zlib_maximum_output_length=20_000_000,
-    lzw_maximum_output_length=20_000_000,
-    run_length_maximum_output_length=20_000_000,
-    array_based_stream_maximum_output_length=20_000_000,
-    stream_decoding_work_maximum_length=60_000_000,
-    stream_parsing_work_maximum_count=600_000,
-    page_tree_maximum_entries=20_000,
-    page_tree_maximum_page_entries=300_000,
-    xform_maximum_invocations_per_extraction=1_000,
-)
-"""pypdf's own limits, tightened: the page tree and one page's content stream are read without a look at the clock.
-600,000 tokens take about 2 s; the densest real page seen (a street map) has 180,000."""
+MOST_ATTACHED: Final = 100
+MOST_PAGES: Final = 20_000
+"""Of a file; one that says that it has more is made to exhaust us."""
 SCAN_SECONDS: Final = 12.0
 """Processor time after which one reading begins to recognise no further page, and which one page may take; a dense page
 of A4 takes 5 to 9 s. A call waits 25 s, and is told which pages to ask for next."""
 _STRAY: Final = 40
 """Letters up to which the text of a page that shows an image is a stamp or a number, and the image is looked at."""
-_NEAR: Final = 6
-"""Characters by which the start of a piece may be misjudged: one byte need not be one letter."""
-_FIXED_WIDTH: Final = re.compile(r"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
-_LIGATURES: Final = str.maketrans(dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)))
-"""Letters that type-setters join; nobody searches for the joined form."""
-_DIGITS: Final = re.compile(r"\d+")
+_DRAWN: Final = 40
+"""Paths from which a page without text is a drawing, whose letters may be outlines."""
+_UNMAPPED: Final = 0.3
+"""Share of a page's letters of which the file does not say what they are, from which it cannot be read as text."""
+_FEW: Final = 5
+"""Operators that show text, from which a page must have a letter for each."""
 _TROUBLE: Final = {
     "slow": "take too long to read",
+    "ending": "ended the process that read them",
+    "heavy": "draw so much that they take too long to read",
+    "unmapped": "cannot be read as text, since the file does not say which letters it shows",
     "damaged": "are damaged",
     "refused": f"show images that are damaged, or have over {MOST_PIXELS:,} pixels",
     "unsighted": f"are images, whose text needs OCR: {INSTALL_OCR}",
@@ -86,29 +77,11 @@ _TROUBLE: Final = {
     "waiting": "are images that this reading had no time to recognise",
 }
 """What keeps a page from being read, or from being read whole."""
-_SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting"})
-# What pypdf is known to raise over damaged files; it has no single base for them.
-_DAMAGED: Final = (
-    *(PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
-    *(AssertionError, NotImplementedError, OSError, EOFError, struct.error, zlib.error),
-)
-
-logging.getLogger("pypdf").setLevel(logging.ERROR)
-
-
-class _OutOfTime(BaseException):
-    """The time budget is used up inside a page; no `Exception`, which pypdf swallows inside of forms."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Text that was set in one go, `x` and `y` points from the page's left and bottom."""
-
-    text: str
-    height: float
-    x: float
-    y: float
-    fixed: bool
+_SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting", "unmapped"})
+_WHOLLY: Final = frozenset({"damaged", "slow", "heavy", "ending"})
+"""What keeps a whole file from being read, where all its pages have it."""
+_PDFIUM: Final = threading.Lock()
+"""Held while PDFium works, which serves one thread at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,120 +96,25 @@ class _PageLines:
     is_scan: bool = False
     """Whether it shows an image only, and its lines lie unseen behind that."""
     height: float = 0.0
-    """Of the page, where its lines were recognised by us; else 0."""
+    """Of the page."""
+    recognised: bool = False
+    """Whether its lines were recognised by us."""
     took: float = 0.0
     """Processor seconds of that."""
     unsure: int = 0
     """Lines that could not be recognised and were left out."""
     known: str = ""
     """The writings that the recogniser knows, where lines were left out."""
+    comments: Sequence[str] = ()
+    """What readers of the file wrote beside its text."""
+    vanished: int = 0
+    """Operators that show text of which PDFium gave no letter."""
+    pictures: int = 0
+    """Large images."""
 
 
-def _line(text: str, size: float, y: float, fixed: bool, cells: Sequence[Any]) -> Line:
-    return Line(text, size, y, fixed, [Cell(*cell) for cell in cells])
-
-
-@dataclass(slots=True)
-class _Pen:
-    """Collects what pypdf's visitor reports into lines."""
-
-    ends: float
-    """Processor time of this thread at which the budget is used up."""
-    ink: Ink | None = None
-    """Leaves out what nobody sees; None takes all."""
-    lines: list[Line] = field(default_factory=list)
-    pieces: list[_Piece] = field(default_factory=list)
-    shown: list[tuple[float, int]] = field(default_factory=list)
-    """Where text was set since the last piece, and how many bytes of it: pypdf joins what stands on one line."""
-    operations: int = 0
-
-    def look(self, operator: object, operands: object, cm: Sequence[float], tm: Sequence[float]) -> None:
-        """Note where text is set and seen; leave a page that never ends."""
-        if self.ink is not None and isinstance(operator, bytes) and isinstance(operands, list):
-            self.ink.before(operator, operands, cm, tm)
-        if operator in SHOWS and isinstance(operands, list):
-            self.shown.append((times(tm, cm)[4], letters_of(operands)))
-        self.operations += 1
-        if self.operations % 256 == 0:
-            check_cancelled()
-            if time.thread_time() > self.ends:
-                raise _OutOfTime
-
-    def write(self, text: str, cm: Sequence[float], tm: Sequence[float], font: object, size: float | None) -> None:
-        """Take one piece of text with its matrices and font."""
-        height = abs(size or 0.0) * (abs(tm[3]) or abs(tm[1]) or 1.0) * (abs(cm[3]) or abs(cm[1]) or 1.0)
-        *_, x, y = times(tm, cm)
-        name = str(font.get("/BaseFont", "")) if isinstance(font, dict) else ""
-        fixed = bool(_FIXED_WIDTH.search(name))
-        first, *rest = text.translate(_LIGATURES).split("\n")
-        if first:
-            self.pieces.extend(_Piece(part, height, at, y, fixed) for part, at in _apart(first, x, self.shown))
-        self.shown.clear()
-        for part in rest:
-            self.end_line()
-            if part:
-                self.pieces.append(_Piece(part, height, x, y, fixed))
-
-    def end_line(self) -> None:
-        text = "".join(piece.text for piece in self.pieces).rstrip()
-        if text.strip():
-            sizes: Counter[float] = Counter()
-            fixed = 0
-            for piece in self.pieces:
-                letters = len(piece.text.strip())
-                sizes[round(piece.height, 1)] += letters
-                fixed += letters if piece.fixed else 0
-            y = next(piece.y for piece in self.pieces if piece.text.strip())
-            is_fixed = fixed * 2 > len(text.strip())
-            self.lines.append(Line(text, sizes.most_common(1)[0][0], y, is_fixed, _cells(self.pieces)))
-        self.pieces.clear()
-
-
-def _apart(text: str, x: float, shown: Sequence[tuple[float, int]]) -> list[tuple[str, float]]:
-    """Return a text that was set in several goes cut at the spaces nearest to where each go began, with its place."""
-    total = sum(length for _, length in shown)
-    if len(shown) < 2 or not total:
-        return [(text, x)]
-    parts: list[tuple[str, float]] = []
-    begin, at, done = 0, shown[0][0], shown[0][1]
-    for place, length in shown[1:]:
-        space = _space_near(text, begin, round(done / total * len(text)))
-        if space > begin:
-            parts.append((text[begin:space], at))
-            begin, at = space, place
-        done += length
-    parts.append((text[begin:], at))
-    return parts
-
-
-def _space_near(text: str, begin: int, wanted: int) -> int:
-    """Return the space after `begin` that is nearest to `wanted`, or -1."""
-    before = text.rfind(" ", max(begin, wanted - _NEAR), wanted + 1)
-    after = text.find(" ", max(wanted, begin), wanted + _NEAR)
-    return min((place for place in (before, after) if place >= 0), key=lambda place: abs(place - wanted), default=-1)
-
-
-def _cells(pieces: Sequence[_Piece]) -> list[Cell]:
-    """Return the pieces of a line joined where no wide gap is between them."""
-    cells: list[Cell] = []
-    before = pieces[0]
-    for piece in pieces:
-        text = piece.text.strip()
-        if not text:
-            continue
-        size = piece.height or 1.0
-        right = piece.x + _width(text, size, fixed=piece.fixed)
-        if cells and -size < piece.x - cells[-1].left and piece.x - cells[-1].right < TYPE.gap * size:
-            if piece.text[:1].isspace() or before.text[-1:].isspace():
-                cells[-1].parts.append((text, piece.x))
-            else:
-                whole, left = cells[-1].parts[-1]
-                cells[-1].parts[-1] = (whole + text, left)
-            cells[-1].right = max(cells[-1].right, right)
-        else:
-            cells.append(Cell(piece.x, right, [(text, piece.x)]))
-        before = piece
-    return cells
+def _line(text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], rows: list[list[str]]) -> Line:
+    return Line(text, size, y, fixed, [Cell(*cell) for cell in cells], rows)
 
 
 class PdfReading:
@@ -254,16 +132,19 @@ class PdfReading:
         *,
         sighted: bool = True,
         scan_seconds: float = SCAN_SECONDS,
+        ending: Sequence[int] = (),
     ) -> None:
         """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `kept` is what an earlier reading kept.
 
         Not `sighted`, it recognises nothing: other documents come first, or an image has ended a process. After
-        `scan_seconds` of processor time it begins to recognise no further page.
+        `scan_seconds` of processor time it begins to recognise no further page. Pages that are `ending` have ended a
+        process, and are left out.
 
         Raises `Unreadable`: encrypted, damaged, or without these pages.
         """
-        self._body, self._sighted, self._scan_seconds = body, sighted, scan_seconds
-        self._open()
+        self._body, self._sighted, self._scan_seconds, self._ending = body, sighted, scan_seconds, ending
+        with _PDFIUM:
+            self._open()
         self._span = span
         self.first = span[0]
         self._wanted = min(span[1] or self.count, self.count)
@@ -277,41 +158,61 @@ class PdfReading:
         ]
 
     def _open(self) -> None:
-        with apply_configuration(_CAPS):
-            self._reader, self.count = _open(self._body)
-            self._off = layers_off(self._reader)
+        begin = max(0, self._body.find(b"%PDF-", 0, 1024))
+        self._body = self._body[begin:]
+        self._file = opened(self._body)
+        self._guard = Guard(self._body)
+        self.count = len(self._file)
+        if self.count > MOST_PAGES:
+            raise Unreadable(f"it is a PDF that says it has {self.count:,} pages, over the cap of {MOST_PAGES:,}")
+        self._file.init_forms()
+        about = self._file.get_metadata_dict()
+        tools = f"{about.get('Creator', '')} {about.get('Producer', '')}"
+        self._about = about.get("Title", "").strip(), person(about.get("Author", ""), tools)
+        attached = range(min(self._file.count_attachments(), MOST_ATTACHED))
+        self._attached = [self._file.get_attachment(number).get_name() for number in attached]
 
     @property
     def done(self) -> bool:
         """Whether nothing is left to read."""
         return len(self.pages) >= self._last - self.first + 1
 
-    def read(self, seconds: float, *, left: float = SECONDS) -> None:
-        """Read on for about `seconds` of processor time, a page at least, and never longer than `left`."""
-        with apply_configuration(_CAPS):
-            began = time.thread_time()
-            while not self.done and time.thread_time() < began + seconds:
-                check_cancelled()
-                page_began = time.thread_time()
-                number = self.first + len(self.pages)
-                try:
-                    found = self._read_page(number, min(page_began + PAGE_SECONDS, began + left))
-                    if found.trouble in {"image", "few"}:
-                        found = self._recognised(found, number)
-                except _OutOfTime:
-                    if time.thread_time() >= began + left:
-                        return
-                    found = _PageLines([], "slow")
-                except _DAMAGED:
-                    found = _PageLines([], "damaged")
-                self.pages.append(found)
+    def read(self, seconds: float, *, left: float = SECONDS, most: int = MAX_PAGES) -> None:
+        """Read on for about `seconds` of processor time, a page at least, and never longer than `left`.
 
-    def _read_page(self, number: int, ends: float) -> _PageLines:
-        return _read_page(self._reader.pages[number - 1], self._off, ends)
+        Of `most` pages at once: one, where a page may end the process.
+        """
+        began = time.thread_time()
+        until = min(len(self.pages) + most, self._last - self.first + 1)
+        while len(self.pages) < until and time.thread_time() < began + min(seconds, left):
+            check_cancelled()
+            number = self.first + len(self.pages)
+            if number in self._ending:
+                self.pages.append(_PageLines([], "ending"))
+                continue
+            try:
+                found = self._read_page(number)
+                if found.trouble in {"image", "few", "unmapped"}:
+                    found = self._recognised(found, number)
+            except (pypdfium2.PdfiumError, *DAMAGED):
+                found = _PageLines([], "damaged")
+            except Unreadable:
+                found = _PageLines([], "heavy")
+            self.pages.append(found)
+
+    def _read_page(self, number: int) -> _PageLines:
+        if not self._guard.lets_pass(number):
+            return _PageLines([], "heavy")
+        with _PDFIUM, ended_after(PAGE_SECONDS):
+            page = self._file[number - 1]
+            try:
+                return _read_page(printed(page, self._file.formenv))
+            finally:
+                page.close()
 
     def _recognised(self, found: _PageLines, number: int) -> _PageLines:
         """Return a page that shows an image with what is read off that; one with a few letters as it is, if no more."""
-        given = replace(found, trouble="") if found.trouble == "few" else None
+        given = {"few": replace(found, trouble=""), "unmapped": replace(found, lines=[])}.get(found.trouble)
         if not can_recognise():
             return given or replace(found, trouble="unsighted")
         if not self._sighted:
@@ -328,10 +229,12 @@ class PdfReading:
         lines, unsure, whole = read_lines(shown, began + SCAN_SECONDS)
         took, height = time.thread_time() - began, len(shown.pixels) * shown.unit
         known = known_writings() if unsure else ""
-        if sum(len(line.text) for line in lines) <= sum(len(line.text) for line in found.lines):
+        letters = sum(len(line.text) for line in found.lines) if found.trouble == "few" else 0
+        if sum(len(line.text) for line in lines) <= letters:
             given = replace(found, trouble="") if unsure else given
             return replace(given or found, took=took, unsure=unsure, known=known)
-        return _PageLines(lines, "" if whole else "part", found.hidden, False, height, took, unsure, known)
+        trouble = "" if whole else "part"
+        return _PageLines(lines, trouble, found.hidden, False, height, True, took, unsure, known, found.comments)
 
     @cached_property
     def _scans(self) -> "PdfScans | ImageScans":
@@ -349,12 +252,11 @@ class PdfReading:
         Raises `Unreadable`: there is no text (scanned, damaged).
         """
         lines = [list(page.lines) for page in self.pages]
-        with apply_configuration(_CAPS):
-            if not any(lines):
-                raise Unreadable(self._why_empty())
-            title, author = self._about()
+        if not any(lines):
+            raise Unreadable(self._why_empty())
+        title, author = self._about
         hidden, scans = sum(page.hidden for page in self.pages), sum(page.is_scan for page in self.pages)
-        recognised = sum(page.height > 0 for page in self.pages)
+        recognised = sum(page.recognised for page in self.pages)
         told = {
             f"PDF: {hidden} pieces of text that no reader sees were left out": hidden,
             f"PDF: {scans} pages are images; their text is what the file says that they show": scans,
@@ -365,10 +267,17 @@ class PdfReading:
         notes = [note for note, count in told.items() if count]
         if self._span != WHOLE:
             notes.append(f"Pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked")
-        _drop_furniture(lines)
+        drop_running(lines, [page.height for page in self.pages])
         html = self._render(lines, title)
         trust: Trust = "recognised" if scans or recognised == sum(map(bool, lines)) else "visible"
-        return Converted(html, title, "", author, "", tuple(notes), *self._unread(), trust, hidden)
+        return Converted(html, title, "", author, "", tuple(notes), *self._unread(), trust, hidden, self._ledger())
+
+    def _ledger(self) -> Ledger:
+        """Return what no reading gives: attached files, and large images beside text."""
+        ledger = Ledger()
+        ledger.hold("attachment", len(self._attached))
+        ledger.hold("image", sum(page.pictures for page in self.pages if not page.recognised and not page.trouble))
+        return ledger
 
     def _unread(self) -> tuple[str, str]:
         """Return which pages were wanted and are missing, in words, and those that can be asked for next."""
@@ -377,6 +286,8 @@ class PdfReading:
             numbers = [number for number, page in enumerate(self.pages, self.first) if page.trouble == trouble]
             if numbers:
                 parts.append(f"{len(numbers)} of {len(self.pages)} pages, which {why} (the first is page {numbers[0]})")
+        if vanished := [number for number, page in enumerate(self.pages, self.first) if page.vanished]:
+            parts.append(f"letters on {len(vanished)} pages (the first is page {vanished[0]})")
         begin, rest = self.first + len(self.pages), ""
         if begin <= self._wanted:
             parts.append(f"pages {begin} to {self._wanted} of {self.count}")
@@ -394,20 +305,21 @@ class PdfReading:
         may = f"may be in a writing that it does not know; it knows {page.known}"
         return f"{lines} {'lines' if lines > 1 else 'line'} of print on {where} that OCR could not read ({may})"
 
-    def _about(self) -> tuple[str, str]:
-        return _about(self._reader)
-
     def _render(self, pages: Sequence[list[Line]], title: str) -> str:
         """Return pages of lines as HTML; each that was recognised has sizes of its own, and places for its parts."""
-        scanned = [page.height > 0 for page in self.pages]
+        scanned = [page.recognised for page in self.pages]
         read = sizes_of([lines for lines, is_scan in zip(pages, scanned, strict=True) if not is_scan])
         parts = []
         for number, (lines, page) in enumerate(zip(pages, self.pages, strict=True), self.first):
-            levels, leading = sizes_of([lines]) if page.height else read
+            levels, leading = sizes_of([lines]) if page.recognised else read
             parts.append(f'<section {PLACE}="page={number}">')
             for block, html in parts_of(lines, levels, leading):
-                parts.append(placed(html, self._place(number, block, page.height), tag="div") if page.height else html)
+                place = self._place(number, block, page.height) if page.recognised else ""
+                parts.append(placed(html, place, tag="div") if place else html)
+            parts += [f"<p>Comment: {escape(comment)}</p>" for comment in page.comments]
             parts.append("</section>")
+        if self._attached:
+            parts.append(f"<p>Attached files: {escape(', '.join(self._attached))}</p>")
         return whole_page("\n".join(parts), title=title)
 
     def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
@@ -423,10 +335,10 @@ class PdfReading:
         kind, troubles = self.kind, {page.trouble for page in self.pages}
         if self.count == 0:
             return f"it is {kind} without pages"
-        if not self.pages or self.pages[0].trouble == "slow":
+        if not self.pages:
             return f"it is {kind} whose first page takes too long to read"
-        if troubles == {"damaged"}:
-            return f"it is {kind} whose pages are damaged"
+        if len(troubles) == 1 and (trouble := troubles.pop()) in _WHOLLY:
+            return f"it is {kind} whose pages {_TROUBLE[trouble]}"
         if any(page.hidden for page in self.pages):
             return f"it is {kind} that shows no text: what it holds is hidden from its readers"
         # Scanned, if at all: what keeps the first such page from being read
@@ -450,16 +362,14 @@ class ImageReading(PdfReading):
 
         self._images = ImageScans(self._body)
         self.count = self._images.count
+        self._about, self._attached = ("", ""), []
 
-    def _read_page(self, number: int, ends: float) -> _PageLines:
+    def _read_page(self, number: int) -> _PageLines:
         return _PageLines([], "image")
 
     @cached_property
     def _scans(self) -> "PdfScans | ImageScans":
         return self._images
-
-    def _about(self) -> tuple[str, str]:
-        return "", ""
 
     def _place(self, number: int, lines: Sequence[Line], height: float) -> str:
         place = super()._place(number, lines, height)
@@ -483,62 +393,28 @@ def pdf_to_html(
     return reading.converted()
 
 
-def _open(body: bytes) -> tuple[PdfReader, int]:
-    try:
-        reader = PdfReader(io.BytesIO(body), strict=False)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise Unreadable("it is an encrypted PDF that needs a password")
-        return reader, len(reader.pages)
-    except DependencyError as e:
-        raise Unreadable("it is an encrypted PDF, and the package `cryptography` is not installed") from e
-    except _DAMAGED as e:
-        raise Unreadable(f"it is a damaged PDF ({type(e).__name__})") from e
-
-
-def _read_page(page: PageObject, off: frozenset[int], ends: float) -> _PageLines:
+def _read_page(page: Print) -> _PageLines:
     """Return the lines of a page that are seen; of a scanned one that shows no text, those behind its image."""
-    ink = Ink(page, off)
-    pen = _taken(page, _Pen(ends, ink))
-    if covered := ink.covered():
-        pen = _taken(page, _Pen(ends, ink := Ink(page, off, covered)))
-    if behind := not pen.lines and ink.hidden > 0 and ink.has_image:
-        pen = _taken(page, _Pen(ends))
-    is_image = not pen.lines and "/XObject" in (page.get("/Resources") or {})
-    few = "few" if ink.has_image and sum(len(line.text) for line in pen.lines) < _STRAY else ""
-    return _PageLines(pen.lines, "image" if is_image else few, hidden=0 if behind else ink.hidden, is_scan=behind)
-
-
-def _taken(page: PageObject, pen: _Pen) -> _Pen:
-    after = pen.ink.after if pen.ink is not None else None
-    page.extract_text(visitor_text=pen.write, visitor_operand_before=pen.look, visitor_operand_after=after)
-    pen.end_line()
-    return pen
-
-
-def _about(reader: PdfReader) -> tuple[str, str]:
-    """Return title and author from the document information; its dates tell when the file was printed."""
-    try:
-        about = reader.metadata
-        if about is None:
-            return "", ""
-        return str(about.title or "").strip(), person(str(about.author or ""), f"{about.creator} {about.producer}")
-    except _DAMAGED:
-        return "", ""
-
-
-def _drop_furniture(pages: list[list[Line]]) -> None:
-    """Take away first and last lines that recur, numbers aside, on more than half of at least four pages."""
-    if len(pages) < 4:
-        return
-    for place in (0, -1):
-        seen = Counter(_DIGITS.sub("#", page[place].text.strip()) for page in pages if page)
-        for page in pages[1:]:  # the first page keeps its line: it is often the title
-            if len(page) > 2 and seen[_DIGITS.sub("#", page[place].text.strip())] * 2 > len(pages):
-                del page[place]
-
-
-def _width(text: str, size: float, *, fixed: bool) -> float:
-    capitals = len(text) if fixed else sum(letter.isupper() or letter in "mw—" for letter in text)
-    ideographs = 0 if fixed else sum(letter > "⺀" for letter in text)
-    letters = len(text) - capitals - ideographs
-    return size * (TYPE.capital * capitals + TYPE.ideograph * ideographs + TYPE.letter * letters)
+    hidden = len(page.hidden)
+    if behind := not page.pieces and hidden > 0 and page.images > 0:
+        page.pieces = page.hidden
+    lines = lines_of(page)
+    letters = sum(len(piece.text) for piece in page.pieces)
+    vanished = page.shown if page.shown >= _FEW and letters + sum(len(one.text) for one in page.hidden) == 0 else 0
+    trouble = ""
+    if not lines and (page.images or page.paths >= _DRAWN or vanished):
+        trouble = "image"
+    elif letters and page.unmapped > _UNMAPPED * letters:
+        trouble = "unmapped"
+    elif page.images and letters < _STRAY:
+        trouble = "few"
+    return _PageLines(
+        lines,
+        trouble,
+        0 if behind else hidden,
+        behind,
+        page.height,
+        comments=page.comments,
+        vanished=vanished,
+        pictures=0 if behind else page.pictures,
+    )

@@ -7,7 +7,7 @@ tables drawn column by column, cells that span columns.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -84,6 +84,8 @@ class Line:
     fixed: bool
     cells: list[Cell]
     """From left to right."""
+    rows: list[list[str]] = field(default_factory=list)
+    """Of a ruled table, which takes the place of a line; its text and cells are empty then."""
 
 
 def find_tables(lines: Sequence[Line]) -> Iterator[tuple[int, int, list[list[str]]]]:
@@ -244,7 +246,8 @@ def sizes_of(pages: Sequence[list[Line]]) -> tuple[dict[float, int], float]:
 def parts_of(page: list[Line], levels: dict[float, int], leading: float) -> Iterator[tuple[list[Line], str]]:
     """Yield the blocks and tables of a page, each as its lines and as HTML."""
     at = 0
-    for begin, end, rows in [*find_tables(page), (len(page), len(page), [])]:
+    ruled = [(number, number + 1, line.rows) for number, line in enumerate(page) if line.rows]
+    for begin, end, rows in [*sorted([*ruled, *find_tables(page)]), (len(page), len(page), [])]:
         yield from ((block, _block(block, levels)) for block in _blocks(page[at:begin], levels, leading))
         if rows:
             yield page[begin:end], table_to_html(rows)

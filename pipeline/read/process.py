@@ -74,13 +74,14 @@ class _Desk:
             return _whole(raw)
         kept = frame.blob[size:]
         known = kept.count(b"\n")
+        how = {"sighted": raw.sighted, "ending": fields["ending"]}
         began = time.thread_time()
         try:
-            reading = self._reading(key, known, lambda: reading_of(kind)(raw.body, raw.span, kept, sighted=raw.sighted))
+            reading = self._reading(key, known, lambda: reading_of(kind)(raw.body, raw.span, kept, **how))
         except Unreadable as error:
             raise unreadable(raw, error) from error
         if len(reading.pages) == known:
-            reading.read(SLICE_SECONDS, left=left)
+            reading.read(SLICE_SECONDS, left=left, most=fields["most"])
         spent = time.thread_time() - began
         if reading.done or spent >= left:
             self._open.pop(key, None)

@@ -198,8 +198,10 @@ def language_of(name: str) -> str:
 
 def _binary_type(body: bytes, start: bytes, said: str) -> str:
     """Return the type of a body that is no text, empty for text."""
-    if b"%PDF-" in start and (start.lstrip().startswith(b"%PDF-") or said == PDF):
-        return PDF
+    if b"%PDF-" in start[:1024]:  # readers forgive what is before it: a mark of bytes' order, an HTTP head
+        begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-")
+        if begins or said == PDF or (b"endobj" in body and b"%%EOF" in body[-1024:]):
+            return PDF
     signed = _signed_type(body, start)
     if signed or start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return signed

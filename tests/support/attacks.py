@@ -161,7 +161,7 @@ HIDDEN_PDF: Final = {
     ),
 }
 
-_IMAGE: Final = (
+IMAGE: Final = (
     "<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray /Length 1 >>"
     "\nstream\n0\nendstream"
 )
@@ -169,13 +169,17 @@ _DRAWN: Final = "q 500 0 0 60 50 580 cm /Im0 Do Q"
 SEEN_PDF: Final = {
     "white on a dark bar": pdf_of(f"0 0 .5 rg 50 580 500 40 re f {_TEXT.format(before='1 g ', bad=BAD)}"),
     "white on an image": pdf_of(
-        f"{_DRAWN} {_TEXT.format(before='1 g ', bad=BAD)}", resources="/XObject << /Im0 {0} 0 R >>", more=(_IMAGE,)
+        f"{_DRAWN} {_TEXT.format(before='1 g ', bad=BAD)}", resources="/XObject << /Im0 {0} 0 R >>", more=(IMAGE,)
     ),
     "below a mark that lets it through": pdf_of(
         f"{_TEXT.format(before='', bad=BAD)} /G0 gs 1 1 0 rg 50 580 500 40 re f",
         resources="/ExtGState << /G0 << /BM /Multiply >> >>",
     ),
-    "a colour of its own": pdf_of(_TEXT.format(before="/Spot cs 1 scn ", bad=BAD)),
+    "a colour of its own": pdf_of(
+        _TEXT.format(before="/Spot cs 1 scn ", bad=BAD),
+        resources="/ColorSpace << /Spot [/Separation /Orange /DeviceCMYK"
+        " << /FunctionType 2 /Domain [0 1] /N 1 /C0 [0 0 0 0] /C1 [0 .5 1 0] >>] >>",
+    ),
     "a layer that is on": pdf_of(
         f"/OC /L0 BDC {_TEXT.format(before='', bad=BAD)} EMC",
         resources="/Properties << /L0 {0} 0 R >>",
@@ -187,7 +191,7 @@ SEEN_PDF: Final = {
 SCAN: Final = pdf_of(
     f"q 612 0 0 792 0 0 cm /Im0 Do Q BT /F1 12 Tf 3 Tr 1 0 0 1 72 600 Tm ({FACT}) Tj ET",
     resources="/XObject << /Im0 {0} 0 R >>",
-    more=(_IMAGE,),
+    more=(IMAGE,),
     said=(),
 )
 """A scanned page whose text was recognised and lies behind its image."""

@@ -1,0 +1,533 @@
+"""The pieces of print of a PDF's page as lines in reading order: scripts, cells, columns, ruled tables, fields.
+
+The file's own order is kept, which is the reading order in what type-setters and word processors write, unless it hops
+between columns of text. Not for: finding the pieces (`pipeline/read/pdf_page.py`); headings, paragraphs, and tables
+without rulings (`pipeline/read/pdf_lines.py`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from statistics import mean
+from typing import Final
+
+import numpy as np
+
+from pipeline.read.pdf_lines import TYPE, Cell, Line
+from pipeline.read.pdf_page import MOST_RULINGS, Piece, Print, Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """How print is set on a page. Distances are in heights of the type."""
+
+    level: float = 0.2
+    """By which the baselines of one line may differ."""
+    blank: float = 0.1
+    """Least distance of two words."""
+    torn: float = 1.5
+    """By which a piece may begin before the last one ends."""
+    script: float = 0.85
+    """A superscript is at most this part of the type beside it."""
+    raised: float = 0.65
+    lowered: float = 0.35
+    near: float = 0.35
+    """Between a script and the type beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What columns of text are."""
+
+    hops: float = 0.12
+    """Share of the steps from segment to segment that cross the gutter, where the file mixes the columns."""
+    edge: float = 0.12
+    """Part of the width, left and right, in which no gutter is looked for."""
+    full: float = 0.45
+    """A line of text fills this part of its column, and a column has three such."""
+    letters: int = 14
+    """Mean letters of such a line; a cell of a table has fewer."""
+    text: float = 0.6
+    """Share of the letters that are in such lines."""
+    gutter: float = 0.5
+    """Least width in heights of the type."""
+    depth: int = 4
+
+
+_SET: Final = _Set()
+_COLUMNS: Final = _Columns()
+SNAP: Final = 3.0
+"""Points by which rulings that meet may miss each other."""
+MOST_COLUMNS: Final = 40
+MOST_REPEATED: Final = 0.5
+"""Share of a table's cells that may be spanned by others."""
+EDGE_TOP: Final = 0.88
+EDGE_LOW: Final = 0.12
+"""Parts of a page's height above and below which running heads are looked for."""
+SHORT: Final = 4
+"""Words of a line with numbers, such as `Page 3 of 12`, that recurs below another running head."""
+_NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
+_ORDINALS: Final = frozenset({"st", "nd", "rd", "th", "er", "re", "e", "o", "a"})
+_NOTE_AFTER: Final = frozenset(".,;:)”\"'»")
+
+
+def _is_ideograph(letter: str) -> bool:
+    return "\u2e80" <= letter <= "\u9fff" or "\uf900" <= letter <= "\ufaff" or "\uff00" <= letter <= "\uffef"
+
+
+@dataclass(slots=True)
+class _Segment:
+    """Print on one baseline without a wide gap."""
+
+    text: str
+    left: float
+    right: float
+    y: float
+    size: float
+    turn: int
+    parts: list[tuple[str, float]]
+    """The text in the pieces that operators set, with their left edges."""
+    origin: int
+    fixed: int = 0
+    """Letters in a fixed-width font."""
+    script: str = ""
+    """Of the last piece: `^` or `_`, followed by `]` where it is a note's mark."""
+    small: bool = False
+    """Whether all of it may be a script of what follows."""
+    rows: list[list[str]] = field(default_factory=list)
+    """Of a ruled table."""
+
+
+def lines_of(page: Print) -> list[Line]:
+    """Return the lines of a page in reading order."""
+    segments = _without_doubles(_segments(page.pieces, page.upright))
+    for value in page.values:
+        _fill_in(segments, value)
+    for grid in _grids(page.upright, page.level):
+        segments = _tabled(segments, grid)
+    main = [one for one in segments if one.turn == 0]
+    turned = [one for one in segments if one.turn]
+    lines: list[Line] = []
+    for group in (main, *([one for one in turned if one.turn == turn] for turn in (1, 3, 2))):
+        if group:
+            lines += _as_lines(_in_order(group) if _may_hop(group) else group)
+    return lines
+
+
+# --- segments ---------------------------------------------------------------------------------------------------------
+
+
+def _segments(pieces: Iterable[Piece], upright: Sequence[tuple[float, float, float]]) -> list[_Segment]:
+    segments: list[_Segment] = []
+    for piece in pieces:
+        before = segments[-1] if segments and segments[-1].turn == piece.turn else None
+        if before is not None and _joins(before, piece, upright):
+            _append(before, piece)
+        elif before is not None and (mark := _script_of(before, piece)):
+            _add_script(before, piece, mark)
+        elif before is not None and before.small and _script_of(_begun(piece), before):
+            _set_before(before, piece)
+        else:
+            segments.append(_begun(piece))
+    for segment in segments:
+        _end_script(segment)
+    return segments
+
+
+def _begun(piece: Piece) -> _Segment:
+    fixed = len(piece.text) if piece.fixed else 0
+    parts = [(piece.text, piece.left)]
+    return _Segment(
+        piece.text, piece.left, piece.right, piece.y, piece.size, piece.turn, parts, piece.origin, fixed, small=True
+    )
+
+
+def _away(one: _Segment, piece: Piece | _Segment) -> float:
+    """Return the distance of two pieces on a line, whichever is first; below zero where they overlap."""
+    return max(piece.left - one.right, one.left - piece.right)
+
+
+def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float, float]]) -> bool:
+    """Return whether a piece goes on a segment on its baseline, or below it where the writing is upright."""
+    em = max(before.size, 1.0)
+    if len(piece.text) == 1 and _is_ideograph(piece.text) and _is_ideograph(before.text[-1]):
+        step = (before.y - piece.y) / em
+        if abs(piece.left - before.parts[-1][1]) < 0.3 * em and 0.8 < step < 1.6:
+            return True
+    gap, level = _away(before, piece), abs(piece.y - before.y)
+    if piece.tight and gap < _SET.level * em and level < _SET.lowered * em and _is_plain(before, piece):
+        return True
+    if level > _SET.level * min(em, piece.size or em):
+        return False
+    if not -_SET.torn * em < gap < TYPE.gap * em:
+        return False
+    if before.script and piece.size < _SET.script * before.size:
+        return False
+    return not (gap > 0.1 * em and _is_ruled(before.right, piece.left, before.y, upright))
+
+
+def _is_plain(before: _Segment, piece: Piece) -> bool:
+    """Return whether a piece off the baseline is a part of a word: `TeX`, `LaTeX`, `2nd`, a trade mark."""
+    if piece.size > _SET.script * before.size:
+        return True
+    ordinal = before.text[-1:].isdigit() and piece.text in _ORDINALS
+    return ordinal or (piece.text.isupper() and piece.text.isalpha() and before.text[-1:].isalpha())
+
+
+def _is_ruled(left: float, right: float, y: float, upright: Sequence[tuple[float, float, float]]) -> bool:
+    return any(left - 1 <= x <= right + 1 and low - 1 <= y <= top for x, low, top in upright)
+
+
+def _append(segment: _Segment, piece: Piece) -> None:
+    closed = bool(segment.script)
+    _end_script(segment)
+    blank = _blank(segment, piece, after_script=closed)
+    if blank and piece.origin != segment.origin:
+        segment.parts.append((piece.text, piece.left))
+    else:
+        text, left = segment.parts[-1]
+        segment.parts[-1] = (text + blank + piece.text, left)
+    segment.text += blank + piece.text
+    segment.left, segment.right = min(segment.left, piece.left), max(segment.right, piece.right)
+    segment.fixed += len(piece.text) if piece.fixed else 0
+    segment.small = segment.small and piece.size <= segment.size
+    if segment.y - piece.y > 0.8 * segment.size:  # upright writing goes down
+        segment.y = piece.y
+    segment.origin = piece.origin
+
+
+def _blank(segment: _Segment, piece: Piece, *, after_script: bool) -> str:
+    gap, em = _away(segment, piece), max(segment.size, 1.0)
+    if _is_ideograph(segment.text[-1]) and _is_ideograph(piece.text[0]):
+        return " " if gap > 0.3 * em else ""
+    if piece.fixed and segment.fixed and not piece.tight:
+        letter = (segment.right - segment.left) / max(len(segment.text), 1)
+        return " " * max(1, round(gap / letter)) if letter > 0 else " "
+    return " " if (not piece.tight or after_script) and gap > _SET.blank * em else ""
+
+
+def _script_of(base: _Segment, piece: Piece | _Segment) -> str:
+    """Return `^` or `_` for a piece that is a script of a segment, before or after it; else nothing."""
+    em = base.size
+    level = piece.y - base.y
+    if piece.size > _SET.script * em or not -_SET.lowered * em <= level <= _SET.raised * em:
+        return ""
+    if abs(level) < 0.05 * em or not -0.4 * em < _away(base, piece) < _SET.near * em:
+        return ""
+    return "^" if level > 0 else "_"
+
+
+def _add_script(segment: _Segment, piece: Piece, mark: str) -> None:
+    """Write a script after its base: `10^6`, `H_2`; a number after a word is a note's mark, `crowns[2]`."""
+    said = piece.text
+    if segment.script[:1] != mark:
+        _end_script(segment)
+        word = re.split(r"[^\w]", segment.text.rstrip("".join(_NOTE_AFTER)))[-1]
+        is_word = len(word) > 2 and word.isalpha()
+        note = mark == "^" and piece.text.strip("*,").isdigit() and (is_word or segment.text[-1] in _NOTE_AFTER)
+        segment.script = mark + ("]" if note else "")
+        said = ("[" if note else mark) + said
+    text, left = segment.parts[-1]
+    segment.parts[-1] = (text + said, left)
+    segment.text += said
+    segment.right = max(segment.right, piece.right)
+
+
+def _end_script(segment: _Segment) -> None:
+    if segment.script.endswith("]"):
+        segment.text += "]"
+        text, left = segment.parts[-1]
+        segment.parts[-1] = (text + "]", left)
+    segment.script = ""
+
+
+def _set_before(segment: _Segment, piece: Piece) -> None:
+    """Take a small number before a larger piece as that note's own mark."""
+    mark = segment.text
+    said = f"[{mark}] {piece.text}" if mark.isdigit() else f"{mark} {piece.text}"
+    segment.text, segment.parts = said, [(said, segment.left)]
+    segment.right, segment.y, segment.size = piece.right, piece.y, piece.size
+    segment.fixed, segment.origin, segment.small = 0, piece.origin, False
+
+
+def _without_doubles(segments: Iterable[_Segment]) -> list[_Segment]:
+    """Return segments without those that are printed a second time at nearly the same place."""
+    kept: list[_Segment] = []
+    places: dict[str, list[_Segment]] = {}
+    for one in segments:
+        same = places.setdefault(one.text, [])
+        near = 0.2 * one.size
+        if any(abs(one.left - other.left) < near and abs(one.y - other.y) < near for other in same):
+            continue
+        same.append(one)
+        kept.append(one)
+    return kept
+
+
+def _fill_in(segments: list[_Segment], value: Value) -> None:
+    """Put what a form's field holds after the print before it in its row."""
+    left, low, right, top = value.box
+    size = min(12.0, max(6.0, top - low))
+    beside = [
+        (number, one)
+        for number, one in enumerate(segments)
+        if one.turn == 0 and low - 0.3 * size <= one.y <= top and one.left < right
+    ]
+    if any(one.text == value.text for _, one in beside):
+        return
+    before = max((pair for pair in beside if pair[1].left <= left), key=lambda pair: pair[1].right, default=None)
+    y = before[1].y if before is not None else low + 0.3 * (top - low)
+    if before is not None:
+        place = before[0] + 1
+    else:
+        place = next((number for number, one in enumerate(segments) if one.y < y), len(segments))
+    text = " ".join(value.text.split())
+    segments.insert(place, _Segment(text, left, right, y, size, 0, [(text, left)], 0))
+
+
+# --- ruled tables -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Rulings that meet: where columns and rows begin, and the rulings themselves."""
+
+    xs: list[float]
+    ys: list[float]
+    """From top to bottom."""
+    upright: list[tuple[float, float, float]]
+    level: list[tuple[float, float, float]]
+
+
+def _grids(upright: Sequence[tuple[float, float, float]], level: Sequence[tuple[float, float, float]]) -> list[_Grid]:
+    """Return groups of rulings that meet, of three and more each way."""
+    if min(len(upright), len(level)) < 2 or max(len(upright), len(level)) > MOST_RULINGS:
+        return []
+    standing, lying = np.asarray(upright), np.asarray(level)
+    meet = (
+        (lying[None, :, 1] - SNAP <= standing[:, None, 0])
+        & (standing[:, None, 0] <= lying[None, :, 2] + SNAP)
+        & (standing[:, None, 1] - SNAP <= lying[None, :, 0])
+        & (lying[None, :, 0] <= standing[:, None, 2] + SNAP)
+    )
+    left = set(range(len(standing)))
+    grids = []
+    while left:
+        mine, todo, across = set[int](), [left.pop()], set[int]()
+        while todo:
+            one = todo.pop()
+            mine.add(one)
+            for other in set(np.flatnonzero(meet[one]).tolist()) - across:
+                across.add(other)
+                found = left.intersection(np.flatnonzero(meet[:, other]).tolist())
+                left -= found
+                todo += found
+        xs = _apart(standing[number, 0] for number in mine)
+        ys = _apart(lying[number, 0] for number in across)[::-1]
+        if len(xs) > 2 and len(ys) > 2 and len(xs) <= MOST_COLUMNS:
+            grids.append(_Grid(xs, ys, [upright[n] for n in sorted(mine)], [level[n] for n in sorted(across)]))
+    return grids
+
+
+def _apart(places: Iterable[float]) -> list[float]:
+    found: list[float] = []
+    for place in sorted(places):
+        if not found or place - found[-1] > SNAP:
+            found.append(float(place))
+    return found
+
+
+def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
+    """Return segments with those within a grid as one table, at the place of the first."""
+    xs, ys = grid.xs, grid.ys
+    inside = [
+        one
+        for one in segments
+        if one.turn == 0
+        and not one.rows
+        and xs[0] - 2 <= (one.left + one.right) / 2 <= xs[-1] + 2
+        and ys[-1] - 2 <= one.y + 0.3 * one.size <= ys[0] + 2
+    ]
+    rows = [row for row in _rows(inside, grid) if any(row)] if inside else []
+    used = [column for column in zip(*rows, strict=True) if any(column)]
+    rows = [list(row) for row in zip(*used, strict=True)]
+    cells, full = sum(map(len, rows)), sum(sum(map(bool, row)) > 1 for row in rows)
+    if len(rows) < 2 or full < 2 or _repeated(rows) > MOST_REPEATED * cells:
+        return segments
+    first = inside[0]
+    table = replace(first, text="", left=xs[0], right=xs[-1], y=max(one.y for one in inside), parts=[], rows=rows)
+    taken = {id(one) for one in inside}
+    return [table if one is first else one for one in segments if one is first or id(one) not in taken]
+
+
+def _repeated(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many cells say what one beside them says: many do where boxes of a drawing are within one another."""
+    beside = sum(bool(one) and one == other for row in rows for one, other in pairwise(row))
+    return beside + sum(bool(one) and one == other for pair in pairwise(rows) for one, other in zip(*pair, strict=True))
+
+
+def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
+    """Return the cells of a grid; what spans several is repeated in each, as a table of HTML is read."""
+    xs, ys = grid.xs, grid.ys
+    count, width = len(ys) - 1, len(xs) - 1
+    of = {(row, column): (row, column) for row in range(count) for column in range(width)}
+
+    def root(cell: tuple[int, int]) -> tuple[int, int]:
+        while of[cell] != cell:
+            cell = of[cell]
+        return cell
+
+    for row, column in list(of):
+        y, x = (ys[row] + ys[row + 1]) / 2, (xs[column] + xs[column + 1]) / 2
+        if column + 1 < width and not _has(grid.upright, xs[column + 1], y):
+            of[root((row, column + 1))] = root((row, column))
+        if row + 1 < count and not _has(grid.level, ys[row + 1], x):
+            of[root((row + 1, column))] = root((row, column))
+    cells: dict[tuple[int, int], list[str]] = {}
+    for one in sorted(inside, key=lambda one: (-round(one.y), one.left)):
+        y, x = one.y + 0.3 * one.size, (one.left + one.right) / 2
+        row = next((number for number in range(count) if ys[number + 1] <= y), count - 1)
+        column = next((number for number in range(width) if x <= xs[number + 1]), width - 1)
+        cells.setdefault(root((row, column)), []).append(one.text)
+    return [[" ".join(cells.get(root((row, column)), [])) for column in range(width)] for row in range(count)]
+
+
+def _has(rulings: Sequence[tuple[float, float, float]], place: float, at: float) -> bool:
+    return any(abs(one - place) <= SNAP and begin - 2 <= at <= end + 2 for one, begin, end in rulings)
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+def _may_hop(segments: Sequence[_Segment]) -> bool:
+    """Return whether many steps of the file go from one side to the other, as they do where it mixes columns."""
+    if len(segments) < 6:
+        return False
+    sideways = sum(_away(one, other) > 0 for one, other in pairwise(segments))
+    return sideways >= _COLUMNS.hops * len(segments)
+
+
+def _in_order(segments: Sequence[_Segment], depth: int = 0) -> list[_Segment]:
+    """Return segments column by column, those that cross a gutter between; in their own order where none is found."""
+    gutter = _gutter(segments) if len(segments) >= 6 and depth <= _COLUMNS.depth else None
+    if gutter is None:
+        return list(segments)
+    sides = [(one.left + one.right) / 2 < gutter for one in segments]
+    if sum(one != other for one, other in pairwise(sides)) < _COLUMNS.hops * len(segments):
+        return list(segments)
+    ordered: list[_Segment] = []
+    band: list[_Segment] = []
+    for one in sorted(segments, key=lambda one: (-round(one.y), one.left)):
+        if one.left < gutter < one.right:
+            ordered += [*_sided(band, gutter, depth), one]
+            band = []
+        else:
+            band.append(one)
+    return [*ordered, *_sided(band, gutter, depth)]
+
+
+def _sided(band: Sequence[_Segment], gutter: float, depth: int) -> list[_Segment]:
+    left, right = [one for one in band if one.right <= gutter], [one for one in band if one.left >= gutter]
+    return [*_in_order(left, depth + 1), *_in_order(right, depth + 1)]
+
+
+def _gutter(segments: Sequence[_Segment]) -> float | None:
+    """Return the middle of the widest upright strip that few segments cross, with text on both sides."""
+    lefts, rights = np.asarray([one.left for one in segments]), np.asarray([one.right for one in segments])
+    begin, end = float(lefts.min()), float(rights.max())
+    size = Counter(round(one.size) for one in segments).most_common(1)[0][0] or 10
+    edge = _COLUMNS.edge * (end - begin)
+    places = np.arange(begin + edge, end - edge, max(2.0, 0.4 * size))[:, None]
+    crossing = ((lefts < places) & (rights > places)).sum(axis=1)
+    before, after = (rights <= places).sum(axis=1), (lefts >= places).sum(axis=1)
+    score = np.minimum(before, after) - 2 * crossing
+    fits = (before >= 3) & (after >= 3) & (crossing <= 0.5 * len(segments))
+    for number in np.argsort(-score, kind="stable").tolist():
+        if not fits[number]:
+            continue
+        place = float(places[number, 0])
+        left, right = [one for one in segments if one.right <= place], [one for one in segments if one.left >= place]
+        width = min(one.left for one in right) - max(one.right for one in left)
+        if width > _COLUMNS.gutter * size and _is_text(left) and _is_text(right):
+            return place
+        if score[number] < 0:
+            break
+    return None
+
+
+def _is_text(column: Sequence[_Segment]) -> bool:
+    width = max(one.right for one in column) - min(one.left for one in column)
+    full = [len(one.text) for one in column if one.right - one.left > _COLUMNS.full * width]
+    letters = sum(len(one.text) for one in column)
+    return len(full) >= 3 and mean(full) >= _COLUMNS.letters and sum(full) >= _COLUMNS.text * letters
+
+
+def _as_lines(segments: Iterable[_Segment]) -> list[Line]:
+    """Return segments as lines; what follows on the same baseline is a further cell."""
+    rows: list[list[_Segment]] = []
+    for one in segments:
+        before = rows[-1][-1] if rows else None
+        near = before is not None and abs(before.y - one.y) <= 0.3 * min(before.size, one.size)
+        if before is not None and near and not before.rows and not one.rows:
+            rows[-1].append(one)
+        else:
+            rows.append([one])
+    return [_line(row) for row in rows]
+
+
+def _line(row: list[_Segment]) -> Line:
+    first = row[0]
+    if first.rows:
+        return Line("", first.size, first.y, False, [], first.rows)
+    sizes: Counter[float] = Counter()
+    for one in row:
+        sizes[one.size] += len(one.text)
+    fixed = 2 * sum(one.fixed for one in row) > sum(len(one.text.replace(" ", "")) for one in row)
+    text = " ".join(one.text for one in row)
+    cells = [Cell(one.left, one.right, one.parts) for one in sorted(row, key=lambda one: one.left)]
+    return Line(text, sizes.most_common(1)[0][0], first.y, fixed, cells)
+
+
+# --- what recurs ------------------------------------------------------------------------------------------------------
+
+
+def drop_running(pages: Sequence[list[Line]], heights: Sequence[float]) -> None:
+    """Take running heads and feet away: what recurs, numbers aside, at the edge of most pages, or of every second one.
+
+    The first of each kind stays at the head of its page, where it is often the title; page numbers go.
+    """
+    if len(pages) < 4:
+        return
+    edges = [_edges(page, height) for page, height in zip(pages, heights, strict=True)]
+    said = [{_NUMBERS.sub("#", line.text.strip()) for line in (*top, *foot)} for top, foot in edges]
+    every = Counter(text for texts in said for text in texts)
+    halves = [Counter(text for texts in said[half::2] for text in texts) for half in (0, 1)]
+    recurring = {
+        text
+        for text, count in every.items()
+        if 2 * count > len(pages) or any(half[text] >= 3 and 3 * half[text] > len(pages) for half in halves)
+    }
+    seen: set[str] = set()
+    for page, (top, foot) in zip(pages, edges, strict=True):
+        dropped = set()
+        for side, is_foot in ((top, False), (foot, True)):
+            for depth, line in enumerate(side):
+                text = _NUMBERS.sub("#", line.text.strip())
+                is_short = text == line.text.strip() or len(text.split()) <= SHORT
+                if text not in recurring or (depth and not is_short):
+                    break
+                if text in seen or ("#" in text and (is_foot or len(text.split()) <= SHORT)):
+                    dropped.add(id(line))
+                seen.add(text)
+        if len(dropped) < len(page):
+            page[:] = [line for line in page if id(line) not in dropped]
+
+
+def _edges(page: Sequence[Line], height: float) -> tuple[list[Line], list[Line]]:
+    """Return the lines at the top and at the foot of a page, the outermost first."""
+    lines = sorted((line for line in page if not line.rows), key=lambda line: -line.y)
+    top = [line for line in lines if line.y > EDGE_TOP * height]
+    foot = [line for line in reversed(lines) if line.y < EDGE_LOW * height]
+    return top, foot

@@ -1,0 +1,492 @@
+"""A page of a PDF as PDFium has it: pieces of print with their places, rulings, images, form values, comments.
+
+Whether print is seen is found by looking: the page is drawn small with and without its text, and a piece where nothing
+differs is hidden (no ink, its colour on its ground, clipped, covered, outside, on a layer that is off). Places are
+points from the lower left of the page as it is shown. PDFium looks at no clock and serves one thread at a time. Not
+for: lines and their order (`pipeline/read/pdf_layout.py`); what may be loaded (`pipeline/read/pdf_guard.py`).
+"""
+
+import ctypes
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pypdfium2
+import pypdfium2.raw as pdfium
+from numpy.typing import NDArray
+
+from pipeline.html.style import LEAST_ALPHA
+from pipeline.read.converted import LEAST_SIZE, Unreadable
+
+LOOK_DPI: Final = 50
+LOOK_PIXELS: Final = 3_000_000
+"""That a page has at most when it is looked at: a poster of A1 at 50 dpi."""
+LEAST_CHANGE: Final = 16
+"""Of 255 levels of a colour, by which a pixel differs where print is; print of 6 % grey on white has 15."""
+LEAST_SHARE: Final = 0.3
+"""Changed pixels a letter below which a piece is hidden. Of 89,600 words of real pages 33 have fewer."""
+MOST_LETTERS: Final = 200_000
+"""Of a page; a dense one has 8,000."""
+MOST_OBJECTS: Final = 200_000
+PICTURE: Final = 0.2
+"""Part of a page from which an image is no ornament."""
+MOST_RULINGS: Final = 1_500
+"""A page with more of them is a drawing, not a table."""
+MOST_FIELDS: Final = 2_000
+"""Annotations of a page that are looked at."""
+FORM_DEPTH: Final = 8
+_THIN: Final = 3.0
+"""Points up to which a filled area is a ruling."""
+_WORD: Final = re.compile("[^\x00-\x20\xa0\u3000]+\x02?|\x02")
+_FIXED_WIDTH: Final = re.compile(rb"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
+_LETTERS: Final = str.maketrans(
+    {**dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)), "\x02": "-", "\ufffe": "-"}
+)
+"""Letters that type-setters join, which nobody searches for; PDFium's mark of a hyphen at a line's end."""
+_UNSEEN_MODES: Final = frozenset({3, 7})
+"""Text rendering modes that draw nothing: invisible, and clipping alone."""
+_NOT_SHOWN: Final = 0b100010
+"""Flags of an annotation (ISO 32000-1 §12.5.3): hidden, not viewed."""
+_SEGMENTS: Final = 400
+
+Matrix = tuple[float, float, float, float, float, float]
+Box = tuple[float, float, float, float]
+
+
+@dataclass(slots=True)
+class Piece:
+    """Print of one size on one baseline without a blank in it. Its places are those along its own direction."""
+
+    text: str
+    left: float
+    right: float
+    y: float
+    """Of the baseline."""
+    size: float
+    """Height of the type."""
+    fixed: bool
+    turn: int
+    """Quarters of a circle by which it is turned to the left."""
+    tight: bool
+    """Whether no blank is before it."""
+    origin: int
+    """Names the operator that showed it, within its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a field of a form holds, and its box."""
+
+    text: str
+    box: Box
+
+
+@dataclass(slots=True)
+class Print:
+    """What was found on a page."""
+
+    pieces: list[Piece]
+    """In the order of the file."""
+    width: float
+    height: float
+    hidden: list[Piece] = field(default_factory=list)
+    """That no reader sees."""
+    upright: list[tuple[float, float, float]] = field(default_factory=list)
+    """Rulings from top to bottom: x, lower and upper end."""
+    level: list[tuple[float, float, float]] = field(default_factory=list)
+    """Rulings from left to right: y, left and right end."""
+    images: int = 0
+    pictures: int = 0
+    """Images that take a good part of the page."""
+    paths: int = 0
+    shown: int = 0
+    """Operators that show text."""
+    unmapped: int = 0
+    """Letters of which the file does not say what they are."""
+    values: list[Value] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+
+
+class Frame:
+    """Turns places of a page's own space into points from the lower left of the page as it is shown."""
+
+    def __init__(self, page: Any) -> None:
+        self.width, self.height = page.get_size()
+        self.turns = pdfium.FPDFPage_GetRotation(page.raw)
+        box = pdfium.FS_RECTF()
+        pdfium.FPDF_GetPageBoundingBox(page.raw, box)
+        self._left, self._low, self._right, self._top = box.left, box.bottom, box.right, box.top
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Return where a place is shown."""
+        match self.turns:
+            case 0:
+                return x - self._left, y - self._low
+            case 1:
+                return y - self._low, self._right - x
+            case 2:
+                return self._right - x, self._top - y
+        return self._top - y, x - self._left
+
+    def box(self, left: float, low: float, right: float, top: float) -> Box:
+        """Return a box as it is shown."""
+        (a, b), (c, d) = self.at(left, low), self.at(right, top)
+        return min(a, c), min(b, d), max(a, c), max(b, d)
+
+
+def printed(page: Any, form: Any) -> Print:
+    """Return what a loaded page of pypdfium2 shows; `form` is the file's form environment, or None.
+
+    Raises `Unreadable`: more letters or objects than a page can have.
+    """
+    frame = Frame(page)
+    text = page.get_textpage()
+    try:
+        found = Print([], frame.width, frame.height)
+        showing = _drawn(page, frame, found)
+        said = _Text(text.raw, frame)
+        found.unmapped = said.unmapped
+        seen = _looked_at(page, frame, showing, said.boxes) if said.pieces else []
+        for piece, is_seen, is_unseen in zip(said.pieces, seen, said.unseen, strict=True):
+            (found.pieces if is_seen and not is_unseen else found.hidden).append(piece)
+        _annotated(page, form, frame, found)
+        return found
+    finally:
+        text.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Face:
+    """What is the same of all letters that one operator shows."""
+
+    size: float
+    turn: int
+    fixed: bool
+    unseen: bool
+    unmapped: bool
+
+
+class _Text:
+    """The letters of a page. PDFium writes what it is asked for into buffers, which serve for all letters."""
+
+    def __init__(self, text: Any, frame: Frame) -> None:
+        self._text, self._frame = text, frame
+        self._letters = _letters_of(text)
+        self._faces: dict[int, _Face] = {}
+        self._fixed: dict[int, bool] = {}
+        """Whether a font has one width for all letters, by its address."""
+        self._box, self._last, self._matrix = pdfium.FS_RECTF(), pdfium.FS_RECTF(), pdfium.FS_MATRIX()
+        self._x, self._y = ctypes.c_double(), ctypes.c_double()
+        self._ink = [ctypes.c_uint() for _ in range(4)]
+        self._name = ctypes.create_string_buffer(128)
+        self.pieces: list[Piece] = []
+        self.boxes: list[Box] = []
+        self.unseen: list[bool] = []
+        """Whether each piece is set without ink, or too small for any eye."""
+        self.unmapped = 0
+        for word in _WORD.finditer(self._letters):
+            self._take(*word.span())
+
+    def _take(self, start: int, end: int) -> None:
+        """Add a word as pieces, one for each size of type and baseline."""
+        letters, begin = self._letters, start
+        origin = self._origin(start)
+        if end - start == 1 or self._origin(end - 1) == origin:
+            self._add(start, end, origin, tight=start > 0 and letters[start - 1] > " ")
+            return
+        for number in range(start + 1, end + 1):
+            after = self._origin(number) if number < end else 0
+            if after != origin:
+                self._add(begin, number, origin, tight=begin > start or (start > 0 and letters[start - 1] > " "))
+                begin, origin = number, after
+
+    def _add(self, begin: int, end: int, origin: int, *, tight: bool) -> None:
+        face = self._faces.get(origin)
+        if face is None:
+            face = self._faces[origin] = self._face(begin)
+        piece, box = self._piece(begin, end, face, origin)
+        self.unmapped += end - begin if face.unmapped else 0
+        before = self.pieces[-1] if self.pieces and tight else None
+        if before is not None and _goes_on(before, piece) and self.unseen[-1] == face.unseen:
+            before.text += piece.text
+            before.left, before.right = min(before.left, piece.left), max(before.right, piece.right)
+            self.boxes[-1] = _around(self.boxes[-1], box)
+            return
+        piece.tight = tight
+        self.pieces.append(piece)
+        self.boxes.append(box)
+        self.unseen.append(face.unseen)
+
+    def _origin(self, number: int) -> int:
+        """Return the address of the operator that shows a letter, 0 for a letter that PDFium adds."""
+        shown = pdfium.FPDFText_GetTextObject(self._text, number)
+        return ctypes.addressof(shown.contents) if shown else 0
+
+    def _face(self, number: int) -> _Face:
+        matrix = self._matrix
+        pdfium.FPDFText_GetMatrix(self._text, number, matrix)
+        points = pdfium.FPDFText_GetFontSize(self._text, number)
+        size = points * (math.hypot(matrix.c, matrix.d) or 1.0)
+        turn = round(math.atan2(matrix.b, matrix.a) / (math.pi / 2)) - self._frame.turns
+        unseen = size < LEAST_SIZE or points * math.hypot(matrix.a, matrix.b) < LEAST_SIZE / 4
+        fixed = False
+        if shown := pdfium.FPDFText_GetTextObject(self._text, number):
+            mode = pdfium.FPDFTextObj_GetTextRenderMode(shown)
+            clear = mode == 0 and pdfium.FPDFPageObj_GetFillColor(shown, *self._ink)
+            unseen |= mode in _UNSEEN_MODES or (clear and self._ink[3].value < 255 * LEAST_ALPHA)
+            fixed = self._is_fixed(pdfium.FPDFTextObj_GetFont(shown))
+        unmapped = pdfium.FPDFText_HasUnicodeMapError(self._text, number) == 1
+        return _Face(size, turn % 4, fixed, unseen, unmapped)
+
+    def _is_fixed(self, font: Any) -> bool:
+        if not font:
+            return False
+        key = ctypes.addressof(font.contents)
+        if key not in self._fixed:
+            pdfium.FPDFFont_GetBaseFontName(font, self._name, 128)
+            self._fixed[key] = _FIXED_WIDTH.search(self._name.value) is not None
+        return self._fixed[key]
+
+    def _piece(self, begin: int, end: int, face: _Face, origin: int) -> tuple[Piece, Box]:
+        box, last, x, y = self._box, self._last, self._x, self._y
+        pdfium.FPDFText_GetLooseCharBox(self._text, begin, box)
+        pdfium.FPDFText_GetCharOrigin(self._text, begin, x, y)
+        around: Box = (box.left, box.bottom, box.right, box.top)
+        if end - begin > 1:
+            pdfium.FPDFText_GetLooseCharBox(self._text, end - 1, last)
+            around = _around(around, (last.left, last.bottom, last.right, last.top))
+        around = self._frame.box(*around)
+        at, size = self._frame.at(x.value, y.value), face.size
+        if face.turn == 0:
+            near, far, base = around[0], around[2], at[1]
+            around = (near, base - 0.15 * size, far, base + 0.75 * size)
+        elif face.turn == 1:
+            near, far, base = around[1], around[3], -at[0]
+        elif face.turn == 2:
+            near, far, base = -around[2], -around[0], -at[1]
+        else:
+            near, far, base = -around[3], -around[1], at[0]
+        said = self._letters[begin:end].translate(_LETTERS)
+        return Piece(said, near, far, base, round(size, 1), face.fixed, face.turn, False, origin), around
+
+
+def _letters_of(text: Any) -> str:
+    """Return a page's letters as PDFium has them, one for each of its numbers."""
+    count = pdfium.FPDFText_CountChars(text)
+    if count > MOST_LETTERS:
+        raise Unreadable(f"it has {count:,} letters on one page")
+    buffer = (ctypes.c_ushort * (count + 1))()
+    units = pdfium.FPDFText_GetText(text, 0, count, buffer) - 1
+    if units == count:
+        return bytes(buffer)[: 2 * count].decode("utf-16-le", "replace")
+    codes = (pdfium.FPDFText_GetUnicode(text, number) for number in range(count))
+    return "".join(chr(code) if code < 0x110000 else "\ufffd" for code in codes)
+
+
+def _goes_on(before: Piece, piece: Piece) -> bool:
+    """Return whether a part of a word is set like the one before."""
+    level = abs(before.y - piece.y) < 0.05 * before.size and abs(before.size - piece.size) < 0.05 * before.size
+    near = abs(piece.left - before.right) < 0.3 * before.size or abs(before.left - piece.right) < 0.3 * before.size
+    return level and near and before.turn == piece.turn
+
+
+def _around(one: Box, other: Box) -> Box:
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+
+
+def _drawn(page: Any, frame: Frame, found: Print) -> list[Any]:
+    """Note images, paths and rulings of a page; return the objects that show text."""
+    showing = []
+    for drawn, matrix in _objects(page.raw):
+        kind = pdfium.FPDFPageObj_GetType(drawn)
+        if kind == pdfium.FPDF_PAGEOBJ_TEXT:
+            showing.append(drawn)
+        elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+            found.images += 1
+            a, b, c, d, _, _ = _times(_matrix_of(drawn), matrix)
+            found.pictures += abs(a * d - b * c) >= PICTURE * frame.width * frame.height
+        elif kind == pdfium.FPDF_PAGEOBJ_PATH:
+            found.paths += 1
+            if found.paths <= MOST_RULINGS:
+                _ruled(drawn, matrix, frame, found)
+    found.shown = len(showing)
+    return showing
+
+
+def _objects(page: Any) -> Iterator[tuple[Any, Matrix | None]]:
+    """Yield the objects of a page and of the forms that it draws, each with the form's matrix."""
+    seen = 0
+    todo: list[tuple[Iterator[Any], Matrix | None]] = [
+        (_listed(pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject, page), None)
+    ]
+    while todo:
+        drawn = next(todo[-1][0], None)
+        if drawn is None:
+            todo.pop()
+            continue
+        seen += 1
+        if seen > MOST_OBJECTS:
+            raise Unreadable(f"it draws more than {MOST_OBJECTS:,} objects on one page")
+        above = todo[-1][1]
+        if pdfium.FPDFPageObj_GetType(drawn) == pdfium.FPDF_PAGEOBJ_FORM and len(todo) <= FORM_DEPTH:
+            inner = _listed(pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, drawn)
+            todo.append((inner, _times(_matrix_of(drawn), above)))
+        else:
+            yield drawn, above
+
+
+def _listed(count: Callable[[Any], int], get: Callable[[Any, int], Any], holder: Any) -> Iterator[Any]:
+    return (get(holder, number) for number in range(count(holder)))
+
+
+def _matrix_of(drawn: Any) -> Matrix:
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFPageObj_GetMatrix(drawn, matrix)
+    return matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f
+
+
+def _times(one: Matrix, other: Matrix | None) -> Matrix:
+    """Return the product of two transformations (ISO 32000-1 §8.3.3)."""
+    if other is None:
+        return one
+    a, b, c, d, e, f = one
+    g, h, i, j, k, m = other
+    return a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m
+
+
+def _ruled(path: Any, above: Matrix | None, frame: Frame, found: Print) -> None:
+    """Note the upright and the level lines of a path, thin areas among them."""
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
+    count = pdfium.FPDFPath_CountSegments(path)
+    if not (fill.value or stroke.value) or count > _SEGMENTS:
+        return
+    matrix = _times(_matrix_of(path), above)
+    points = _corners(path, count, matrix, frame)
+    xs, ys = [x for _, x, _, _ in points], [y for _, _, y, _ in points]
+    if not xs:
+        return
+    left, right, low, top = min(xs), max(xs), min(ys), max(ys)
+    if right - left <= _THIN < top - low:
+        found.upright.append(((left + right) / 2, low, top))
+    elif top - low <= _THIN < right - left:
+        found.level.append(((low + top) / 2, left, right))
+    elif stroke.value:
+        _edges(points, found)
+
+
+def _corners(path: Any, count: int, matrix: Matrix, frame: Frame) -> list[tuple[int, float, float, bool]]:
+    """Return the points of a path: kind of segment, place, and whether it closes."""
+    x, y = ctypes.c_float(), ctypes.c_float()
+    a, b, c, d, e, f = matrix
+    corners = []
+    for number in range(count):
+        segment = pdfium.FPDFPath_GetPathSegment(path, number)
+        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+        place = frame.at(a * x.value + c * y.value + e, b * x.value + d * y.value + f)
+        kind = pdfium.FPDFPathSegment_GetType(segment)
+        corners.append((kind, *place, bool(pdfium.FPDFPathSegment_GetClose(segment))))
+    return corners
+
+
+def _edges(points: Sequence[tuple[int, float, float, bool]], found: Print) -> None:
+    start = last = (0.0, 0.0)
+    for kind, x, y, closes in points:
+        if kind == pdfium.FPDF_SEGMENT_MOVETO:
+            start = (x, y)
+        elif kind == pdfium.FPDF_SEGMENT_LINETO:
+            for (a, b), (c, d) in [(last, (x, y)), *([((x, y), start)] if closes else [])]:
+                if abs(a - c) < 1 < abs(b - d):
+                    found.upright.append((a, min(b, d), max(b, d)))
+                elif abs(b - d) < 1 < abs(a - c):
+                    found.level.append((b, min(a, c), max(a, c)))
+        last = (x, y)
+
+
+def _looked_at(page: Any, frame: Frame, showing: Sequence[Any], boxes: Sequence[Box]) -> list[bool]:
+    """Return whether the page looks another way without its text, for each box."""
+    area = max(frame.width * frame.height, 1.0)
+    scale = min(LOOK_DPI / 72, math.sqrt(LOOK_PIXELS / area))
+    with_text = _picture(page, scale)
+    for drawn in showing:
+        pdfium.FPDFPageObj_SetIsActive(drawn, False)
+    without = _picture(page, scale)
+    changed = _changed(with_text, without)
+    height, width = changed.shape
+    seen: list[bool] = []
+    for left, low, right, top in boxes:
+        x0, x1 = max(0, math.floor(left * scale)), max(0, math.ceil(right * scale))
+        y0, y1 = max(0, math.floor(height - top * scale)), max(0, math.ceil(height - low * scale))
+        inside = int(np.count_nonzero(changed[y0:y1, x0:x1])) if x0 < width and y0 < height else 0
+        # A letter is about half as wide as high.
+        letters = (right - left) / max(0.5 * (top - low), 0.5)
+        seen.append(inside >= max(1.0, LEAST_SHARE * letters))
+    return seen
+
+
+def _picture(page: Any, scale: float) -> NDArray[np.uint8]:
+    """Return a page as an image [height, width, 4], of four bytes a pixel."""
+    drawn: NDArray[np.uint8] = page.render(scale=scale, may_draw_forms=False, prefer_bgrx=True).to_numpy()
+    return drawn
+
+
+def _changed(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return where two images differ, [height, width]; few pixels do, so levels are compared at those alone."""
+    height, width = one.shape[:2]
+    ones, others = (np.ascontiguousarray(image).reshape(-1, 4) for image in (one, other))
+    places = np.flatnonzero(ones.view(np.uint32)[:, 0] != others.view(np.uint32)[:, 0])
+    ones, others = ones[places], others[places]
+    levels = np.maximum(ones, others) - np.minimum(ones, others)
+    changed = np.zeros(height * width, dtype=np.bool_)
+    changed[places] = levels[:, :3].max(axis=1) > LEAST_CHANGE
+    return changed.reshape(height, width)
+
+
+def _annotated(page: Any, form: Any, frame: Frame, found: Print) -> None:
+    """Note the values of a form's fields and the comments of a page."""
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), MOST_FIELDS)):
+        note = pdfium.FPDFPage_GetAnnot(page.raw, number)
+        if not note:
+            continue
+        kind = pdfium.FPDFAnnot_GetSubtype(note)
+        if not pdfium.FPDFAnnot_GetFlags(note) & _NOT_SHOWN:
+            if kind == pdfium.FPDF_ANNOT_WIDGET:
+                box = pdfium.FS_RECTF()
+                pdfium.FPDFAnnot_GetRect(note, box)
+                said = _value(note, form.raw) if form is not None else ""
+                if said.strip():
+                    found.values.append(Value(said, frame.box(box.left, box.bottom, box.right, box.top)))
+            elif kind not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
+                said = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents").strip()
+                found.comments.extend([said] if said else [])
+        pdfium.FPDFPage_CloseAnnot(note)
+
+
+def _value(note: Any, form: Any) -> str:
+    kind = pdfium.FPDFAnnot_GetFormFieldType(form, note)
+    if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
+        return "[x]" if pdfium.FPDFAnnot_IsChecked(form, note) else "[ ]"
+    if kind in (pdfium.FPDF_FORMFIELD_PUSHBUTTON, pdfium.FPDF_FORMFIELD_SIGNATURE):
+        return ""
+    return _wide(pdfium.FPDFAnnot_GetFormFieldValue, form, note)
+
+
+def _wide(call: Callable[..., int], *given: Any) -> str:
+    """Return the UTF-16 text that a function of PDFium writes."""
+    size = call(*given, None, 0)
+    buffer = ctypes.create_string_buffer(max(size, 2))
+    call(*given, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), size)
+    return buffer.raw[:size].decode("utf-16-le", "replace").rstrip("\0")
+
+
+def opened(body: bytes) -> Any:
+    """Return a file of pypdfium2. Raises `Unreadable`: damaged, or encrypted with a password."""
+    try:
+        return pypdfium2.PdfDocument(body)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == pdfium.FPDF_ERR_PASSWORD:
+            raise Unreadable("it is an encrypted PDF that needs a password") from error
+        raise Unreadable(f"it is a damaged PDF ({error})") from error
