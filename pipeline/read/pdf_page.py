@@ -41,6 +41,7 @@ FORM_DEPTH: Final = 8
 _THIN: Final = 3.0
 """Points up to which a filled area is a ruling."""
 _WORD: Final = re.compile("[^\x00-\x20\xa0\u3000]+\x02?|\x02")
+_BLANKS: Final = frozenset(" \t\r\n\xa0\u3000\x00")
 _FIXED_WIDTH: Final = re.compile(rb"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
 _LETTERS: Final = str.maketrans(
     {**dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)), "\x02": "-", "\ufffe": "-"}
@@ -72,6 +73,8 @@ class Piece:
     """Quarters of a circle by which it is turned to the left."""
     tight: bool
     """Whether no blank is before it."""
+    parted: bool
+    """Whether the file itself has a blank before it, and not PDFium by the distance alone."""
     origin: int
     """Names the operator that showed it, within its page."""
 
@@ -192,15 +195,15 @@ class _Text:
 
     def _take(self, start: int, end: int) -> None:
         """Add a word as pieces, one for each size of type and baseline."""
-        letters, begin = self._letters, start
+        begin, blank = start, start == 0 or self._letters[start - 1] in _BLANKS
         origin = self._origin(start)
         if end - start == 1 or self._origin(end - 1) == origin:
-            self._add(start, end, origin, tight=start > 0 and letters[start - 1] > " ")
+            self._add(start, end, origin, tight=not blank)
             return
         for number in range(start + 1, end + 1):
             after = self._origin(number) if number < end else 0
             if after != origin:
-                self._add(begin, number, origin, tight=begin > start or (start > 0 and letters[start - 1] > " "))
+                self._add(begin, number, origin, tight=begin > start or not blank)
                 begin, origin = number, after
 
     def _add(self, begin: int, end: int, origin: int, *, tight: bool) -> None:
@@ -216,6 +219,7 @@ class _Text:
             self.boxes[-1] = _around(self.boxes[-1], box)
             return
         piece.tight = tight
+        piece.parted = not tight and begin > 0 and pdfium.FPDFText_IsGenerated(self._text, begin - 1) == 0
         self.pieces.append(piece)
         self.boxes.append(box)
         self.unseen.append(face.unseen)
@@ -270,7 +274,7 @@ class _Text:
         else:
             near, far, base = -around[3], -around[1], at[0]
         said = self._letters[begin:end].translate(_LETTERS)
-        return Piece(said, near, far, base, round(size, 1), face.fixed, face.turn, False, origin), around
+        return Piece(said, near, far, base, round(size, 1), face.fixed, face.turn, False, False, origin), around
 
 
 def _letters_of(text: Any) -> str:
