@@ -158,16 +158,11 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
     """Return whether a piece goes on a segment on its baseline, or below it where the writing is upright."""
     em = max(before.size, 1.0)
     if len(piece.text) == 1 and _is_ideograph(piece.text) and _is_ideograph(before.text[-1]):
-        step = (before.y - piece.y) / em
-        if abs(piece.left - before.parts[-1][1]) < 0.3 * em and 0.8 < step < 1.6:
+        if abs(piece.left - before.parts[-1][1]) < 0.3 * em and 0.8 * em < before.y - piece.y < 1.6 * em:
             return True
     gap, level = _away(before, piece), abs(piece.y - before.y)
-    if (
-        (piece.tight or gap < _SET.blank * em)
-        and gap < _SET.level * em
-        and 0 < level < _SET.lowered * em
-        and _is_plain(before, piece)
-    ):
+    near = -0.4 * em < gap < (_SET.level if piece.tight else _SET.blank) * em
+    if near and 0 < level < _SET.raised * em and _is_plain(before, piece, level):
         return True
     if level > _SET.level * min(em, piece.size or em):
         return False
@@ -178,10 +173,10 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
     return not (gap > 0.1 * em and _is_ruled(before.right, piece.left, before.y, upright))
 
 
-def _is_plain(before: _Segment, piece: Piece) -> bool:
+def _is_plain(before: _Segment, piece: Piece, level: float) -> bool:
     """Return whether a piece off the baseline is a part of a word: `TeX`, `LaTeX`, `2nd`, a trade mark."""
     if piece.size > _SET.script * before.size:
-        return True
+        return level < _SET.lowered * before.size
     ordinal = before.text[-1:].isdigit() and piece.text in _ORDINALS
     return ordinal or (piece.text.isupper() and piece.text.isalpha() and before.text[-1:].isalpha())
 
