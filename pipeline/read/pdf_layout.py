@@ -157,9 +157,8 @@ def _away(one: _Segment, piece: Piece | _Segment) -> float:
 def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float, float]]) -> bool:
     """Return whether a piece goes on a segment on its baseline, or below it where the writing is upright."""
     em = max(before.size, 1.0)
-    if len(piece.text) == 1 and _is_ideograph(piece.text) and _is_ideograph(before.text[-1]):
-        if abs(piece.left - before.parts[-1][1]) < 0.3 * em and 0.8 * em < before.y - piece.y < 1.6 * em:
-            return True
+    if _is_below(before, piece):
+        return True
     gap, level = _away(before, piece), abs(piece.y - before.y)
     near = -0.4 * em < gap < (_SET.level if piece.tight else _SET.blank) * em
     if near and 0 < level < _SET.raised * em and _is_plain(before, piece, level):
@@ -171,6 +170,13 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
     if before.script and piece.size < _SET.script * before.size:
         return False
     return not (gap > 0.1 * em and _is_ruled(before.right, piece.left, before.y, upright))
+
+
+def _is_below(before: _Segment, piece: Piece) -> bool:
+    """Return whether an ideograph goes on upright writing."""
+    if len(piece.text) > 1 or not (_is_ideograph(piece.text) and _is_ideograph(before.text[-1])):
+        return False
+    return abs(piece.left - before.parts[-1][1]) < 0.3 * before.size and 0.8 < (before.y - piece.y) / before.size < 1.6
 
 
 def _is_plain(before: _Segment, piece: Piece, level: float) -> bool:
