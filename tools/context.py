@@ -340,10 +340,14 @@ def repeated(tool: str, failures: Iterable[Failure], *, beside: Sequence[str] = 
 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:
     """Write the calls that go on from an answer of `tool` on one line, best first, as many as fit."""
-    told = [_told(call, tool) for call in calls]
-    for count in range(len(told), 0, -1):
-        if sheet.add(f"Next: {' | '.join(told[:count])}"):
+    for count in range(len(calls), 0, -1):
+        if sheet.add(next_line(calls[:count], tool)):
             return
+
+
+def next_line(calls: Sequence[Next], tool: str) -> str:
+    """Return the line that names the calls that go on from an answer of `tool`."""
+    return f"Next: {' | '.join(_told(call, tool) for call in calls)}"
 
 
 def _told(call: Next, tool: str) -> str:

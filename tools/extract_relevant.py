@@ -18,6 +18,7 @@ from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.gather import Loaded, load_sources, room_for
 from pipeline.tables.table import told_values
 from pipeline.text.frame import address, new_mark
+from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, in_thread
 from tools.check_draft import LONGEST_DRAFT, DraftFound, check_draft
 from tools.context import (
@@ -31,6 +32,7 @@ from tools.context import (
     drawn,
     found_in,
     larger,
+    next_line,
     notes_of,
     repeated,
     reporter,
@@ -109,7 +111,9 @@ async def extract_relevant(
 def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:
     mark = new_mark()
     most = max_tokens or UNASKED
-    sheet = Sheet(most, reserve=hint_room(most) + room_for(loaded.failures, most))
+    # Where parts are left out the answer ends with the call that shows them
+    further = count_tokens(next_line(larger(TOOL, most), TOOL)) + 1 if hint_room(most) else 0
+    sheet = Sheet(most, reserve=further + room_for(loaded.failures, most))
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.documents import Document, Evidence, Reading, Score, least_trust
 from pipeline.evidence.cite import Copies, cite, cite_copy, place_of
-from pipeline.evidence.passages import END, Passage, PassageMaker, joined
+from pipeline.evidence.passages import CRUMB, END, Passage, PassageMaker
 from pipeline.evidence.show import (
     HEADING_TOKENS,
     LINK_TOKENS,
@@ -23,11 +23,12 @@ from pipeline.evidence.show import (
     passage_text,
     passage_tokens,
     show_evidence,
+    told_speaking,
 )
 from pipeline.rank.bm25 import Floats
 from pipeline.rank.relevance import WORTH
 from pipeline.text.frame import inert, speaks_to_models
-from pipeline.text.tokens import count_each, cut_to_tokens
+from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language, index_terms
 from pipeline.work import check_cancelled, traced
 
@@ -135,14 +136,20 @@ def assemble(
     # 2. Passages around the best of them, as many as there is room for
     end = WORTH if open_end else END
     room = max_tokens - 2 * LINK_TOKENS if open_end else max_tokens
+    room -= count_tokens(told_speaking((), writer.unquoted))
     maker = writer.maker
     chosen = maker.choose(near, writer.cost, room, end=end)
     # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
     if nearest_alone(reading):
         chosen = chosen[:1]
     elif chosen:
-        rest = room - writer.write(chosen).tokens
-        chosen += maker.choose(near, writer.cost, rest, end=end, further=True)
+        more = chosen
+        for _ in range(ROUNDS):
+            rest = room - writer.write(chosen).tokens
+            if not more or rest < CRUMB:
+                break
+            more = maker.choose(near, writer.cost, rest, end=end, further=True)
+            chosen += more
     while len(chosen) > 1 and writer.write(chosen).tokens > room:
         chosen.pop()
     # 4. The best unit is always shown, if only its beginning fits
@@ -216,7 +223,7 @@ class _Writer:
     def _repeats(self, row: int) -> bool:
         """Whether a unit has no word that the question lacks: a title, a message that was pasted, a FAQ's question."""
         text = self.places[row][1].text
-        if len(text) > self._longest or self._kind(row) in {"row", "code"}:
+        if len(text) > self._longest or self._kind(row) == "row":
             return False
         terms = set(index_terms(text, language=self._language))
         return len(terms) >= REPEATED and terms <= self._terms
@@ -259,7 +266,7 @@ class _Writer:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
         found: list[Evidence] = []
         for own in by_page.values():
-            runs = joined(own)
+            runs = self.maker.shown(own)
             runs.sort(key=lambda run: own[0].best not in run)
             found.extend(self._passage(run, cited=cited) for run in runs)
         return tuple(found)

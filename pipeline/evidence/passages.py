@@ -9,11 +9,14 @@ whole before many in part. Not for: scores (`pipeline/rank`), or how passages ar
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from pipeline.documents import Document, Reading, Sentence
+from pipeline.evidence.named import asked_whole, named_sections
+from pipeline.evidence.show import SHORT_HEADING
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
 from pipeline.html.tree import count_words
 from pipeline.rank.relevance import WORTH
@@ -30,6 +33,10 @@ WHOLE_SHARE: Final = 0.8
 BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come whole beyond `MOST` tokens."""
 _PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
+NAMED: Final = 0.4
+"""Share of the best score that a section must have somewhere to come whole because the question names its heading."""
+COLONS: Final = (":", "：")
+"""Marks at the end of a unit that announces what follows it."""
 FEWEST_WORDS: Final = 8
 """Words of a further passage; fewer are a label or a heading."""
 CRUMB: Final = 16
@@ -90,7 +97,11 @@ class PassageMaker:
         """Documents of which a passage is chosen."""
         self._begun: dict[int, list[int]] = {}
         self._lines: dict[int, list[int]] = {}
+        self._rows: dict[int, Counter[str]] = {}
+        """Of tables, by their first unit, how many rows are below each header."""
         self._best = max(self._values, default=0.0)
+        self._asked = asked_whole(reading.question)
+        self._sections = list(named_sections(documents, reading.tagged, reading.question, self._asked))
 
     def choose(
         self,
@@ -108,31 +119,80 @@ class PassageMaker:
             cost: Tokens of a passage with all that is written for it.
             room: Tokens for all of them.
             end: Share of the best score below which no passage begins.
-            further: Whether others are chosen already; none of these comes whole at the cost of all others.
+            further: Whether others are chosen already; of these only listings come whole at the cost of all others.
 
         Returns:
             Empty where not even the first unit of `order` fits, or is worth it.
         """
-        chosen: list[Passage] = []
-        whole = 0 if further else int(WHOLE_SHARE * room)
+        order = self._one_page_first(order)
+        chosen: list[Passage] = [] if further else self._named(cost, room)
+        room -= sum(map(cost, chosen))
+        self._keep(chosen)
+        share = 1.0 if self._asked.all or self._asked.sample else WHOLE_SHARE
+        comes_whole = not further and self._comes_whole(chosen)
+        first = not further
         for row in order:
             check_cancelled()
             if self._values[row] < end * self._best or room < CRUMB:
                 break
             if self._taken[row]:
                 continue
-            first = not chosen and not further
-            passage, used = self._fitting(row, cost, room, whole if first else 0)
-            if passage is None and first:
+            whole = room // 2 if self._kind(row) == "code" else 0
+            passage, used = self._fitting(row, cost, room, int(share * room) if first and comes_whole else whole)
+            if passage is None and first and not chosen:
                 break
             if passage is None or not (first or self._is_complete(passage)):
                 continue
             room -= used
             chosen.append(passage)
-            self.cited.add(self._owners[row])
+            self._keep([passage])
+            first = False
+        return chosen
+
+    def _comes_whole(self, named: Sequence[Passage]) -> bool:
+        """Whether the best passage may be a whole: not beside a section that came, unless an example is missing."""
+        found = {self._kind(row) for passage in named for row in range(passage.start, passage.stop)}
+        return not named or (self._asked.sample and "code" not in found)
+
+    def _keep(self, passages: Iterable[Passage]) -> None:
+        """Let no other passage have the units of these."""
+        for passage in passages:
+            self.cited.add(self._owners[passage.best])
             for unit in range(passage.start, passage.stop):
                 self._take(unit)
-        return chosen
+
+    def _named(self, cost: Callable[[Passage], int], room: int) -> list[Passage]:
+        """Return the section whose heading the question names and that bears on it best, where it fits whole."""
+        found: list[tuple[float, Passage]] = []
+        for start, stop in self._sections:
+            best = max(range(start, stop), key=self._values.__getitem__)
+            if self._values[best] >= NAMED * self._best:
+                shown = Passage(start, stop, best) if self._cost(start, stop) <= room else self._part(start, stop, room)
+                found += [(self._values[best], shown)] if shown else []
+        # Of those that bear on it alike the smallest says it.
+        found.sort(key=lambda one: (-one[0], one[1].stop - one[1].start))
+        return next(([passage] for _, passage in found if cost(passage) <= room), [])
+
+    def _part(self, start: int, stop: int, room: int) -> Passage | None:
+        """Return what of a section that does not fit is wanted most: its first example, or its list."""
+        if self._asked.sample:
+            code = next((row for row in range(start, stop) if self._kind(row) == "code"), None)
+            listing = next((one for one in self._around(code) if one.kind == "listing"), None) if code else None
+            end = listing.stop if listing else (code or 0) + 1
+            if code and self._cost(code - 1, end) <= room:
+                return Passage(code - 1, end, code)
+        if self._asked.all:
+            end = bisect_right(self._ends, self._ends[start] + int(WHOLE_SHARE * room)) - 1
+            return Passage(start, end, start) if end > start + 1 else None
+        return None
+
+    def _one_page_first(self, order: Iterable[int]) -> Iterable[int]:
+        """Return an order in which the steps of the best page come before what other pages mention."""
+        rows = list(order)
+        if not self._asked.steps or len(self._documents) < 2 or not rows:
+            return rows
+        own = self._owners[rows[0]]
+        return sorted(rows, key=lambda row: self._owners[row] != own or self._values[row] < WORTH * self._best)
 
     def _take(self, unit: int) -> None:
         """Let no other passage have a unit, or what says the same on another page."""
@@ -185,30 +245,72 @@ class PassageMaker:
         # 4. No heading and no lead-in at its end, whose text would be missing
         while stop - 1 > row and self._opens(stop - 1):
             stop -= 1
+        # 5. Headings above it that score as an answer does: they are quoted, not only named
+        while start and self._precedes(start) and self._answers_as_heading(start - 1, most):
+            start -= 1
         # A page may be nothing but headings
         while self._opens(stop - 1) and self._follows(stop) and self._cost(start, stop) <= most:
             stop += 1
         return Passage(start, stop, row)
 
-    def rest(self, run: Sequence[int]) -> str:
-        """Return what of the whole that a stretch ends in follows it: `12 more items`; empty for nothing.
+    def shown(self, passages: Iterable[Passage]) -> list[list[int]]:
+        """Return the units of one document's passages in reading order: neighbors together, rows by their table."""
+        tables: dict[tuple[int, int], list[int]] = {}
+        found: list[list[int]] = []
+        for run in map(list, joined(passages)):
+            table = self._table(run)
+            if table in tables:
+                tables[table] += run
+                continue
+            if table:
+                tables[table] = run
+            found.append(run)
+        return found
 
-        A single row or item is no list that looks complete.
+    def _table(self, run: Sequence[int]) -> tuple[int, int] | None:
+        """Return the range of the table whose rows a stretch consists of, None for anything else."""
+        rows = [row for row in run if self._kind(row) != "heading"]
+        if not rows or any(self._kind(row) != "row" for row in rows):
+            return None
+        table = next((one for one in self._around(rows[0]) if one.kind == "table"), None)
+        return (table.start, table.stop) if table and run[-1] < table.stop else None
+
+    def rest(self, run: Sequence[int]) -> str:
+        """Return how much of the whole that a stretch ends in is not in it: `12 more items`; empty for nothing.
+
+        Of a table it counts all other rows, of anything else what follows. A single row or item is no list that looks
+        complete.
         """
         last = run[-1]
         whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
         alone = self._unit(run[0]).block == self._unit(last).block
-        if whole is None or whole.stop == last + 1 or (alone and whole.kind != "listing"):
+        if whole is None or (alone and whole.kind != "listing"):
             return ""
+        if whole.kind == "table":
+            count = self._rows_in(whole, self._header(last)) - sum(self._kind(row) == "row" for row in run)
+        else:
+            count = self._count_after(last, whole)
+        part = _PARTS[whole.kind]
+        return f"{count} more {part if count == 1 else f'{part}s'}" if count else ""
+
+    def _count_after(self, last: int, whole: Whole) -> int:
+        """Return how many blocks of a whole, lines of a listing, follow a unit in it."""
         owner = self._owners[last]
         if whole.kind == "listing":
             ends = self._line_ends(owner)
-            count = bisect_right(ends, self._unit(whole.stop - 1).end) - bisect_right(ends, self._unit(last).end)
-        else:
-            first, begun = self._firsts[owner], self._blocks_begun(owner)
-            count = begun[whole.stop - 1 - first] - begun[last - first]
-        part = _PARTS[whole.kind]
-        return f"{count} more {part if count == 1 else f'{part}s'}" if count else ""
+            return bisect_right(ends, self._unit(whole.stop - 1).end) - bisect_right(ends, self._unit(last).end)
+        first, begun = self._firsts[owner], self._blocks_begun(owner)
+        return begun[whole.stop - 1 - first] - begun[last - first]
+
+    def _rows_in(self, table: Whole, header: str) -> int:
+        """Return how many rows a table has below a header; counted once."""
+        if table.start not in self._rows:
+            inside = range(table.start, table.stop)
+            self._rows[table.start] = Counter(self._header(row) for row in inside if self._kind(row) == "row")
+        return self._rows[table.start][header]
+
+    def _header(self, row: int) -> str:
+        return self._documents[self._owners[row]].blocks[self._unit(row).block].header
 
     def _blocks_begun(self, owner: int) -> list[int]:
         """Return of each unit of a document how many blocks begin up to it, after the first; counted once."""
@@ -237,11 +339,20 @@ class PassageMaker:
         """Whether a unit is a heading, or ends with a colon: what follows belongs to it."""
         unit = self._unit(row)
         kind = self._kind(row)
-        return kind == "heading" or (kind != "row" and unit.text.endswith((":", "：")))
+        return kind == "heading" or (kind != "row" and unit.text.endswith(COLONS))
 
     def _follows(self, row: int) -> bool:
         """Whether a further unit is on the same page, and in no other passage."""
         return row < len(self._owners) and self._owners[row] == self._owners[row - 1] and not self._taken[row]
+
+    def _precedes(self, row: int) -> bool:
+        """Whether a unit is before another on the same page, and in no other passage."""
+        return self._owners[row] == self._owners[row - 1] and not self._taken[row - 1]
+
+    def _answers_as_heading(self, row: int, most: int) -> bool:
+        """Whether a heading scores as an answer does; where room is small, one that is not named whole anyway."""
+        answers = self._kind(row) == "heading" and self._values[row] >= WORTH * self._best
+        return answers and (most >= MOST or self._cost(row, row + 1) > SHORT_HEADING)
 
     def _cost(self, start: int, stop: int) -> int:
         return self._ends[stop] - self._ends[start]
@@ -263,11 +374,25 @@ class PassageMaker:
         return not any(self._taken[start:stop])
 
     def _atom(self, row: int, most: int) -> tuple[int, int]:
-        """Return what is shown together at least: a unit, or its record."""
+        """Return what is shown together at least: a unit or its record, with its lead-in, or what it leads in."""
         record = next((whole for whole in self._around(row) if whole.kind == "record"), None)
         if record and self._cost(record.start, record.stop) <= most and self._free(record.start, record.stop):
             return record.start, record.stop
-        return row, row + 1
+        start, stop = row, row + 1
+        if self._leads(row) and self._continues(stop) and self._cost(start, stop + 1) <= most:
+            stop += 1
+        if self._continues(start) and self._leads(start - 1) and self._cost(start - 1, stop) <= most:
+            start -= 1
+        return (start, stop) if self._free(start, stop) else (row, row + 1)
+
+    def _leads(self, row: int) -> bool:
+        """Whether a unit announces what follows it: it ends with a colon and is no row."""
+        return self._kind(row) not in {"row", "heading"} and self._unit(row).text.endswith(COLONS)
+
+    def _continues(self, row: int) -> bool:
+        """Whether a unit follows another of the same section."""
+        first = self._firsts[self._owners[min(row, len(self._owners) - 1)]]
+        return first < row < len(self._owners) and self._wholes(row)[0].starts[row - first] + first < row
 
     def _wider(self, start: int, stop: int, most: int) -> tuple[int, int] | None:
         """Return a stretch with its better neighbour, None where it has grown enough."""
@@ -280,10 +405,10 @@ class PassageMaker:
         options: list[tuple[float, int, int]] = []
         if start > low and not self._taken[start - 1]:
             before, _ = self._atom(start - 1, most - used)
-            options.append((self._values[start - 1], max(before, low), stop))
+            options.append((max(self._values[max(before, low) : start]), max(before, low), stop))
         if stop < high and not self._taken[stop]:
             _, after = self._atom(stop, most - used)
-            options.append((self._values[stop], start, min(after, high)))
+            options.append((max(self._values[stop : min(after, high)]), start, min(after, high)))
         wanted = [
             option
             for option in options
@@ -292,7 +417,12 @@ class PassageMaker:
         return max(wanted, key=lambda option: option[0])[1:] if wanted else None
 
     def _bears(self, whole: Whole) -> bool:
-        """Whether at least half of a whole bears on the question, so that it is worth more than `MOST` tokens."""
+        """Whether a whole is worth more than `MOST` tokens: half of it bears on the question, or it is code.
+
+        Code is of use to its end only, and its lines score low by themselves; so is a list that all of is asked for.
+        """
+        if whole.kind == "listing" or (self._asked.all and whole.kind in {"list", "table"}):
+            return True
         values = sorted(self._values[whole.start : whole.stop])
         return whole.kind != "paragraph" and values[len(values) // 2] >= BEARS * self._best
 

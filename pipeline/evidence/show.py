@@ -131,7 +131,7 @@ def show_evidence(
     words = sum(count_each([one.text for one in evidence]))
     framing = int(FRAME_SHARE * max_tokens) - count_tokens(notice_within(mark, max_tokens)) - hint_room(max_tokens)
     taken = count_tokens("\n".join(framed(body, mark) for body in bodies))
-    room = framing + words - taken
+    room = min(framing + words, max_tokens) - taken
     if links == "rest":
         room = max(room, max_tokens - LINK_TOKENS - taken)
     heads = [page_head(number, group[0], room // len(groups)) for number, group in enumerate(groups, start=1)]

@@ -246,6 +246,11 @@ class TermIndex:
                 found.setdefault(term, {code: forms[code][place] for code in languages})
         return list(found.values())
 
+    def has_prefix(self, text: str) -> bool:
+        """Whether a word of any page, or of what is above its units, begins with `text`, in lower case."""
+        terms = chain(*self._own.values(), *self._above.values())
+        return any(term.startswith(text) for term in terms)
+
     def counts(self, terms: Sequence[dict[str, str]]) -> tuple[Floats, Floats]:
         """Return how often each term stands in each unit, and whether it stands above it: two [terms, units]."""
         own = np.zeros((len(terms), self.size), dtype=np.float32)

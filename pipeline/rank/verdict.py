@@ -6,6 +6,7 @@ the page's own subject stays hard, and the figures below say so. Not for: orderi
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,7 +19,7 @@ from errors import QUOTED
 from pipeline.documents import Verdict as Word
 from pipeline.rank.bm25 import Floats, TermIndex, rarity
 from pipeline.rank.relevance import Relevance
-from pipeline.text.words import guess_language, heard, index_terms, languages, raw_words, words
+from pipeline.text.words import guess_language, heard, index_terms, languages, meanings, raw_words, words
 
 # Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned`, the sample library's
 # dev questions, and the dev part of the reader's questions with their twins; negatives besides are unanswerable
@@ -51,6 +52,11 @@ _ASKING: Final = frozenset(
     for term in index_terms(word, language=language)
 )
 """Terms of words that say what kind of answer is wanted, or choose among rows; what answers seldom repeats them."""
+_MONTHS: Final = frozenset(name for pair in meanings("months.short").items() for name in pair) | {"may"}
+_OF_PEOPLES: Final = words("verdict.peoples")
+"""Endings of names of peoples and of possessives."""
+_STEM: Final = 4
+"""Letters of a name without such an ending from which it may be looked for by its beginning."""
 _FLOOR: Final = 0.3
 """Least weight of a word, as a share of the heaviest: common words count little, but they count."""
 _LONG: Final = 10
@@ -107,7 +113,7 @@ def judge(question: str, relevance: Relevance) -> Verdict:
         reason += f"; asked word for word: {best.heard[:QUOTED]}"
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
-    absent = _absent(pages)
+    absent = _absent(question, pages, relevance.index)
     near = any(page.cosine is not None and page.cosine >= NEAR for page in pages)
     if confidence >= NONE or near:
         return Verdict("unsure", round(confidence, 4), f"{reason}.", absent)
@@ -117,18 +123,30 @@ def judge(question: str, relevance: Relevance) -> Verdict:
     return Verdict("none", round(confidence, 4), f"{reason}.", absent)
 
 
-def _absent(pages: Sequence[Features]) -> tuple[str, ...]:
+def _absent(question: str, pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
     """Return the names and numbers of the question that are on none of the pages.
 
-    A page in another language may have a name in other letters; short numbers are written in words as well.
+    Left out is what a page may well say in another form: names in another language's letters, short numbers (in words),
+    months (in digits), units behind a number, names with an abbreviation in brackets that a page has, and names of
+    peoples where a page has the country.
     """
     if any(page.heard for page in pages):
         return ()
-    return tuple(
-        name
-        for name in pages[0].missing
-        if not (name.isdecimal() and len(name) < ABSENT_DIGITS) and all(name in page.missing for page in pages)
-    )
+    missing = [name for name in pages[0].missing if all(name in page.missing for page in pages)]
+    return tuple(name for name in missing if not _said_otherwise(name, question, missing, index))
+
+
+def _said_otherwise(name: str, question: str, missing: Sequence[str], index: TermIndex) -> bool:
+    """Whether a name that no page has may stand there in another form."""
+    if name.isdecimal():
+        return len(name) < ABSENT_DIGITS
+    if name.lower() in _MONTHS or re.search(rf"\d\s?{re.escape(name)}\b", question):
+        return True
+    brackets = re.search(rf"\b{re.escape(name)} \(([\w.]+)\)|([\w.]+) \({re.escape(name)}\)", question)
+    if brackets and (brackets[1] or brackets[2]) not in missing:
+        return True
+    stems = [name.lower().removesuffix(ending) for ending in _OF_PEOPLES if name.lower().endswith(ending)]
+    return any(len(stem) >= _STEM and index.has_prefix(stem) for stem in stems)
 
 
 def confidence_of(features: Features) -> float:
