@@ -19,6 +19,7 @@ from pipeline.evidence.cite import cite
 from pipeline.evidence.show import (
     FRAME_SHARE,
     HINT_TOKENS,
+    ROOMY,
     WIDE,
     Head,
     Sheet,
@@ -66,6 +67,8 @@ from tools.context import (
 )
 
 TOOL: Final = "fetch_and_prune_html"
+CURSOR_TOKENS: Final = 12
+"""Tokens kept below `ROOMY` for a cursor, without which what was left out cannot be read."""
 PART: Final = (
     "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a folder), tables, or "
     "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; "
@@ -146,7 +149,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
     frame += count_tokens(told) + 1 if told else 0
     # A place that is cut without a word reads as if it were whole.
-    hint = HINT_TOKENS if part else hint_room(max_tokens)
+    short = 0 < max_tokens < ROOMY and not part
+    hint = HINT_TOKENS if part else CURSOR_TOKENS if short else hint_room(max_tokens)
     cited = int(FRAME_SHARE * (max_tokens or WIDE)) if references else 0
     room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None
     # 3. Read the place that is named, or prune all pages together to the rest
@@ -167,7 +171,9 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     data = await in_thread(_data, loaded, pruned, next_cursor, following, citations=references)
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
-    if part or not pruned.pages or hint_room(max_tokens or WIDE):
+    if short and next_cursor:
+        sheet.add(f"More: cursor={next_cursor}")
+    elif part or not pruned.pages or hint_room(max_tokens or WIDE):
         _tell_next(sheet, following, pruned, part, max_tokens)
     _add_notes(sheet, loaded, pruned)
     data.computed, data.tokens = computed_in(computed, loaded.documents, kept), sheet.tokens
@@ -176,7 +182,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
 
 
 def _key(*arguments: object) -> str:
-    return hashlib.blake2b(repr(arguments).encode(), digest_size=6).hexdigest()
+    return hashlib.blake2b(repr(arguments).encode(), digest_size=3).hexdigest()
 
 
 async def _load(
