@@ -148,9 +148,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     computed = await in_thread(_computed, "" if part or number > 1 else question, loaded.documents)
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
     frame += count_tokens(told) + 1 if told else 0
-    # A place that is cut without a word reads as if it were whole.
-    short = 0 < max_tokens < ROOMY and not part
-    hint = HINT_TOKENS if part else CURSOR_TOKENS if short else hint_room(max_tokens)
+    hint = _hint(part, max_tokens)
     cited = int(FRAME_SHARE * (max_tokens or WIDE)) if references else 0
     room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None
     # 3. Read the place that is named, or prune all pages together to the rest
@@ -171,14 +169,22 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     data = await in_thread(_data, loaded, pruned, next_cursor, following, citations=references)
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
-    if short and next_cursor:
-        sheet.add(f"More: cursor={next_cursor}")
+    if hint == CURSOR_TOKENS and pruned.pages:
+        sheet.add(f"More: cursor={next_cursor}" if next_cursor else "")
     elif part or not pruned.pages or hint_room(max_tokens or WIDE):
         _tell_next(sheet, following, pruned, part, max_tokens)
     _add_notes(sheet, loaded, pruned)
     data.computed, data.tokens = computed_in(computed, loaded.documents, kept), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
+
+
+def _hint(part: str, max_tokens: int) -> int:
+    """Return the tokens that are kept for how to go on."""
+    # A place that is cut without a word reads as if it were whole.
+    if part:
+        return HINT_TOKENS
+    return CURSOR_TOKENS if 0 < max_tokens < ROOMY else hint_room(max_tokens)
 
 
 def _key(*arguments: object) -> str:
