@@ -169,10 +169,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     data = await in_thread(_data, loaded, pruned, next_cursor, following, citations=references)
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
-    if hint == CURSOR_TOKENS and pruned.pages:
-        sheet.add(f"More: cursor={next_cursor}" if next_cursor else "")
-    elif part or not pruned.pages or hint_room(max_tokens or WIDE):
-        _tell_next(sheet, following, pruned, part, max_tokens)
+    _tell_next(sheet, following, pruned, part, max_tokens)
     _add_notes(sheet, loaded, pruned)
     data.computed, data.tokens = computed_in(computed, loaded.documents, kept), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
@@ -282,7 +279,14 @@ def _shown(page: PrunedPage) -> str:
 
 
 def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, part: str, max_tokens: int) -> None:
-    """Write the calls that go on; how many parts are left out where a place is read, or there is room."""
+    """Write the calls that go on; how many parts are left out where a place is read, or there is room.
+
+    A short answer has room for its cursor alone.
+    """
+    if pruned.pages and _hint(part, max_tokens) == CURSOR_TOKENS:
+        cursor = next((call.arguments["cursor"] for call in following if "cursor" in call.arguments), "")
+        sheet.add(f"More: cursor={cursor}" if cursor else "")
+        return
     write_next(sheet, following, TOOL)
     if pruned.parts_left and (part or not 0 < max_tokens < WIDE):
         sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")
