@@ -1,9 +1,8 @@
 """A page of a PDF as PDFium has it: pieces of print with their places, rulings, images, form values, comments.
 
-Whether print is seen is found by looking: the page is drawn small with and without its text, and a piece where nothing
-differs is hidden (no ink, its colour on its ground, clipped, covered, outside, on a layer that is off). Places are
-points from the lower left of the page as it is shown. PDFium looks at no clock and serves one thread at a time. Not
-for: lines and their order (`pipeline/read/pdf_layout.py`); what may be loaded (`pipeline/read/pdf_guard.py`).
+Places are points from the lower left of the page as it is shown. PDFium looks at no clock and serves one thread at a
+time. Not for: lines and their order (`pipeline/read/pdf_layout.py`); which print is seen (`pipeline/read/pdf_seen.py`);
+what may be loaded (`pipeline/read/pdf_guard.py`).
 """
 
 import ctypes
@@ -13,21 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
 import pypdfium2
 import pypdfium2.raw as pdfium
-from numpy.typing import NDArray
 
 from pipeline.html.style import LEAST_ALPHA
 from pipeline.read.converted import LEAST_SIZE, Unreadable
+from pipeline.read.pdf_seen import Box, looked_at
 
-LOOK_DPI: Final = 50
-LOOK_PIXELS: Final = 3_000_000
-"""That a page has at most when it is looked at: a poster of A1 at 50 dpi."""
-LEAST_CHANGE: Final = 16
-"""Of 255 levels of a colour, by which a pixel differs where print is; print of 6 % grey on white has 15."""
-LEAST_SHARE: Final = 0.3
-"""Changed pixels a letter below which a piece is hidden. Of 89,600 words of real pages 33 have fewer."""
 MOST_LETTERS: Final = 200_000
 """Of a page; a dense one has 8,000."""
 MOST_OBJECTS: Final = 200_000
@@ -54,7 +45,6 @@ _NOT_SHOWN: Final = 0b100010
 _SEGMENTS: Final = 400
 
 Matrix = tuple[float, float, float, float, float, float]
-Box = tuple[float, float, float, float]
 
 
 @dataclass(slots=True)
@@ -152,7 +142,7 @@ def printed(page: Any, form: Any) -> Print:
         showing = _drawn(page, frame, found)
         said = _Text(text.raw, frame)
         found.unmapped = said.unmapped
-        seen = _looked_at(page, frame, showing, said.boxes) if said.pieces else []
+        seen = looked_at(page, showing, [one.origin for one in said.pieces], said.boxes) if said.pieces else []
         for piece, is_seen, is_unseen in zip(said.pieces, seen, said.unseen, strict=True):
             (found.pieces if is_seen and not is_unseen else found.hidden).append(piece)
         _annotated(page, form, frame, found)
@@ -421,44 +411,6 @@ def _edges(points: Sequence[tuple[int, float, float, bool]], found: Print) -> No
                 elif abs(b - d) < 1 < abs(a - c):
                     found.level.append((b, min(a, c), max(a, c)))
         last = (x, y)
-
-
-def _looked_at(page: Any, frame: Frame, showing: Sequence[Any], boxes: Sequence[Box]) -> list[bool]:
-    """Return whether the page looks another way without its text, for each box."""
-    area = max(frame.width * frame.height, 1.0)
-    scale = min(LOOK_DPI / 72, math.sqrt(LOOK_PIXELS / area))
-    with_text = _picture(page, scale)
-    for drawn in showing:
-        pdfium.FPDFPageObj_SetIsActive(drawn, False)
-    without = _picture(page, scale)
-    changed = _changed(with_text, without)
-    height, width = changed.shape
-    places = np.asarray(boxes) * scale
-    columns = np.clip(np.floor(places[:, 0]), 0, width), np.clip(np.ceil(places[:, 2]), 0, width)
-    rows = np.clip(np.floor(height - places[:, 3]), 0, height), np.clip(np.ceil(height - places[:, 1]), 0, height)
-    # A letter is about half as wide as high.
-    letters = (places[:, 2] - places[:, 0]) / np.maximum(0.5 * (places[:, 3] - places[:, 1]), 0.5 * scale)
-    wanted = np.maximum(1.0, LEAST_SHARE * letters).tolist()
-    edges = zip(*(edge.astype(int).tolist() for edge in (*rows, *columns)), wanted, strict=True)
-    return [int(np.count_nonzero(changed[y0:y1, x0:x1])) >= least for y0, y1, x0, x1, least in edges]
-
-
-def _picture(page: Any, scale: float) -> NDArray[np.uint8]:
-    """Return a page as an image [height, width, 4], of four bytes a pixel."""
-    drawn: NDArray[np.uint8] = page.render(scale=scale, may_draw_forms=False, prefer_bgrx=True).to_numpy()
-    return drawn
-
-
-def _changed(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return where two images differ, [height, width]; few pixels do, so levels are compared at those alone."""
-    height, width = one.shape[:2]
-    ones, others = (np.ascontiguousarray(image).reshape(-1, 4) for image in (one, other))
-    places = np.flatnonzero(ones.view(np.uint32)[:, 0] != others.view(np.uint32)[:, 0])
-    ones, others = ones[places], others[places]
-    levels = np.maximum(ones, others) - np.minimum(ones, others)
-    changed = np.zeros(height * width, dtype=np.bool_)
-    changed[places] = levels[:, :3].max(axis=1) > LEAST_CHANGE
-    return changed.reshape(height, width)
 
 
 def _annotated(page: Any, form: Any, frame: Frame, found: Print) -> None:

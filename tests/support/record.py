@@ -12,7 +12,7 @@ completes that run (`--complete=FILE`) by what extras can change. A test runs ag
 A process that a test starts is not seen. It runs the code that other tests run here, and servers, commands and
 converters with every extra are started by files that run again whole since one of their tests needs an extra
 (`test_stdio.py`, `test_operations.py`, `test_install.py`, `test_scans.py`). What modules look for when they are first
-imported counts for none: `openpyxl` and `pypdf` look for Pillow, for pictures that no reader of ours asks them for.
+imported counts for none: of what extras bring that is rapidocr, for the endings of images that a folder lists.
 
 All this holds while the extras leave the versions of all that the first run met as they are; else all is run again.
 With `--no-skips` a skipped test is a failure unless `tests/skips.toml` names it with its reason.
