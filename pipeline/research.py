@@ -143,7 +143,7 @@ async def research(
     written = await _written(wanted.question, assembled, services, seconds=left) if write else None
     if written is not None:
         text = _above(written, text, mark, most)
-    await report(10, 10, f"{len(assembled.evidence)} passages")
+    await report(10, 10, f"{len(assembled.evidence)} passage{'s' * (len(assembled.evidence) != 1)}")
     return Researched(text, count_tokens(text), known, assembled, mark, written)
 
 
