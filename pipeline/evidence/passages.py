@@ -128,7 +128,7 @@ class PassageMaker:
                 continue
             first = not chosen and not further
             code = self._kind(row) == "code"
-            whole = int(WHOLE_SHARE * room) if first else room // 2 if code else 0
+            whole = int(WHOLE_SHARE * room) if first or code else 0
             passage, used = self._fitting(row, cost, room, whole)
             if passage is None and first:
                 break
