@@ -53,11 +53,12 @@ def docx_to_html(body: bytes, *, depth: int = 0) -> Converted:
         above = _margins(walk, kinds.get("header", []))
         walk.begin(main)
         blocks = [*above, *walk.body(), *walk.rest(), *_margins(walk, kinds.get("footer", []))]
+    walk.ledger.give("word", walk.words)
     inner = "\n".join(blocks)
     if not inner.strip():
         damaged = " that is damaged" if package.damaged else " without text"
-        raise Unreadable(f"it is a Word file{damaged}")
-    walk.ledger.give("word", walk.words)
+        lacking = f": {walk.ledger.unread}" if walk.ledger.unread else ""
+        raise Unreadable(f"it is a Word file{damaged}{lacking}")
     made = whole_page(inner, title=title)
     return Converted(
         *(made, title, "", author, "", _said(walk), package.unread), hidden=walk.seen.words, ledger=walk.ledger

@@ -4,17 +4,22 @@ Not for: pictures, or where on a slide a drawing is (`slides.py`).
 """
 
 import html
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from lxml import etree
 
 from pipeline.read.converted import escape, html_table
+from pipeline.read.equations import EQUATION, equation_text
 from pipeline.read.text import local_name
 
 A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 CHART: Final = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 DIAGRAM: Final = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+_MC: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+ALTERNATIVES, CHOICE, FALLBACK = (f"{_MC}{name}" for name in ("AlternateContent", "Choice", "Fallback"))
+_RAISED: Final = re.compile(r"[-+−]?\d{1,4}")
 RELATION: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 MOST_POINTS: Final = 20_000
 """Figures of one chart that are read."""
@@ -83,8 +88,36 @@ def texts_of(element: etree._Element) -> list[str]:
 
 
 def paragraph_text(paragraph: etree._Element) -> str:
-    """Return the text of a paragraph of DrawingML, blanks as they are."""
-    return "".join(" " if one.tag == f"{A}br" else one.text or "" for one in paragraph.iter(f"{A}t", f"{A}br"))
+    """Return the text of a paragraph of DrawingML, blanks as they are, raised digits and equations on the line."""
+    return "".join(map(_inline, chosen(paragraph)))
+
+
+def _inline(element: etree._Element) -> str:
+    tag = element.tag
+    if tag == f"{A}t":
+        return element.text or ""
+    if tag == f"{A}br":
+        return " "
+    if tag == EQUATION:
+        return f" {equation_text(element)} "
+    inner = "".join(map(_inline, chosen(element)))
+    about = element.find(f"{A}rPr") if tag == f"{A}r" else None
+    baseline = about.get("baseline", "0") if about is not None else "0"
+    is_raised = baseline.isdecimal() and int(baseline) > 0
+    return f"^{inner}" if is_raised and _RAISED.fullmatch(inner) else inner
+
+
+def chosen(element: etree._Element) -> list[etree._Element]:
+    """Return the elements inside of one; of alternatives the first choice that holds something, else the fallback."""
+    found = []
+    for child in element.iterchildren(tag=etree.Element):
+        if child.tag != ALTERNATIVES:
+            found.append(child)
+            continue
+        choice, fallback = child.find(CHOICE), child.find(FALLBACK)
+        taken = choice if choice is not None and len(choice) else fallback
+        found += list(taken) if taken is not None else []
+    return found
 
 
 def described(about: etree._Element | None) -> str:

@@ -1,73 +1,281 @@
-"""PPTX to HTML: a section for each slide in the order shown, with its title, texts, tables and speaker's notes.
+"""PPTX to HTML: a section for each slide in the order shown, with title, texts, tables, charts, diagrams and notes.
 
-Slides and shapes that are hidden are left out. Not for: pictures, charts, older `.ppt` files, OpenDocument
-presentations (`opendocument.py`).
+What a slide shows is read from the top down, columns whose boxes follow each other in the file one after the other.
+Slides and shapes that are hidden are left out; footers are read once. What the file holds is counted by itself
+(`ledger.py`). Not for: what layouts and masters draw, older `.ppt` files, slides of OpenDocument (`opendocument.py`).
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from lxml import etree
 
-from pipeline.read.converted import Converted, Unreadable, escape, html_table, placed, whole_page
+from pipeline.read.converted import Converted, Unreadable, escape, placed, whole_page
+from pipeline.read.drawing import (
+    FALLBACK,
+    RELATION,
+    A,
+    chart_to_html,
+    chosen,
+    described,
+    diagram_to_html,
+    image_html,
+    is_decorative,
+    texts_of,
+)
+from pipeline.read.equations import TEXT
+from pipeline.read.ledger import Ledger
 from pipeline.read.package import Package, open_package
 from pipeline.work import check_cancelled
 
-_A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
-_ID: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-_SHAPES: Final = (f"{_P}sp", f"{_P}graphicFrame")
+_GROUP: Final = f"{_P}grpSp"
+_SHAPES: Final = frozenset(f"{_P}{name}" for name in ("sp", "graphicFrame", "cxnSp", "pic", "contentPart"))
 _TITLES: Final = frozenset({"title", "ctrTitle"})
-_FIELDS: Final = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
-"""Places of a slide that repeat on all: its number, date, header and footer."""
+_UNSAID: Final = frozenset({"sldNum", "dt", "sldImg"})
+"""Places of a slide that say its number and date, or show its image."""
+_MARGINS: Final = frozenset({"ftr", "hdr"})
+_ON: Final = frozenset({"1", "true"})
+_LARGE_IMAGE: Final = 15 * 360_000**2
+"""Square EMU, 15 cm²: a picture of less is a logo or an icon."""
+_LETTERS: Final = 5
+"""Letters of a word, by which lost letters are counted as words."""
+_DEEPEST: Final = 40
+"""Groups in groups that are read."""
+_MOST_CUTS: Final = 20
+"""Cuts of a slide inside of each other, after which shapes are sorted by their corners."""
 
 
-def pptx_to_html(body: bytes) -> Converted:
-    """Return a presentation as HTML; raises `Unreadable` for one that is damaged, too large unpacked, or without
-    text."""
-    with open_package(body, "a presentation") as package:
-        title, author = package.about()
-        shown = package.tree("ppt/presentation.xml")
-        known = package.targets("ppt/presentation.xml")
-        order = [known[one.get(_ID, "")][1] for one in (shown.iter(f"{_P}sldId") if shown is not None else ())]
-        sections, hidden = [], 0
-        for number, name in enumerate(dict.fromkeys(order), start=1):
-            check_cancelled()
-            slide = package.tree(name)
-            if slide is None or slide.get("show") in {"0", "false"}:
-                hidden += slide is not None
-            elif inner := _slide(package, name, slide, number):
-                sections.append(placed(inner, f"slide={number}"))
-    if not sections:
-        raise Unreadable("it is a presentation without text")
-    notes = (f"presentation: {hidden} hidden slides were left out",) if hidden else ()
-    return Converted(whole_page("\n".join(sections), title=title), title, author=author, notes=notes)
+class _Box(NamedTuple):
+    """Where on a slide something is, in EMU."""
+
+    left: float = 0.0
+    top: float = 0.0
+    width: float = 0.0
+    height: float = 0.0
 
 
-def _slide(package: Package, name: str, slide: etree._Element, number: int) -> str:
-    heading, parts = "", list[str]()
-    for shape in _shapes(slide):
-        kind = _kind(shape)
-        if kind in _TITLES and not heading:
-            heading = " ".join(_texts(shape))
-        elif kind not in _FIELDS:
-            parts += _shape(shape)
-    notes = [other for kind, other in package.targets(name).values() if kind == "notesSlide"]
-    spoken = package.tree(notes[0]) if notes else None
-    if spoken is not None:
-        said = [text for shape in _shapes(spoken) if _kind(shape) == "body" for text in _texts(shape)]
-        parts += ["<h3>Notes</h3>" * bool(said), *(f"<p>{escape(text)}</p>" for text in said)]
-    if not heading and not any(parts):
-        return ""
-    return "\n".join([f"<h2>{escape(heading or f'Slide {number}')}</h2>", *parts])
+class _Shape(NamedTuple):
+    element: etree._Element
+    box: _Box | None
+    """None where neither the slide nor its layout says it."""
 
 
-def _shapes(slide: etree._Element) -> Iterator[etree._Element]:
-    """Yield what a slide shows, as its author ordered it."""
-    for shape in slide.iter(*_SHAPES):
-        about = next(shape.iter(f"{_P}cNvPr"), None)
-        if about is None or about.get("hidden") not in {"1", "true"}:
-            yield shape
+@dataclass(slots=True)
+class _Deck:
+    """What was read of a presentation so far."""
+
+    package: Package
+    ledger: Ledger = field(default_factory=Ledger)
+    footers: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Slide:
+    """One slide's part."""
+
+    deck: _Deck
+    root: etree._Element
+    links: dict[str, tuple[str, str]]
+    places: dict[tuple[str, str], _Box]
+    """Boxes of the layout, by kind and number of the placeholder."""
+
+    def html(self, number: int) -> str:
+        """Return the slide with its notes and comments, empty where it has nothing to read."""
+        _hold_words(self.deck.ledger, self.root)
+        heading, parts = "", list[str]()
+        tree = self.root.find(f"{_P}cSld/{_P}spTree")
+        for shape in _in_order(list(self._shapes(tree if tree is not None else self.root))):
+            kind = _kind(shape.element)
+            if kind in _TITLES and not heading:
+                heading = " ".join(filter(None, texts_of(shape.element)))
+            elif kind in _MARGINS:
+                self.deck.footers |= dict.fromkeys(filter(None, texts_of(shape.element)))
+            elif kind not in _UNSAID:
+                parts += self._shape(shape)
+            _give_words(self.deck.ledger, shape.element)
+        parts += [*self._notes(), *self._comments()]
+        if not heading and not any(parts):
+            return ""
+        return "\n".join([f"<h2>{escape(heading or f'Slide {number}')}</h2>", *parts])
+
+    def _shapes(self, tree: etree._Element, depth: int = 0, within: "_Frame | None" = None) -> Iterator[_Shape]:
+        """Yield what a slide shows, groups by their shapes."""
+        frame = within or _Frame()
+        for element in chosen(tree):
+            about = next(element.iter("{*}cNvPr"), None)
+            if about is not None and about.get("hidden") in _ON:
+                _give_words(self.deck.ledger, element)
+            elif element.tag == _GROUP and depth < _DEEPEST:
+                yield from self._shapes(element, depth + 1, frame.inner(element))
+            elif element.tag in _SHAPES:
+                box = _box_of(element)
+                holder = next(element.iter(f"{_P}ph"), None)
+                if box is None and holder is not None:
+                    box = self.places.get(("", holder.get("idx", ""))) or self.places.get((_kind(element), ""))
+                    yield _Shape(element, box)
+                else:
+                    yield _Shape(element, frame.placed(box) if box is not None else None)
+
+    def _shape(self, shape: _Shape) -> list[str]:
+        element = shape.element
+        tables = [_table(table) for table in element.iter(f"{A}tbl")]
+        drawn = [*self._charts(element), *self._diagrams(element)]
+        if element.tag == f"{_P}pic":
+            return self._picture(shape)
+        if next(element.iter(f"{_P}oleObj"), None) is not None:
+            self.deck.ledger.hold("embedded object")
+        if tables or drawn:
+            return [*tables, *drawn]
+        texts = list(filter(None, texts_of(element)))
+        if _kind(element) == "body" and len(texts) > 1:
+            return ["<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"]
+        return [f"<p>{escape(text)}</p>" for text in texts]
+
+    def _picture(self, shape: _Shape) -> list[str]:
+        about = next(shape.element.iter("{*}cNvPr"), None)
+        if next(shape.element.iter("{*}videoFile", "{*}audioFile"), None) is not None:
+            self.deck.ledger.hold("embedded object")
+        if alt := described(about):
+            return [f"<p>{image_html(alt)}</p>"]
+        area = shape.box.width * shape.box.height if shape.box is not None else 0
+        if area >= _LARGE_IMAGE and not is_decorative(about):
+            self.deck.ledger.hold("image")
+        return []
+
+    def _charts(self, element: etree._Element) -> Iterator[str]:
+        for chart in element.iter("{*}chart"):
+            self.deck.ledger.hold("chart")
+            root = self._part(chart.get(f"{RELATION}id", ""))
+            if root is not None and (made := chart_to_html(root)):
+                self.deck.ledger.give("chart")
+                yield made
+
+    def _diagrams(self, element: etree._Element) -> Iterator[str]:
+        for diagram in element.iter("{*}relIds"):
+            self.deck.ledger.hold("diagram")
+            root = self._part(diagram.get(f"{RELATION}dm", ""))
+            if root is not None and (made := diagram_to_html(root)):
+                self.deck.ledger.give("diagram")
+                yield made
+
+    def _part(self, key: str) -> etree._Element | None:
+        return self.deck.package.tree(self.links.get(key, ("", ""))[1])
+
+    def _of_kind(self, kind: str) -> Iterator[etree._Element]:
+        parts = (self.deck.package.tree(part) for name, part in self.links.values() if name == kind)
+        return (root for root in parts if root is not None)
+
+    def _notes(self) -> list[str]:
+        """Return what the speaker says."""
+        shapes = (shape for root in self._of_kind("notesSlide") for shape in root.iter(f"{_P}sp"))
+        own = [shape for shape in shapes if _kind(shape) == "body"]
+        said = [text for shape in own for text in texts_of(shape) if text]
+        return ["<h3>Notes</h3>" * bool(said), *(f"<p>{escape(text)}</p>" for text in said)]
+
+    def _comments(self) -> Iterator[str]:
+        for root in self._of_kind("comments"):
+            for comment in root.iter("{*}cm"):
+                plain = comment.find(f"{_P}text")
+                text = (plain.text or "") if plain is not None else " ".join(texts_of(comment))
+                if text.strip():
+                    self.deck.ledger.hold("comment")
+                    self.deck.ledger.give("comment")
+                    yield f"<p>Comment: {escape(' '.join(text.split()))}</p>"
+
+
+class _Frame(NamedTuple):
+    """How the places inside of a group become those on the slide."""
+
+    scale: tuple[float, float] = (1.0, 1.0)
+    shift: tuple[float, float] = (0.0, 0.0)
+
+    def placed(self, box: _Box) -> _Box:
+        """Return a box on the slide."""
+        across, down = self.scale
+        left, top = self.shift
+        return _Box(left + box.left * across, top + box.top * down, box.width * across, box.height * down)
+
+    def inner(self, group: etree._Element) -> "_Frame":
+        """Return the frame of the shapes in a group."""
+        form = group.find(f"{_P}grpSpPr/{A}xfrm")
+        outer = _box_of(group)
+        if form is None or outer is None:
+            return self
+        (left, top), (width, height) = _pair(form, "chOff", "x", "y"), _pair(form, "chExt", "cx", "cy")
+        there = self.placed(outer)
+        scale = (there.width / width if width else 1.0, there.height / height if height else 1.0)
+        return _Frame(scale, (there.left - left * scale[0], there.top - top * scale[1]))
+
+
+def _box_of(element: etree._Element) -> _Box | None:
+    """Return the box that a shape says it has."""
+    holder = next(element.iterchildren(f"{_P}spPr", f"{_P}grpSpPr"), element)
+    form = next(holder.iterchildren(f"{A}xfrm", f"{_P}xfrm"), None)
+    if form is None or form.find(f"{A}off") is None:
+        return None
+    return _Box(*_pair(form, "off", "x", "y"), *_pair(form, "ext", "cx", "cy"))
+
+
+def _pair(form: etree._Element, name: str, *keys: str) -> tuple[float, float]:
+    found = form.find(f"{A}{name}")
+    one, other = (_number(found.get(key, "")) if found is not None else 0.0 for key in keys)
+    return one, other
+
+
+def _number(said: str) -> float:
+    return float(said) if said.lstrip("-").isdecimal() and len(said) < 14 else 0.0
+
+
+def _in_order(shapes: list[_Shape]) -> Iterator[_Shape]:
+    """Yield shapes as they are read: titles, then from the top down; those without a place where the file has them."""
+    titles = [shape for shape in shapes if _kind(shape.element) in _TITLES]
+    rest = [shape for shape in shapes if _kind(shape.element) not in _TITLES]
+    yield from titles
+    if all(shape.box is not None for shape in rest):
+        yield from _cut(rest)
+    else:
+        yield from rest
+
+
+def _cut(shapes: Sequence[_Shape], depth: int = 0) -> Iterator[_Shape]:
+    """Yield shapes column by column where the file has them so, else row by row (XY-cut)."""
+    if len(shapes) < 2:
+        yield from shapes
+        return
+    columns, rows = _apart(shapes, across=True), _apart(shapes, across=False)
+    groups = columns if len(columns) > 1 and _follow(shapes, columns) else rows
+    groups = groups if len(groups) > 1 else columns
+    if len(groups) < 2 or depth > _MOST_CUTS:
+        yield from sorted(shapes, key=lambda one: (one.box or _Box())[1::-1])
+        return
+    for group in groups:
+        yield from _cut(group, depth + 1)
+
+
+def _apart(shapes: Sequence[_Shape], *, across: bool) -> list[list[_Shape]]:
+    """Return groups of shapes with nothing between them but empty ground, from the left or from the top."""
+    at, size = (0, 2) if across else (1, 3)
+    groups: list[list[_Shape]] = []
+    end = 0.0
+    for shape in sorted(shapes, key=lambda one: (one.box or _Box())[at]):
+        box = shape.box or _Box()
+        # Boxes that touch by a tenth of their size are apart all the same.
+        if groups and box[at] < end - box[size] / 10:
+            groups[-1].append(shape)
+        else:
+            groups.append([shape])
+        end = max(end, box[at] + box[size])
+    order = {id(shape.element): place for place, shape in enumerate(shapes)}
+    return [sorted(group, key=lambda one: order[id(one.element)]) for group in groups]
+
+
+def _follow(shapes: Sequence[_Shape], groups: Sequence[Sequence[_Shape]]) -> bool:
+    """Whether the file has each group of several shapes as one run, in the order of the groups."""
+    of = {id(shape.element): place for place, group in enumerate(groups) for shape in group}
+    places = [of[id(shape.element)] for shape in shapes]
+    return places == sorted(places) and any(len(group) > 1 for group in groups)
 
 
 def _kind(shape: etree._Element) -> str:
@@ -75,25 +283,90 @@ def _kind(shape: etree._Element) -> str:
     return place.get("type", "body") if place is not None else ""
 
 
-def _shape(shape: etree._Element) -> list[str]:
-    tables = [
-        html_table(
-            [[" ".join(_texts(cell)) for cell in row.iter(f"{_A}tc")] for row in table.iter(f"{_A}tr")], header=True
-        )
-        for table in shape.iter(f"{_A}tbl")
-    ]
-    if tables:
-        return tables
-    texts = _texts(shape)
-    if _kind(shape) == "body" and len(texts) > 1:
-        return ["<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"]
-    return [f"<p>{escape(text)}</p>" for text in texts]
+def _table(table: etree._Element) -> str:
+    """Return a table with its merged cells."""
+    rows = []
+    for place, row in enumerate(table.iter(f"{A}tr")):
+        tag = "th" if place == 0 else "td"
+        cells = (cell for cell in row.iter(f"{A}tc") if not {cell.get("hMerge"), cell.get("vMerge")} & _ON)
+        rows.append("".join(f"<{tag}{_spans(cell)}>{escape(_cell(cell))}</{tag}>" for cell in cells))
+    return "<table>\n" + "\n".join(f"<tr>{row}</tr>" for row in rows) + "\n</table>"
 
 
-def _texts(shape: etree._Element) -> list[str]:
-    """Return the paragraphs of a shape or cell that are not empty."""
-    found = []
-    for paragraph in shape.iter(f"{_A}p"):
-        runs = [" " if one.tag == f"{_A}br" else one.text or "" for one in paragraph.iter(f"{_A}t", f"{_A}br")]
-        found.append(" ".join("".join(runs).split()))
-    return [text for text in found if text]
+def _cell(cell: etree._Element) -> str:
+    return " ".join(filter(None, texts_of(cell)))
+
+
+def _spans(cell: etree._Element) -> str:
+    spans = {"colspan": cell.get("gridSpan", ""), "rowspan": cell.get("rowSpan", "")}
+    return "".join(f' {name}="{said}"' for name, said in spans.items() if said.isdecimal() and said != "1")
+
+
+def _hold_words(ledger: Ledger, slide: etree._Element) -> None:
+    """Count the words of a slide's text nodes, those of fallbacks left out."""
+    ledger.hold("word", sum(len((one.text or "").split()) for one in _text_nodes(slide)))
+
+
+def _give_words(ledger: Ledger, shape: etree._Element) -> None:
+    """Count the words of a shape that was read, less those whose letters its text lacks."""
+    nodes = [one.text or "" for one in _text_nodes(shape)]
+    held = sum(len("".join(text.split())) for text in nodes)
+    written = sum(len("".join(text.split())) for text in texts_of(shape))
+    lost = max(0, held - written + _LETTERS - 1) // _LETTERS
+    ledger.give("word", max(0, sum(len(text.split()) for text in nodes) - lost))
+
+
+def _text_nodes(element: etree._Element) -> Iterator[etree._Element]:
+    for one in element.iter(f"{A}t", TEXT):
+        if not any(above.tag == FALLBACK for above in one.iterancestors()):
+            yield one
+
+
+def _layout(package: Package, links: dict[str, tuple[str, str]]) -> dict[tuple[str, str], _Box]:
+    """Return the boxes of the placeholders on a slide's layout, then on its master, by number and by kind."""
+    found: dict[tuple[str, str], _Box] = {}
+    name = next((part for kind, part in links.values() if kind == "slideLayout"), "")
+    above = package.targets(name) if name else {}
+    master = next((part for kind, part in above.values() if kind == "slideMaster"), "")
+    for part in filter(None, (name, master)):
+        root = package.tree(part)
+        for shape in root.iter(f"{_P}sp") if root is not None else ():
+            holder, box = next(shape.iter(f"{_P}ph"), None), _box_of(shape)
+            if holder is not None and box is not None:
+                if part == name:
+                    found.setdefault(("", holder.get("idx", "")), box)
+                found.setdefault((_kind(shape), ""), box)
+    return found
+
+
+def pptx_to_html(body: bytes) -> Converted:
+    """Return a presentation as HTML; raises `Unreadable` for one that is damaged, too large unpacked, or without
+    text."""
+    with open_package(body, "a presentation") as package:
+        title, author = package.about()
+        main = package.main("ppt/presentation.xml")
+        shown, known = package.tree(main), package.targets(main)
+        keys = (one.get(f"{RELATION}id", "") for one in (shown.iter(f"{_P}sldId") if shown is not None else ()))
+        order = [known[key][1] for key in keys if key in known]
+        deck, layouts = _Deck(package), dict[str, dict[tuple[str, str], _Box]]()
+        sections, hidden = list[str](), 0
+        for number, name in enumerate(dict.fromkeys(order), start=1):
+            check_cancelled()
+            root = package.tree(name)
+            if root is None or root.get("show") in {"0", "false"}:
+                hidden += root is not None
+                continue
+            links = package.targets(name)
+            key = next((part for kind, part in links.values() if kind == "slideLayout"), "")
+            if key not in layouts:
+                layouts[key] = _layout(package, links)
+            if inner := _Slide(deck, root, links, layouts[key]).html(number):
+                sections.append(placed(inner, f"slide={number}"))
+        unread = package.unread
+    if not sections:
+        lacking = f": {deck.ledger.unread}" if deck.ledger.unread else ""
+        raise Unreadable(f"it is a presentation without text{lacking}")
+    sections += [f"<p>{escape(text)}</p>" for text in deck.footers]
+    notes = (f"presentation: {hidden} hidden slides were left out",) if hidden else ()
+    html = whole_page("\n".join(sections), title=title)
+    return Converted(*(html, title, "", author, "", notes, unread), ledger=deck.ledger)

@@ -1,0 +1,144 @@
+"""Presentations: slides are read as a person reads them, charts and diagrams too, and what is not read is said."""
+
+import re
+
+import pytest
+
+from errors import SourceUnreadable
+from pipeline.documents import Page
+from pipeline.html.document import read_document
+from pipeline.read.convert import Raw, to_page
+from tests.support.hostile_files import zipped
+
+OFFICE = "http://schemas.openxmlformats.org"
+RELATIONS = f"{OFFICE}/officeDocument/2006/relationships"
+SPACES = " ".join(
+    f'xmlns:{name}="{OFFICE}/{space}/2006/{part}"'
+    for name, space, part in (
+        ("p", "presentationml", "main"),
+        ("a", "drawingml", "main"),
+        ("c", "drawingml", "chart"),
+        ("dgm", "drawingml", "diagram"),
+        ("r", "officeDocument", "relationships"),
+    )
+)
+ROOTS = {"chart": "c:chartSpace", "diagramData": "dgm:dataModel", "slideLayout": "p:sldLayout", "comments": "p:cmLst"}
+
+
+def deck(*slides: str, **parts: str) -> bytes:
+    """Return a presentation; each slide has the further parts by kind, each the inside of its root, with its kind as
+    id."""
+    files: dict[str, str | bytes] = {}
+    package = f"{OFFICE}/package/2006/relationships"
+
+    def relate(part: str, links: dict[str, tuple[str, str]]) -> None:
+        inner = "".join(
+            f'<Relationship Id="{key}" Type="{RELATIONS}/{kind}" Target="{name}"/>'
+            for key, (kind, name) in links.items()
+        )
+        folder, _, name = part.rpartition("/")
+        files[f"{folder}/_rels/{name}.rels"] = f'<Relationships xmlns="{package}">{inner}</Relationships>'
+
+    ids = "".join(f'<p:sldId id="{number}" r:id="r{number}"/>' for number in range(len(slides)))
+    files["ppt/presentation.xml"] = f"<p:presentation {SPACES}>{ids}</p:presentation>"
+    relate("ppt/presentation.xml", {f"r{n}": ("slide", f"slides/{n}.xml") for n in range(len(slides))})
+    for number, shapes in enumerate(slides):
+        tree = f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>"
+        files[f"ppt/slides/{number}.xml"] = f"<p:sld {SPACES}>{tree}</p:sld>"
+        relate(f"ppt/slides/{number}.xml", {kind: (kind, f"../{kind}.xml") for kind in parts})
+    for kind, inner in parts.items():
+        files[f"ppt/{kind}.xml"] = f"<{ROOTS[kind]} {SPACES}>{inner}</{ROOTS[kind]}>"
+    return zipped(files)
+
+
+def box(text: str, left: int, top: int, *, kind: str = "", size: tuple[int, int] = (100, 20)) -> str:
+    """Return a shape with a text, its box in thousands of EMU."""
+    place = f'<p:nvSpPr><p:cNvPr id="1"/><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>' if kind else ""
+    off = f'<a:off x="{left}000" y="{top}000"/><a:ext cx="{size[0]}000" cy="{size[1]}000"/>'
+    paragraphs = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in text.split("\n"))
+    return f"<p:sp>{place}<p:spPr><a:xfrm>{off}</a:xfrm></p:spPr><p:txBody>{paragraphs}</p:txBody></p:sp>"
+
+
+def page_of(body: bytes) -> Page:
+    return to_page(Raw(body, "file:///a.pptx", "file:///a.pptx", name="a.pptx"))
+
+
+def lines(body: bytes) -> list[str]:
+    page = page_of(body)
+    assert page.unread == ""
+    return read_document(page).text.split("\n")
+
+
+def test_boxes_are_read_from_the_top_down_whatever_their_order_in_the_file() -> None:
+    shapes = box("three", 0, 200) + box("one", 0, 100) + box("Gate", 0, 0, kind="title") + box("two", 0, 150)
+    assert lines(deck(shapes)) == ["Gate", "one", "two", "three"]
+
+
+def test_columns_that_the_file_has_as_columns_stay_so_and_rows_stay_rows() -> None:
+    left, right = (
+        [box("left", 0, 100), box("below left", 0, 150)],
+        [box("right", 300, 100), box("below right", 300, 150)],
+    )
+    assert lines(deck("".join([*left, *right]))) == ["Slide 1", "left", "below left", "right", "below right"]
+    across = [left[0], right[0], left[1], right[1]]
+    assert lines(deck("".join(across))) == ["Slide 1", "left", "right", "below left", "below right"]
+
+
+def test_shapes_in_a_group_are_where_the_group_is() -> None:
+    size = 'cx="100000" cy="20000"'
+    form = f'<a:off x="0" y="300000"/><a:ext {size}/><a:chOff x="0" y="0"/><a:chExt {size}/>'
+    group = f"<p:grpSp><p:grpSpPr><a:xfrm>{form}</a:xfrm></p:grpSpPr>{box('last', 0, 0)}</p:grpSp>"
+    assert lines(deck(group + box("first", 0, 100))) == ["Slide 1", "first", "last"]
+
+
+def test_a_placeholder_without_a_box_has_that_of_its_layout() -> None:
+    layout = f"<p:cSld><p:spTree>{box('', 0, 100, kind='body')}</p:spTree></p:cSld>"
+    bare = re.sub("<a:xfrm>.*</a:xfrm>", "", box("first", 0, 0, kind="body"))
+    assert lines(deck(box("second", 0, 200) + bare, slideLayout=layout)) == ["Slide 1", "first", "second"]
+
+
+def test_a_deck_of_charts_and_diagrams_is_read() -> None:
+    points = '<c:pt idx="0"><c:v>{}</c:v></c:pt><c:pt idx="1"><c:v>{}</c:v></c:pt>'
+    chart = (
+        "<c:chart><c:title><a:p><a:r><a:t>Hires</a:t></a:r></a:p></c:title><c:ser><c:tx><c:v>Boats</c:v></c:tx>"
+        f"<c:cat>{points.format('Spring', 'Summer')}</c:cat><c:val>{points.format(41, 187)}</c:val></c:ser></c:chart>"
+    )
+    data = "<dgm:pt><dgm:t><a:p><a:r><a:t>Shut the gate</a:t></a:r></a:p></dgm:t></dgm:pt>"
+    drawn = ('<c:chart r:id="chart"/>', '<dgm:relIds r:dm="diagramData"/>')
+    frames = "".join(f"<p:graphicFrame>{one}</p:graphicFrame>" for one in drawn)
+    text = "\n".join(lines(deck(frames, chart=chart, diagramData=data)))
+    assert "Hires" in text and "Summer" in text and "187" in text and "Shut the gate" in text
+
+
+def test_footers_are_read_once_and_numbers_of_slides_never() -> None:
+    slide = box("Boats", 0, 0) + box("Office of Moorings", 0, 300, kind="ftr") + box("7", 0, 320, kind="sldNum")
+    assert lines(deck(slide, slide)) == ["Slide 1", "Boats", "Slide 2", "Boats", "Office of Moorings"]
+
+
+def test_comments_raised_digits_and_merged_cells_are_read() -> None:
+    said = "<p:cm><p:text>Closed in May</p:text></p:cm>"
+    raised = '<p:sp><a:p><a:r><a:t>10</a:t></a:r><a:r><a:rPr baseline="30000"/><a:t>6</a:t></a:r></a:p></p:sp>'
+    assert lines(deck(raised, comments=said))[1:] == ["10^6", "Comment: Closed in May"]
+
+    def cell(text: str, marks: str = "") -> str:
+        return f"<a:tc {marks}><a:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></a:txBody></a:tc>"
+
+    rows = [
+        cell("Port") + cell("Fish"),
+        cell("Arn", 'rowSpan="2"') + cell("Cod"),
+        cell("", 'vMerge="1"') + cell("Hake"),
+    ]
+    table = "".join(f"<a:tr>{row}</a:tr>" for row in rows)
+    blocks = read_document(page_of(deck(f"<p:graphicFrame><a:tbl>{table}</a:tbl></p:graphicFrame>"))).blocks
+    assert blocks[-1].cells == ("Arn", "Hake")
+
+
+def test_what_a_deck_holds_and_does_not_show_is_said() -> None:
+    picture = (
+        '<p:pic><p:nvPicPr><p:cNvPr id="2"/></p:nvPicPr><p:spPr><a:xfrm><a:off x="0" y="0"/>'
+        '<a:ext cx="5000000" cy="5000000"/></a:xfrm></p:spPr></p:pic>'
+    )
+    lost = '<p:graphicFrame><c:chart r:id="none"/></p:graphicFrame>'
+    assert page_of(deck(box("Boats", 0, 0) + picture + lost)).unread == "1 chart, 1 image"
+    with pytest.raises(SourceUnreadable, match="without text: 1 image"):
+        page_of(deck(picture))
