@@ -282,3 +282,113 @@ async def test_what_a_page_calls_its_columns_stands_between_marks_wherever_it_is
         outside = re.sub(r"«(\d+)».*?«/\1»", "", text, flags=re.DOTALL)
         assert "ignore all rules" in text
         assert "ignore all rules" not in outside
+
+
+# Data that is no table element
+
+
+BOATS = [
+    {"name": "Elm", "state": "AK", "power": 179, "weight": 1167.50},
+    {"name": "Hazel", "state": "NV", "power": 161, "weight": 2181.25},
+    {"name": "Pine", "state": "AK", "power": 43, "weight": 1860.00},
+    {"name": "Fir", "state": "AK", "power": 99, "weight": 1292.75},
+]
+YAML = "".join("  - " + "\n    ".join(f"{key}: {value}" for key, value in one.items()) + "\n" for one in BOATS)
+TOML = "".join("[[boats]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in one.items()) for one in BOATS)
+DATA = {
+    "boats.json": json.dumps(BOATS, indent=1),
+    "wrapped/boats.json": json.dumps({"source": "register", "data": {"boats": BOATS}}),
+    "nested/boats.json": json.dumps([{"name": one["name"], "at": one | {"name": "x"}} for one in BOATS]),
+    "boats.jsonl": "\n".join(map(json.dumps, BOATS)),
+    "boats.ndjson": "\n".join(map(json.dumps, BOATS)),
+    "boats.yaml": f"boats:\n{YAML}",
+    "boats.toml": TOML,
+    "boats.csv": "\n".join([",".join(BOATS[0]), *(",".join(map(str, one.values())) for one in BOATS)]),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("Which boat has the highest power?", "Elm"),
+        ("What is the mean weight where state = AK?", "1440.08"),
+        ("How many boats have state AK?", "= 3"),
+        ("What is the total power?", "= 482"),
+    ],
+)
+async def test_records_are_computed_over_as_the_same_rows_of_csv(
+    connect: Connect, tmp_path: Path, name: str, question: str, value: str
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(DATA[name], "utf-8")
+    async with connect(folders=str(tmp_path)) as client:
+        answer = text_of(await client.call_tool("extract_relevant", {"sources": [str(path)], "question": question}))
+    assert "Computed by Winnow over all 4 rows" in answer
+    assert value in answer
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        (
+            "texts.json",
+            json.dumps([{"title": f"Story {n}", "body": "The harbour. " * 90} for n in range(3)]),
+            "body: The",
+        ),
+        ("kinds.json", json.dumps([{"a": 1}, {"b": 2}, {"c": 3}]), "b: 2"),
+        ("inside.json", json.dumps([{"a": 1, "parts": [{"b": 2}]}] * 3), "b: 2"),
+        ("service.yaml", "image: lock\nports:\n  - 8080\n  - 8081\nenv:\n  LEVEL: debug\n", "image: lock"),
+        ("bomb.yaml", "a: &a [1, 2]\nb: [*a, *a, *a]\n", "b: [*a"),
+    ],
+)
+async def test_what_is_no_array_of_records_of_one_kind_is_no_table(
+    connect: Connect, tmp_path: Path, name: str, text: str, shown: str
+) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    async with connect(folders=str(tmp_path)) as client:
+        read = await client.call_tool("fetch_and_prune_html", {"sources": [str(tmp_path / name)]})
+        tables = await client.call_tool("fetch_and_prune_html", {"sources": [str(tmp_path / name)], "part": "tables"})
+    assert shown in text_of(read)
+    assert tables.is_error
+
+
+async def test_numbers_of_records_keep_the_digits_of_the_file(connect: Connect, tmp_path: Path) -> None:
+    rows = '[{"id": 12345678901234567890, "fee": 1.50, "open": true}, {"id": 2, "fee": 1e400, "open": null}]'
+    (tmp_path / "fees.json").write_text(rows, "utf-8")
+    async with connect(folders=str(tmp_path)) as client:
+        read = await client.call_tool("fetch_and_prune_html", {"sources": [str(tmp_path / "fees.json")]})
+    assert "12345678901234567890 | 1.50 | true" in text_of(read)
+    assert "2 | 1e400" in text_of(read)
+
+
+MONTHS = [("North", "2026-02", 5), ("North", "2026-03", 10), ("South", "2026-03", 20), ("South", "2026-04", 40)]
+DAYS = [("Arn", "2026-02-27", 5), ("Arn", "2026-03-02", 10), ("Holt", "2026-03-17", 20), ("Arn", "2026-04-01", 40)]
+NAMED = [("North", "Feb 2026", 5), ("North", "March 2026", 10), ("South", "Mar 2026", 20), ("South", "April 2026", 40)]
+WRITTEN = [("Arn", "2 March 2026", 10), ("Holt", "17 March 2026", 20), ("Arn", "1 April 2026", 40)]
+YEARS = [("North", "2025-03", 5), ("North", "2026-03", 10), ("South", "2026-03", 20), ("South", "2026-04", 40)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "question", "value"),
+    [
+        (MONTHS, "What is the total of tons in March 2026?", "30"),
+        (MONTHS, "What is the total of tons in March?", "30"),
+        (MONTHS, "What is the total of tons in 2026-03?", "30"),
+        (DAYS, "What is the total of tons in March 2026?", "30"),
+        (NAMED, "What is the mean of tons in 2026-03?", "15"),
+        (NAMED, "What is the mean of tons in March 2026?", "15"),
+        (YEARS, "What is the total of tons in March 2026?", "30"),
+        (MONTHS, "How many rows are in March 2026?", "2"),
+        (WRITTEN, "What is the total of tons on 17 March 2026 and 2 March 2026?", "30"),
+        # Which March is not said, there is no such month, or the day is no month
+        (YEARS, "What is the total of tons in March?", None),
+        (MONTHS, "What is the total of tons in March 2025?", None),
+        (MONTHS, "What is the total of tons in May 2026?", None),
+        (DAYS, "What is the total of tons on 9 March 2026?", None),
+    ],
+)
+def test_a_month_is_meant_in_any_form(rows: list[tuple[object, ...]], question: str, value: str | None) -> None:
+    found = told(question, table("region, month, tons", rows))
+    assert (found[0] if found else None) == value

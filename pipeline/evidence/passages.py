@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from pipeline.documents import Document, Reading, Sentence
+from pipeline.evidence.named import asked_whole, named_sections
 from pipeline.evidence.show import SHORT_HEADING
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
 from pipeline.html.tree import count_words
@@ -32,6 +33,8 @@ WHOLE_SHARE: Final = 0.8
 BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come whole beyond `MOST` tokens."""
 _PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
+NAMED: Final = 0.4
+"""Share of the best score that a section must have somewhere to come whole because the question names its heading."""
 COLONS: Final = (":", "：")
 """Marks at the end of a unit that announces what follows it."""
 FEWEST_WORDS: Final = 8
@@ -108,6 +111,8 @@ class PassageMaker:
         self._rows: dict[int, Counter[str]] = {}
         """Of tables, by their first unit, how many rows are below each header."""
         self._best = max(self._values, default=0.0)
+        self._asked = asked_whole(reading.question)
+        self._sections = list(named_sections(documents, reading.tagged, reading.question, self._asked))
 
     def choose(
         self,
@@ -130,25 +135,74 @@ class PassageMaker:
         Returns:
             Empty where not even the first unit of `order` fits, or is worth it.
         """
-        chosen: list[Passage] = []
+        order = self._one_page_first(order)
+        chosen: list[Passage] = [] if further else self._named(cost, room)
+        room -= sum(map(cost, chosen))
+        self._keep(chosen)
+        share = 1.0 if self._asked.all or self._asked.sample else WHOLE_SHARE
+        comes_whole = not further and self._comes_whole(chosen)
+        first = not further
         for row in order:
             check_cancelled()
             if self._values[row] < end * self._best or room < CRUMB:
                 break
             if self._taken[row]:
                 continue
-            first = not chosen and not further
-            passage, used = self._fitting(row, cost, room, first=first)
-            if passage is None and first:
+            passage, used = self._fitting(row, cost, room, share if first and comes_whole else 0.0)
+            if passage is None and first and not chosen:
                 break
             if passage is None or not (first or self._is_complete(passage)):
                 continue
             room -= used
             chosen.append(passage)
-            self.cited.add(self._owners[row])
+            self._keep([passage])
+            first = False
+        return chosen
+
+    def _comes_whole(self, named: Sequence[Passage]) -> bool:
+        """Whether the best passage may be a whole: not beside a section that came, unless an example is missing."""
+        found = {self._kind(row) for passage in named for row in range(passage.start, passage.stop)}
+        return not named or (self._asked.sample and "code" not in found)
+
+    def _keep(self, passages: Iterable[Passage]) -> None:
+        """Let no other passage have the units of these."""
+        for passage in passages:
+            self.cited.add(self._owners[passage.best])
             for unit in range(passage.start, passage.stop):
                 self._take(unit)
-        return chosen
+
+    def _named(self, cost: Callable[[Passage], int], room: int) -> list[Passage]:
+        """Return the section whose heading the question names and that bears on it best, where it fits whole."""
+        found: list[tuple[float, Passage]] = []
+        for start, stop in self._sections:
+            best = max(range(start, stop), key=self._values.__getitem__)
+            if self._values[best] >= NAMED * self._best:
+                shown = Passage(start, stop, best) if self._cost(start, stop) <= room else self._part(start, stop, room)
+                found += [(self._values[best], shown)] if shown else []
+        # Of those that bear on it alike the smallest says it.
+        found.sort(key=lambda one: (-one[0], one[1].stop - one[1].start))
+        return next(([passage] for _, passage in found if cost(passage) <= room), [])
+
+    def _part(self, start: int, stop: int, room: int) -> Passage | None:
+        """Return what of a section that does not fit is wanted most: its first example, or its list."""
+        if self._asked.sample:
+            code = next((row for row in range(start, stop) if self._kind(row) == "code"), None)
+            listing = next((one for one in self._around(code) if one.kind == "listing"), None) if code else None
+            end = listing.stop if listing else (code or 0) + 1
+            if code and self._cost(code - 1, end) <= room:
+                return Passage(code - 1, end, code)
+        if self._asked.all:
+            end = bisect_right(self._ends, self._ends[start] + int(WHOLE_SHARE * room)) - 1
+            return Passage(start, end, start) if end > start + 1 else None
+        return None
+
+    def _one_page_first(self, order: Iterable[int]) -> Iterable[int]:
+        """Return an order in which the steps of the best page come before what other pages mention."""
+        rows = list(order)
+        if not self._asked.steps or len(self._documents) < 2 or not rows:
+            return rows
+        own = self._owners[rows[0]]
+        return sorted(rows, key=lambda row: self._owners[row] != own or self._values[row] < WORTH * self._best)
 
     def _take(self, unit: int) -> None:
         """Let no other passage have a unit, or what says the same on another page."""
@@ -175,13 +229,14 @@ class PassageMaker:
             return True
         return sum(count_words(self._unit(row).text) for row in rows) >= FEWEST_WORDS
 
-    def _fitting(
-        self, row: int, cost: Callable[[Passage], int], room: int, *, first: bool
-    ) -> tuple[Passage | None, int]:
-        """Return the largest of the passages around a unit that fits, and its cost; only the first comes whole."""
-        most = min(MOST, room // 2 if first else room)
-        share = int(WHOLE_SHARE * room)
-        for limits in (Limits(most, share if first else 0, share), Limits(most, 0, 0)):
+    def _fitting(self, row: int, cost: Callable[[Passage], int], room: int, share: float) -> tuple[Passage | None, int]:
+        """Return the largest of the passages around a unit that fits, and its cost.
+
+        `share` of the room may go to a list, table or record that it completes.
+        """
+        most = min(MOST, room // 2 if share else room)
+        listing = int(max(share, WHOLE_SHARE) * room)
+        for limits in (Limits(most, int(share * room), listing), Limits(most, 0, 0)):
             passage = self.grow(row, limits)
             used = cost(passage)
             if used <= room:
@@ -379,9 +434,9 @@ class PassageMaker:
     def _bears(self, whole: Whole) -> bool:
         """Whether a whole is worth more than `MOST` tokens: half of it bears on the question, or it is code.
 
-        Code is of use to its end only, and its lines score low by themselves.
+        Code is of use to its end only, and its lines score low by themselves; so is a list that all of is asked for.
         """
-        if whole.kind == "listing":
+        if whole.kind == "listing" or (self._asked.all and whole.kind in {"list", "table"}):
             return True
         values = sorted(self._values[whole.start : whole.stop])
         return whole.kind != "paragraph" and values[len(values) // 2] >= BEARS * self._best

@@ -24,7 +24,7 @@ from pipeline.raptor.leaves import common_path, leaves_as_document
 from pipeline.raptor.outline import telling_words, word_forms
 from pipeline.raptor.summarise import ENDS, SENTENCE_TOKENS
 from pipeline.raptor.tree import Quote, Tree
-from pipeline.text.frame import TITLE_TOKENS, framed, inert, one_line
+from pipeline.text.frame import TITLE_TOKENS, address, framed, inert, one_line
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled

@@ -38,7 +38,7 @@ _OF_BYTES: Final = {
     **dict.fromkeys((sniff.FEED, sniff.XML), ("text", "xml_to_html")),
 }
 _OF_TEXT: Final = {
-    **dict.fromkeys((sniff.JSON, sniff.JSON_LINES), ("text", "json_to_html")),
+    **dict.fromkeys((sniff.JSON, sniff.JSON_LINES), ("records", "json_to_html")),
     sniff.MARKDOWN: ("text", "markdown_to_html"),
     sniff.CSV: ("text", "csv_to_html"),
     sniff.RTF: ("rtf", "rtf_to_html"),
@@ -163,7 +163,12 @@ def _convert(raw: Raw, kind: str) -> Converted:
     if kind == sniff.HTML:
         made = look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
     elif kind == sniff.SOURCE:
-        made = plain.source_to_html(text, sniff.language_of(raw.name))
+        language = sniff.language_of(raw.name)
+        if language in {"yaml", "toml"}:
+            from pipeline.read.records import settings_to_html  # noqa: PLC0415  as said of `_OF_TEXT`
+
+            made = settings_to_html(text, language)
+        made = made or plain.source_to_html(text, language)
     elif kind in _OF_TEXT:
         made = _read_by(*_OF_TEXT[kind], text)
     made = made or plain.plain_to_html(text)

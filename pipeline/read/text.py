@@ -1,13 +1,12 @@
-"""Markdown, JSON, CSV and XML to HTML that a person could read; an article for each entry of feeds, links of sitemaps.
+"""Markdown, CSV and XML to HTML that a person could read; an article for each entry of feeds, links of sitemaps.
 
 XML's one careful parser knows no entities, no network and no document type, and mends damaged input. Not for: plain
-text (`plain.py`), nor finding out which of these a text is (`sniff.py`).
+text (`plain.py`), JSON (`records.py`), nor finding out which of these a text is (`sniff.py`).
 """
 
 import csv
 import html
 import io
-import json
 import re
 from itertools import islice
 from typing import Any, Final
@@ -16,10 +15,8 @@ from lxml import etree
 from markdown_it import MarkdownIt
 
 from pipeline.html.guard import parse
-from pipeline.html.tree import MAX_DEPTH
 from pipeline.read.converted import MAX_ITEMS, SLOW_LETTERS, Converted, day_in, escape, html_table, unplaced, whole_page
 from pipeline.read.plain import plain_to_html
-from pipeline.read.subtitles import timed_to_html
 from pipeline.work import check_cancelled
 
 _FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
@@ -54,53 +51,6 @@ def _field(names: str, front_matter: str) -> str:
     """Return the first line of YAML with one of these names, without quotes; a list or a text of many lines is left."""
     found = re.search(rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$", front_matter, re.MULTILINE)
     return found[2] if found else ""
-
-
-def json_to_html(text: str) -> Converted | None:
-    """Return a JSON document, or one JSON value a line, as nested lists of `name: value`; None for no JSON.
-
-    A podcast's transcript, which shows a time at its beginning, becomes paragraphs.
-    """
-    if '"startTime"' in text[:2_000] and (spoken := timed_to_html(text)):
-        return Converted(whole_page(spoken))
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        try:
-            value = [json.loads(line) for line in islice(filter(str.strip, text.splitlines()), MAX_ITEMS)]
-        except (ValueError, RecursionError):
-            return None
-    writer = _JsonWriter()
-    writer.write(value)
-    names = [value.get(key) for key in ("title", "name", "headline")] if isinstance(value, dict) else []
-    title = next((name for name in names if isinstance(name, str)), "")
-    unread = f"what follows its first {MAX_ITEMS} values" if writer.cut else ""
-    return Converted(whole_page("".join(writer.parts), title=title), title, unread=unread)
-
-
-class _JsonWriter:
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.count = 0
-        self.cut = False
-
-    def write(self, value: object, depth: int = 0) -> None:
-        self.count += 1
-        if self.count % 500 == 0:
-            check_cancelled()
-        if self.count > MAX_ITEMS or 2 * depth > MAX_DEPTH:  # a level is a list and its item
-            self.cut = True
-        elif isinstance(value, dict | list):
-            self.parts.append("<ul>")
-            for name, inner in value.items() if isinstance(value, dict) else (("", inner) for inner in value):
-                if self.cut:
-                    break
-                self.parts.append(f"<li>{escape(name)}: " if name else "<li>")
-                self.write(inner, depth + 1)
-                self.parts.append("</li>\n")
-            self.parts.append("</ul>\n")
-        else:
-            self.parts.append(escape(value if isinstance(value, str) else json.dumps(value)))
 
 
 def csv_to_html(text: str) -> Converted:

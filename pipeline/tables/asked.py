@@ -14,6 +14,7 @@ from typing import Final
 
 from errors import UsageError
 from pipeline.documents import Document
+from pipeline.tables.months import AskedMonth, Month, month_of, months_in
 from pipeline.tables.query import Condition, Measure, Operator, Query, measured, rows_of, without_totals
 from pipeline.tables.table import GROUP, KNOWN, Table, Told, all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
@@ -74,6 +75,7 @@ class Spoken:
     count: set[int] = field(default_factory=set)
     negated: set[int] = field(default_factory=set)
     compared: tuple[Compared, ...] = ()
+    months: tuple[AskedMonth, ...] = ()
     place: int = 1
     """2 for the second least or most."""
     rows: int = 1
@@ -169,7 +171,8 @@ class _Asking:
                     end = start + len(own)
                     if stems[start:end] == wanted and self._names(own, range(start, end)):
                         spans.setdefault((start, end), {})[column] = cell
-        taken: set[int] = set()
+        self._months()
+        taken = set(self.used)
         for start, end in sorted(spans, key=lambda span: span[0] - span[1]):
             if taken.isdisjoint(range(start, end)):
                 of = self._column_of(spans[start, end])
@@ -181,6 +184,32 @@ class _Asking:
         self._parts_of_cells(stems)
         self._yes_or_no()
         return not self.spoken.negated or self.denied
+
+    def _months(self) -> None:
+        """Filter by months that the question names, whatever form the one column of dates gives them.
+
+        A month without a year is one where the column has it in one year only.
+        """
+        asked = self.spoken.months
+        dates = [months for column in range(len(self.table.columns)) if asked and (months := self._dated(column))]
+        for one in asked if len(dates) == 1 else ():
+            [months] = dates
+            found = [own for own in months if own.month == one.month.month and one.month.year in {0, own.year}]
+            if len(found) == 1:
+                places = [at for at, token in enumerate(self.spoken.tokens) if one.start <= token.start < one.end]
+                self.used |= set(places)
+                for column, cell in months[found[0]]:
+                    self._take(column, cell, places[0])
+
+    def _dated(self, column: int) -> dict[Month, list[tuple[int, str]]]:
+        """Return the cells of a column by their month, none where some are no dates with a month and a year."""
+        found: dict[Month, list[tuple[int, str]]] = {}
+        for cell in dict.fromkeys(self.table.cells(column)):
+            month = month_of(cell)
+            if month is None:
+                return {}
+            found.setdefault(month, []).append((column, cell))
+        return found
 
     def _parts_of_cells(self, stems: Sequence[str]) -> None:
         """Filter by names that stand in longer cells of one column only (`Porto` in `Porto, Portugal`)."""
@@ -448,7 +477,7 @@ def read_question(question: str, language: str) -> Spoken:
     """Return what the words of a question ask of tables of a language."""
     lowered = question.lower()
     tokens = tokens_of(question, language)
-    spoken = Spoken(tokens, language)
+    spoken = Spoken(tokens, language, months=tuple(months_in(question)))
     spoken.compared = _compared(lowered, tokens)
     taken = {place for one in spoken.compared for place in one.words}
     spoken.least = _places(lowered, tokens, "choosing.least") - taken

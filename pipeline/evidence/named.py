@@ -1,0 +1,107 @@
+"""What a question asks for whole: sections whose heading it names, lists of which it wants all, the steps of one page.
+
+A heading is named where each of its words, but for those that the page's title has, is in the question or means the
+same there (`sections.same` in the word tables). Not for: choosing and filling (`passages.py`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final, NamedTuple
+
+from pipeline.documents import Document, Sentence
+from pipeline.search.parse import question_word
+from pipeline.text.words import guess_language, index_terms, is_cjk, meanings, raw_words, whole_words, words
+
+CERTAIN: Final = 2
+"""Words of a heading from which it is no accident that the question has them all."""
+HEAD: Final = 30
+"""Characters at the beginning of a question in which it says that it wants all of something."""
+MOST_UNITS: Final = 400
+"""Units of a section beyond which it is a chapter, and never whole in an answer."""
+
+
+class Asked(NamedTuple):
+    """What a question wants whole."""
+
+    all: bool
+    """Every item of a list: "list the exit codes"."""
+    sample: bool
+    """An example, a listing, a script."""
+    steps: bool
+    """How something is done."""
+
+
+class Section(NamedTuple):
+    """Units [start, stop) of one document under a heading, with the heading at `start`."""
+
+    start: int
+    stop: int
+
+
+def asked_whole(question: str) -> Asked:
+    """Return what a question wants whole, by the words of its language.
+
+    A question that asks about an example or about all of something ("Which line of the sample …") does not want it.
+    """
+    language = guess_language(question) or "en"
+    listing, sample, steps = _patterns(language)
+    head = question if is_cjk(question) else question[:HEAD]
+    how = steps.search(question) is not None
+    wants_sample = sample.search(question) is not None and not question_word(question, language)
+    return Asked(all=not how and listing.search(head) is not None, sample=wants_sample, steps=how)
+
+
+@cache
+def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(
+        re.compile(whole_words(words(f"asked.{kind}", language)).pattern, re.IGNORECASE)
+        for kind in ("all", "sample", "steps")
+    )
+
+
+def named_sections(
+    documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], question: str, asked: Asked
+) -> Iterator[Section]:
+    """Yield the sections of all documents whose heading `question` names, numbered through all documents."""
+    language = guess_language(question) or "en"
+    known = _terms(question, language) | _alike(question, language)
+    first = 0
+    for document, units in zip(documents, tagged, strict=True):
+        title = _terms(document.page.title, language)
+        for start, stop in _sections(document, units):
+            heading = _terms(units[start].text, language)
+            own = heading - title
+            whole = bool(own) and (own <= known or _compound(units[start].text, language) in known)
+            if whole and (len(own) >= CERTAIN or asked.all or asked.sample) and stop - start <= MOST_UNITS:
+                yield Section(first + start, first + stop)
+        first += len(units)
+
+
+def _sections(document: Document, units: Sequence[Sentence]) -> Iterator[tuple[int, int]]:
+    """Yield the units under each heading, with the sections inside."""
+    opened: list[tuple[int, int]] = []
+    for number, unit in enumerate(units):
+        if document.blocks[unit.block].kind != "heading":
+            continue
+        depth = len(unit.heading_path)
+        while opened and opened[-1][1] >= depth:
+            yield opened.pop()[0], number
+        opened.append((number, depth))
+    yield from ((start, len(units)) for start, _ in opened)
+
+
+def _terms(text: str, language: str) -> set[str]:
+    return set(index_terms(text, language=language))
+
+
+def _compound(heading: str, language: str) -> str:
+    """Return a heading's words as one, as programs write them: `TaskGroup` for "Task Groups"."""
+    return "".join(index_terms("".join(raw_words(heading)), language=language))
+
+
+def _alike(question: str, language: str) -> set[str]:
+    """Return the terms of headings that mean what the question says: "exit status" for "exit codes"."""
+    lowered = question.casefold()
+    found = (heading for said, heading in meanings("sections.same", language).items() if said in lowered)
+    return {term for heading in found for term in _terms(heading, language)}

@@ -1,0 +1,204 @@
+"""JSON, JSON Lines, YAML and TOML to HTML: arrays of records as tables, all else as nested lists of `name: value`.
+
+Numbers keep the digits of the file, so that a table here is the one that the same rows as CSV make. Not for: which of
+these a text is (`sniff.py`).
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+import yaml  # type: ignore[import-untyped]  # its types are a package of their own
+
+from pipeline.html.tree import MAX_DEPTH
+from pipeline.read.converted import MAX_ITEMS, Converted, escape, html_table, whole_page
+from pipeline.read.subtitles import timed_to_html
+from pipeline.work import check_cancelled
+
+_MOST_COLUMNS: Final = 64
+"""Of a table; records with more fields are documents."""
+_MOST_CELLS: Final = 200_000
+"""Of one table, about as many elements as a page may have."""
+_FILLED: Final = 0.5
+"""Share of a table's cells that hold something, above which records are of one kind."""
+_LETTERS: Final = 200
+"""Mean letters of a cell from which records are texts to be read, not rows."""
+_DEPTH: Final = 3
+"""Levels of objects in a record that become columns (`address.city`), and in front of a table that become headings."""
+_DATA: Final = 0.5
+"""Share of the letters of a file of settings that stand in tables, from which it is read as data."""
+_SLOW: Final = 2_000_000
+"""Letters of YAML or TOML that are parsed: about a second's work."""
+_ALIAS: Final = re.compile(r"(?m)(?:^|[\s\[,{])[*&]\w")
+"""What in YAML repeats another part, so that a kilobyte can be a billion values."""
+
+
+def json_to_html(text: str) -> Converted | None:
+    """Return a JSON document, or one JSON value a line, as HTML; None for no JSON.
+
+    A podcast's transcript, which shows a time at its beginning, becomes paragraphs.
+    """
+    if '"startTime"' in text[:2_000] and (spoken := timed_to_html(text)):
+        return Converted(whole_page(spoken))
+    unread = ""
+    try:
+        value = _loaded(text)
+    except (ValueError, RecursionError):
+        try:
+            lines = islice(filter(str.strip, text.splitlines()), MAX_ITEMS + 1)
+            value = [_loaded(line) for line in lines]
+        except (ValueError, RecursionError):
+            return None
+        if len(value) > MAX_ITEMS:
+            value, unread = value[:MAX_ITEMS], f"what follows its first {MAX_ITEMS} lines"
+    return _as_page(value, unread)
+
+
+def settings_to_html(text: str, language: str) -> Converted | None:
+    """Return YAML or TOML that is mostly lists of records as HTML; None for other files, and for aliases."""
+    if len(text) > _SLOW or (language == "yaml" and _ALIAS.search(text)):
+        return None
+    try:
+        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+        # Values stay as they are written: neither 1.50 nor `no` becomes something else.
+        value = yaml.load(text, loader) if language == "yaml" else tomllib.loads(text, parse_float=str)  # noqa: S506
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    tables = [table for _, part in _parts(value, ()) if (table := _table(part)) is not None]
+    letters = sum(len(cell) for rows in tables for row in rows[1:] for cell in row)
+    names = sum(len(name) * (len(rows) - 1) for rows in tables for name in rows[0])
+    return _as_page(value, "") if letters + names >= _DATA * len(text) else None
+
+
+def _loaded(text: str) -> object:
+    value: object = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+    return value
+
+
+def _as_page(value: object, unread: str) -> Converted:
+    writer = _Writer()
+    for names, part in _parts(value, ()):
+        writer.section(names, part)
+    told = [value.get(key) for key in ("title", "name", "headline")] if isinstance(value, dict) else []
+    title = next((name for name in told if isinstance(name, str)), "")
+    unread = unread or writer.cut
+    return Converted(whole_page("".join(writer.parts), title=title), title, unread=unread)
+
+
+def _parts(value: object, names: tuple[str, ...]) -> list[tuple[tuple[str, ...], object]]:
+    """Return what is no table of an object first, then its tables, each with the names that lead to it."""
+    if not isinstance(value, dict) or len(names) >= _DEPTH or _table(value) is not None:
+        return [(names, value)]
+    below = {name: _parts(inner, (*names, str(name))) for name, inner in value.items()}
+    tables = {name for name, parts in below.items() if any(_table(part) is not None for _, part in parts)}
+    rest = {name: inner for name, inner in value.items() if name not in tables}
+    found = [(names, rest)] if rest else []
+    return [*found, *(part for name in below if name in tables for part in below[name])] if tables else [(names, value)]
+
+
+def _table(value: object) -> list[list[str]] | None:
+    """Return records as rows below the names of their fields; None for what is no array of records of one kind."""
+    keyed = isinstance(value, dict)
+    records = list(value.values()) if isinstance(value, dict) else value
+    if not isinstance(records, list) or len(records) < (3 if keyed else 2):
+        return None
+    if not all(isinstance(one, dict) and one for one in records):
+        return None
+    flat = [_flat(one) for one in records[:MAX_ITEMS]]
+    rows = [one for one in flat if one is not None]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = len(columns) * len(rows)
+    if len(rows) < len(flat) or not 0 < len(columns) <= _MOST_COLUMNS or (len(columns) < 2 and not keyed):
+        return None
+    filled = sum(len(row) for row in rows)
+    letters = sum(len(cell) for row in rows for cell in row.values())
+    if filled <= _FILLED * cells or letters > _LETTERS * filled:
+        return None
+    body = [[row.get(name, "") for name in columns] for row in rows[: _MOST_CELLS // len(columns)]]
+    if isinstance(value, dict):
+        named = "name" if "name" not in columns else "key"
+        return [[named, *columns], *([str(key), *row] for key, row in zip(value, body, strict=False))]
+    return [columns, *body]
+
+
+def _flat(record: Mapping[object, object], above: str = "", depth: int = 1) -> dict[str, str] | None:
+    """Return a record's fields as texts, inner objects by dotted names; None for lists of such."""
+    fields: dict[str, str] = {}
+    for key, value in record.items():
+        name = f"{above}{key}"
+        if isinstance(value, dict):
+            inner = _flat(value, f"{name}.", depth + 1) if depth < _DEPTH else None
+            if inner is None:
+                return None
+            fields |= inner
+        elif isinstance(value, list):
+            if any(isinstance(one, dict | list) for one in value):
+                return None
+            fields[name] = ", ".join(map(_said, value))
+        else:
+            fields[name] = _said(value)
+    return fields
+
+
+def _said(value: object) -> str:
+    """Return a value as a cell says it: nothing for null, as CSV has it."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _Writer:
+    """HTML of values, as far as `MAX_ITEMS` of them; rows of tables are counted as rows of CSV are."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.cut = ""
+        self._count = 0
+
+    def section(self, names: Sequence[str], value: object) -> None:
+        """Write a value below the names that lead to it."""
+        table = _table(value)
+        if table is None:
+            for name in names:
+                self.parts.append(f"<ul><li>{escape(name)}: ")
+            self._write(value)
+            self.parts.append("</li></ul>\n" * len(names))
+            return
+        if names:
+            self.parts.append(f"<h2>{escape(' '.join(names))}</h2>\n")
+        self.parts.append(html_table(table, header=True) + "\n")
+        if len(table) - 1 < len(_listed(value)):
+            self.cut = f"what follows its first {len(table) - 1} records"
+
+    def _write(self, value: object, depth: int = 0) -> None:
+        self._count += 1
+        if self._count % 500 == 0:
+            check_cancelled()
+        if self._count > MAX_ITEMS or 2 * depth > MAX_DEPTH:  # a level is a list and its item
+            self.cut = f"what follows its first {MAX_ITEMS} values"
+        elif isinstance(value, dict | list):
+            self.parts.append("<ul>")
+            for name, inner in _pairs(value):
+                if self.cut:
+                    break
+                self.parts.append(f"<li>{escape(name)}: " if name else "<li>")
+                self._write(inner, depth + 1)
+                self.parts.append("</li>\n")
+            self.parts.append("</ul>\n")
+        else:
+            self.parts.append(escape("null" if value is None else _said(value)))
+
+
+def _pairs(value: Mapping[object, object] | Sequence[object]) -> Iterable[tuple[str, object]]:
+    return (
+        ((str(name), inner) for name, inner in value.items())
+        if isinstance(value, Mapping)
+        else (("", one) for one in value)
+    )
+
+
+def _listed(value: object) -> Sequence[object] | Mapping[object, object]:
+    return value if isinstance(value, list | dict) else ()
