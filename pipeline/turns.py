@@ -141,7 +141,7 @@ def _refers(question: str, rules: _Rules) -> bool:
         return len(told) < _ANTECEDENT
     # A clause's object is never its subject: "Which rivers flow into it?"
     is_last = not text[found.end() :].strip(_MARKS) and not rules.article.search(head)
-    return (is_last and len(told) < _ANTECEDENT) or (len(told) == 1 and _is_no_thing(told[0], head, rules))
+    return (is_last and len(told) < _ANTECEDENT) or _is_verb(told, head, rules) or _is_asked(head, rules)
 
 
 def _stands_alone(pronoun: re.Match[str], rules: _Rules) -> bool:
@@ -156,16 +156,21 @@ def _stands_alone(pronoun: re.Match[str], rules: _Rules) -> bool:
     return behind_verb and len(pronoun.string[pronoun.end() :].split()) > _CLAUSE
 
 
-def _is_no_thing(word: str, head: str, rules: _Rules) -> bool:
-    """Whether the one word in front of a pronoun is a verb or a measure: "Can I book it", "How slow is it"."""
-    above = head[: head.rindex(word)].split()
-    if not above:
+def _is_verb(told: list[str], head: str, rules: _Rules) -> bool:
+    """Whether the one word that says something in front of a pronoun is a verb: "Can I book it"."""
+    above = head[: head.rindex(told[-1])].split()
+    return len(told) == 1 and bool(above) and above[-1].casefold() in rules.persons
+
+
+def _is_asked(head: str, rules: _Rules) -> bool:
+    """Whether what stands in front of a pronoun is what is asked for: "How slow is it", "Which format does it need"."""
+    asking = rules.asking.search(head)
+    middle = head[asking.end() :].casefold().split() if asking else []
+    if not 1 < len(middle) <= _ANTECEDENT + 1:
         return False
-    if above[-1].casefold() in rules.persons:
-        return True
-    close = head.rsplit(maxsplit=1)[-1].casefold()
-    is_verb = close in words("stop", rules.language) and not rules.before.match(f"{close} ")
-    return is_verb and bool(rules.asking.fullmatch(" ".join(above[-2:])))
+    stop = words("stop", rules.language)
+    is_verb = middle[-1] in stop and not rules.before.match(f"{middle[-1]} ")
+    return is_verb and stop.isdisjoint(middle[:-1])
 
 
 def _is_part(rest: str, rules: _Rules) -> bool:

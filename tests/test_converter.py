@@ -124,6 +124,16 @@ async def test_a_file_that_wants_too_much_memory_costs_its_own_call_only() -> No
 
 
 @pytest.mark.anyio
+async def test_a_page_that_ends_the_process_costs_that_page_alone() -> None:
+    heavy = [("Hello there world", 11)] * 50_000
+    body = make_pdf([[("The first page", 11)], heavy, [("The third page", 11)]])
+    async with aclosing(Converter(None, processes=1, limits=replace(LIMITS, memory_bytes=24_000_000))) as converter:
+        page = await converter.page(raw(body))
+    assert "The first page" in page.html and "The third page" in page.html
+    assert page.unread == "1 of 3 pages, which ended the process that read them (the first is page 2)"
+
+
+@pytest.mark.anyio
 async def test_a_cancelled_word_file_takes_no_more_time() -> None:
     """It stops by itself where it can, else its process is killed; read to its end it takes over four seconds."""
     body = make_docx(paragraph("Words of the council.") * 500_000)

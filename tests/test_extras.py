@@ -184,14 +184,39 @@ def test_a_skip_that_is_named_with_its_words_is_not_refused(tmp_path: Path) -> N
 
 def test_a_second_run_leaves_out_what_the_first_proved_unless_a_package_has_changed(tmp_path: Path) -> None:
     tests, record = tmp_path / "test_one.py", tmp_path / "record.tsv"
-    text = "import pytest\n@pytest.mark.slow\ndef test_slow(): pass\ndef test_fast(): pass\n"
-    failing = "@pytest.mark.slow\ndef test_failing(): assert False\n"
-    tests.write_text(text + failing)
+    tests.write_text("def test_it(): pass\ndef test_other(): pass\ndef test_failing(): assert False\n")
     assert pytest_run(tmp_path, tmp_path, "--record", str(record)).returncode == 1
     second = pytest_run(tmp_path, tmp_path, "--complete", str(record))
-    assert "1 failed, 1 passed, 1 deselected" in second.stdout
-    record.write_text(record.read_text().replace("version\tpytest==", "version\tpytest==0."))
+    assert "1 failed, 2 deselected" in second.stdout
+    text = record.read_text()
+    assert not any(f"version\t{name}==" in text for name in ("pip", "setuptools"))
+    record.write_text(text.replace("version\tpytest==", "version\tpytest==0."))
     assert "1 failed, 2 passed" in pytest_run(tmp_path, tmp_path, "--complete", str(record)).stdout
+
+
+@pytest.mark.parametrize("processes", [(), TWO], ids=["one process", "two"])
+def test_what_looked_in_vain_for_what_is_there_now_is_run_again(tmp_path: Path, processes: tuple[str, ...]) -> None:
+    """A test by itself; its whole file where a fixture looked, which the next tests may have been given."""
+    look = "from importlib.util import find_spec\nimport pytest\n"
+    (tmp_path / "test_call.py").write_text(
+        f"{look}def test_met(): assert find_spec('never_there') is None\n"
+        "def test_looked(): find_spec('newcomer')\n"
+        "def test_caught():\n    try: import newcomer.inner\n    except ImportError: pass\n"
+        "def test_other(): pass\n"
+    )
+    (tmp_path / "test_fixture.py").write_text(
+        f"{look}@pytest.fixture(scope='module')\ndef made(): return find_spec('newcomer')\n"
+        "def test_first(made): pass\ndef test_second(made): pass\n"
+    )
+    record, now = tmp_path / "record.tsv", tmp_path / "now"
+    assert "6 passed" in pytest_run(tmp_path, tmp_path, f"--record={record}", *processes).stdout
+    assert "6 deselected" in pytest_run(tmp_path, tmp_path, f"--complete={record}", "-v").stdout
+    (now / "newcomer").mkdir(parents=True)
+    (now / "newcomer" / "__init__.py").touch()
+    second = pytest_run(tmp_path, now, f"--complete={record}", "-v").stdout
+    assert "4 passed, 2 deselected" in second
+    assert "test_met" not in second
+    assert "test_other" not in second
 
 
 def test_a_file_of_which_a_test_was_skipped_is_run_again_whole(tmp_path: Path) -> None:
@@ -211,7 +236,7 @@ def test_two_processes_record_each_test_once_leave_out_what_was_proved_and_refus
     record = tmp_path / "record.tsv"
     assert pytest_run(tmp_path, tmp_path, f"--record={record}", *TWO).returncode == 1
     lines = record.read_text().splitlines()
-    assert sorted(line for line in lines if not line.startswith("version")) == [
+    assert sorted(line for line in lines if line.startswith(("passed", "skipped"))) == [
         "passed\ttest_one.py::test_slow",
         "passed\ttest_two.py::test_slow",
         "skipped\ttest_three.py",

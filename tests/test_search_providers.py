@@ -24,6 +24,7 @@ from pipeline.search.providers.services import SERVICES, Wikipedia
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, data_of, text_of
 from tests.support.model_server import loopback_client
+from tests.support.search import ask_once
 
 BRAVE = {
     "type": "search",
@@ -114,14 +115,7 @@ def api() -> Iterator[Loopback]:
 
 def ask(provider: str, api: Loopback, query: SearchQuery | None = None, *, limit: int = 10) -> SearchOutcome:
     """Ask a provider once."""
-
-    async def main() -> SearchOutcome:
-        async with loopback_client() as client:
-            return await MAKERS[provider](client, api.address, 5.0).search(
-                query or SearchQuery("lake orvane"), limit=limit
-            )
-
-    return anyio.run(main)
+    return ask_once(lambda client: MAKERS[provider](client, api.address, 5.0), query, limit=limit)
 
 
 def serve(api: Loopback, body: object) -> None:

@@ -12,14 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import anyio
 import pytest
 
 from pipeline.documents import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.providers.searxng import Searxng
 from tests.support import ROOT, Connect, data_of, text_of
-from tests.support.model_server import loopback_client
 from tests.support.real_servers import searxng
+from tests.support.search import ask_once
 
 pytestmark = pytest.mark.slow
 
@@ -93,11 +92,7 @@ def instance(engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def ask(address: str, query: SearchQuery) -> SearchOutcome:
-    async def main() -> SearchOutcome:
-        async with loopback_client() as client:
-            return await Searxng(client, address).search(query, limit=10)
-
-    return anyio.run(main)
+    return ask_once(lambda client: Searxng(client, address), query)
 
 
 def test_two_engines_hit_is_one_result_with_both_names(instance: str, engines: Engines) -> None:

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
 from bench.providers import OWN, SHARED, Loopback, Reply, loopback
@@ -17,6 +18,7 @@ from pipeline.search.providers.scholarly import SCHOLARLY
 from pipeline.search.providers.services import SERVICES, WebApi
 from tests.support import Clock
 from tests.support.model_server import loopback_client
+from tests.support.search import ask_once
 from tests.test_search_providers import sent
 
 CONTACT = "ann@example.org"
@@ -166,12 +168,10 @@ def serve(api: Loopback, body: Any) -> None:
 
 
 def ask(name: str, api: Loopback, query: SearchQuery, contact: str = CONTACT) -> SearchOutcome:
-    async def main() -> SearchOutcome:
-        async with loopback_client() as client:
-            provider = WebApi(SCHOLARLY[name], client, contact, base_url=api.address, today=lambda: date(2026, 11, 22))
-            return await provider.search(query, limit=10)
+    def catalogue(client: httpx2.AsyncClient) -> WebApi:
+        return WebApi(SCHOLARLY[name], client, contact, base_url=api.address, today=lambda: date(2026, 11, 22))
 
-    return anyio.run(main)
+    return ask_once(catalogue, query)
 
 
 @pytest.mark.parametrize("name", BODIES)

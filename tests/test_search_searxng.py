@@ -8,12 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from urllib.parse import parse_qs, urlsplit
 
-import anyio
 import pytest
 
 from pipeline.documents import Freshness, SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.providers.searxng import Searxng
-from tests.support.model_server import loopback_client
+from tests.support.search import ask_once
 
 FORBIDDEN = (
     b"<!doctype html>\n<html lang=en>\n<title>403 Forbidden</title>\n<h1>Forbidden</h1>\n"
@@ -74,13 +73,7 @@ def instance() -> Iterator[Instance]:
 
 def ask(address: str, query: SearchQuery | None = None, *, limit: int = 10, seconds: float = 5.0) -> SearchOutcome:
     """Ask the provider once, over a client of its own."""
-
-    async def main() -> SearchOutcome:
-        async with loopback_client() as client:
-            provider = Searxng(client, address, timeout=seconds)
-            return await provider.search(query or SearchQuery("lake orvane"), limit=limit)
-
-    return anyio.run(main)
+    return ask_once(lambda client: Searxng(client, address, timeout=seconds), query, limit=limit)
 
 
 ROW = {

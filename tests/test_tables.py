@@ -225,16 +225,27 @@ async def read(connect: Connect, folder: Path, tool: str = "fetch_and_prune_html
 
 
 @pytest.mark.parametrize("tool", ["extract_relevant", "fetch_and_prune_html", "research"])
-async def test_the_computed_value_stands_first_in_the_answer_with_its_rows_within_the_budget(
+async def test_a_computed_value_is_the_first_of_an_answer_that_shows_each_of_its_rows_once_within_the_budget(
     connect: Connect, folder: Path, tool: str
 ) -> None:
     text = await read(connect, folder, tool, question="What is the total quantity in Porto?", max_tokens=300)
     assert count_tokens(text) <= 300
-    computed, _, rest = text.partition("from 3 rows:")
+    computed, _, rest = text.partition("from 3 rows below.")
     assert "Computed by Winnow over all 6 rows of table 1 of file:///" in computed
     assert "= 365," in computed
-    assert rest.index("hinge") < rest.index("[1")
+    assert "[1" not in computed
+    assert [rest.count(item) for item in ("bolt", "hinge", "hose")] == [1, 1, 1]
     assert "Unsure" not in text
+
+
+async def test_rows_of_a_computed_value_that_no_passage_shows_are_shown_with_it(connect: Connect, folder: Path) -> None:
+    with (folder / "stock.csv").open("w", newline="") as file:
+        rows = [(f"item{place:03}", "Graz" if place % 50 else "Porto", place) for place in range(1, 301)]
+        csv.writer(file).writerows([("item", "city", "quantity"), *rows])
+    question = "What is the total quantity in Porto?"
+    text = await read(connect, folder, question=question, max_tokens=300)
+    assert "= 1050, from 6 rows" in text
+    assert [text.count(f"item{place:03}") for place in range(50, 301, 50)] == [1] * 6
 
 
 async def test_a_table_comes_whole_or_filtered_as_csv_json_and_markdown(connect: Connect, folder: Path) -> None:

@@ -5,7 +5,7 @@ Not a tool itself. Not for: errors and deadlines, which the server puts around e
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice, repeat
@@ -126,7 +126,9 @@ class ComputedValue(Part):
     link: str = Field(description="To the first of its rows")
     what: str = Field(default="", description=f"What was computed; {APART}")
     value: str = Field(default="", description=f"Empty where its rows are the answer; {APART}")
-    table: list[list[str]] = Field(default=[], description=f"Columns used, then its first {MOST_ROWS} rows; {APART}")
+    table: list[list[str]] = Field(
+        default=[], description=f"Columns used, then its first {MOST_ROWS} rows not shown elsewhere; {APART}"
+    )
 
 
 class Quoted(Part):
@@ -218,8 +220,10 @@ def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, o
     }
 
 
-def computed_in(computed: Iterable[Told], documents: Sequence[Document]) -> list[ComputedValue]:
-    """Return what tables tell, each with the first of its rows."""
+def computed_in(
+    computed: Iterable[Told], documents: Sequence[Document], shown: Container[tuple[int, int]]
+) -> list[ComputedValue]:
+    """Return what tables tell, each with the first of its rows, and with those that are not `shown` elsewhere."""
     return [
         ComputedValue(
             rows=len(told.rows),
@@ -227,14 +231,17 @@ def computed_in(computed: Iterable[Told], documents: Sequence[Document]) -> list
             link=cited_row(told, documents),
             what=one_line(told.what),
             value=one_line(told.value),
-            table=_rows_of(told),
+            table=_rows_of(told, shown),
         )
         for told in computed
     ]
 
 
-def _rows_of(told: Told) -> list[list[str]]:
-    lines = [told.table.columns, *(told.table.rows[row] for row in told.rows[:MOST_ROWS])]
+def _rows_of(told: Told, shown: Container[tuple[int, int]]) -> list[list[str]]:
+    rows = [row for row in told.rows if (told.document, told.table.blocks[row]) not in shown]
+    if not rows:
+        return []
+    lines = [told.table.columns, *(told.table.rows[row] for row in rows[:MOST_ROWS])]
     return [[one_line(line[column]) for column in told.columns] for line in lines]
 
 

@@ -161,6 +161,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread + cited
     following = [Next(tool=TOOL, arguments={"cursor": next_cursor})] if next_cursor else []
     following.extend(repeated(TOOL, loaded.failures))
+    kept = {(page.document, place) for page in pruned.pages for place in page.kept}
+    told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED, kept)
     sheet = _sheet(loaded, pruned, heads, mark, most, told)
     data = await in_thread(_data, loaded, pruned, next_cursor, following, citations=references)
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
@@ -168,7 +170,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     if part or not pruned.pages or hint_room(max_tokens or WIDE):
         _tell_next(sheet, following, pruned, part, max_tokens)
     _add_notes(sheet, loaded, pruned)
-    data.computed, data.tokens = computed_in(computed, loaded.documents), sheet.tokens
+    data.computed, data.tokens = computed_in(computed, loaded.documents, kept), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
 

@@ -23,6 +23,7 @@ from pipeline.services import Once, Services
 from pipeline.session import Ongoing
 from pipeline.session import Part as Asked
 from pipeline.sites import SiteSearch, Twins
+from pipeline.tables.table import rows_shown
 from pipeline.text.frame import one_line
 from pipeline.work import Report
 from tools.context import (
@@ -172,7 +173,11 @@ def _data(found: Researched, following: list[Next], tokens: int, handle: str, be
         gathered.failures,
         session=handle,
         before=before,
-        computed=computed_in(reading.computed, found.known.documents),
+        computed=computed_in(
+            reading.computed,
+            found.known.documents,
+            rows_shown(reading.computed, found.known.documents, found.assembled.evidence),
+        ),
         queries=[query.text for query in gathered.parsed.queries[1:]],
         providers=list(dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)),
         answer=[

@@ -211,7 +211,8 @@ def _body(letters: Sequence[str], passages: Sequence[Evidence], *, max_tokens: i
         path = shortened(inert(" › ".join(shown)), 4 * HEADING_TOKENS if wide else heading_tokens)
         where = place_name(passage.place)
         label = f"({letter}, {one_line(where)}) " if where else f"({letter}) "
-        label += f"[summary of {len(passage.sources)} places] " if passage.is_summary else ""
+        places = f"{len(passage.sources)} place{'s' * (len(passage.sources) != 1)}"
+        label += f"[summary of {places}] " if passage.is_summary else ""
         label += "[recognised] " if passage.trust == "recognised" else ""
         heading = f"{path}: " if path and path != above else ""
         more = f"\n{GAP} {passage.more}" if passage.more else ""

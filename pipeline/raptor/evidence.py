@@ -72,7 +72,7 @@ def fit_evidence(
     """
 
     def evidence(places: Sequence[int]) -> tuple[Evidence, ...]:
-        return to_evidence(tree, [passages[place] for place in sorted(places)], documents)
+        return to_evidence(tree, _said_once(tree, [passages[place] for place in sorted(places)]), documents)
 
     def shown(places: Sequence[int]) -> Shown:
         return show_evidence(evidence(places), mark, max_tokens=max_tokens)
@@ -81,6 +81,31 @@ def fit_evidence(
     costs = [passage.tokens for passage in passages]
     chosen = fill(order, costs, lambda places: shown(places).tokens, max_tokens)
     return Assembled(evidence(chosen), shown(chosen), len(passages) - len(chosen))
+
+
+def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
+    """Return the passages, extracted summaries without sentences that a leaf or a summary before them shows.
+
+    A summary of which nothing is left goes. What a generator wrote, and text as a page's table has it, stays whole.
+    """
+    said = "\n".join(one.text for one in passages if not one.node.is_summary)
+    kept: list[ChosenNode] = []
+    for one in passages:
+        quotes = one.node.quotes if one.node.is_summary and not one.written else ()
+        text, left = one.text, list(quotes)
+        for quote in quotes:
+            leaf = tree.leaves[quote.leaf]
+            start, end = leaf.sentences[quote.sentence]
+            sentence = " ".join(leaf.text[start - leaf.start : end - leaf.start].split())
+            if sentence in said and sentence in text:
+                text = " ".join(text.replace(sentence, "", 1).split())
+                left.remove(quote)
+        if quotes:
+            said += f"\n{text}"
+        node = one.node._replace(quotes=tuple(left))
+        if text:
+            kept.append(one._replace(node=node, text=text, tokens=count_tokens(text)) if quotes else one)
+    return kept
 
 
 def to_evidence(tree: Tree, passages: Sequence[ChosenNode], documents: Mapping[int, Document]) -> tuple[Evidence, ...]:

@@ -77,8 +77,8 @@ _TROUBLE: Final = {
     "waiting": "are images that this reading had no time to recognise",
 }
 """What keeps a page from being read, or from being read whole."""
-_SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting", "unmapped"})
-_WHOLLY: Final = frozenset({"damaged", "slow", "heavy", "ending"})
+_SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting"})
+_WHOLLY: Final = frozenset({"damaged", "slow", "heavy", "ending", "unmapped"})
 """What keeps a whole file from being read, where all its pages have it."""
 _PDFIUM: Final = threading.Lock()
 """Held while PDFium works, which serves one thread at a time."""

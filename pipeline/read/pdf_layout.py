@@ -47,7 +47,7 @@ class _Columns:
     """Part of the width, left and right, in which no gutter is looked for."""
     full: float = 0.45
     """A line of text fills this part of its column, and a column has three such."""
-    letters: int = 14
+    letters: int = 20
     """Mean letters of such a line; a cell of a table has fewer."""
     text: float = 0.6
     """Share of the letters that are in such lines."""
@@ -61,6 +61,11 @@ _COLUMNS: Final = _Columns()
 SNAP: Final = 3.0
 """Points by which rulings that meet may miss each other."""
 MOST_COLUMNS: Final = 40
+MOST_BANDS: Final = 3
+"""Rows of rulings up to which a table may have further rows without."""
+LEAST_NAMES: Final = 3
+ALIGNED: Final = 0.8
+"""Share of the first column's lines that have another cell beside them."""
 MOST_REPEATED: Final = 0.5
 """Share of a table's cells that may be spanned by others."""
 EDGE_TOP: Final = 0.88
@@ -152,12 +157,11 @@ def _away(one: _Segment, piece: Piece | _Segment) -> float:
 def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float, float]]) -> bool:
     """Return whether a piece goes on a segment on its baseline, or below it where the writing is upright."""
     em = max(before.size, 1.0)
-    if len(piece.text) == 1 and _is_ideograph(piece.text) and _is_ideograph(before.text[-1]):
-        step = (before.y - piece.y) / em
-        if abs(piece.left - before.parts[-1][1]) < 0.3 * em and 0.8 < step < 1.6:
-            return True
+    if _is_below(before, piece):
+        return True
     gap, level = _away(before, piece), abs(piece.y - before.y)
-    if piece.tight and gap < _SET.level * em and level < _SET.lowered * em and _is_plain(before, piece):
+    near = -0.4 * em < gap < (_SET.level if piece.tight else _SET.blank) * em
+    if near and 0 < level < _SET.raised * em and _is_plain(before, piece, level):
         return True
     if level > _SET.level * min(em, piece.size or em):
         return False
@@ -168,10 +172,17 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
     return not (gap > 0.1 * em and _is_ruled(before.right, piece.left, before.y, upright))
 
 
-def _is_plain(before: _Segment, piece: Piece) -> bool:
+def _is_below(before: _Segment, piece: Piece) -> bool:
+    """Return whether an ideograph goes on upright writing."""
+    if len(piece.text) > 1 or not (_is_ideograph(piece.text) and _is_ideograph(before.text[-1])):
+        return False
+    return abs(piece.left - before.parts[-1][1]) < 0.3 * before.size and 0.8 < (before.y - piece.y) / before.size < 1.6
+
+
+def _is_plain(before: _Segment, piece: Piece, level: float) -> bool:
     """Return whether a piece off the baseline is a part of a word: `TeX`, `LaTeX`, `2nd`, a trade mark."""
     if piece.size > _SET.script * before.size:
-        return True
+        return level < _SET.lowered * before.size
     ordinal = before.text[-1:].isdigit() and piece.text in _ORDINALS
     return ordinal or (piece.text.isupper() and piece.text.isalpha() and before.text[-1:].isalpha())
 
@@ -205,7 +216,7 @@ def _blank(segment: _Segment, piece: Piece, *, after_script: bool) -> str:
     if piece.fixed and segment.fixed and not piece.tight:
         letter = (segment.right - segment.left) / max(len(segment.text), 1)
         return " " * max(1, round(gap / letter)) if letter > 0 else " "
-    return " " if (not piece.tight or after_script) and gap > _SET.blank * em else ""
+    return " " if piece.parted or ((not piece.tight or after_script) and gap > _SET.blank * em) else ""
 
 
 def _script_of(base: _Segment, piece: Piece | _Segment) -> str:
@@ -229,6 +240,8 @@ def _add_script(segment: _Segment, piece: Piece, mark: str) -> None:
         note = mark == "^" and piece.text.strip("*,").isdigit() and (is_word or segment.text[-1] in _NOTE_AFTER)
         segment.script = mark + ("]" if note else "")
         said = ("[" if note else mark) + said
+    elif not piece.tight and said.isdigit():
+        said = ("][" if segment.script.endswith("]") else ",") + said
     text, left = segment.parts[-1]
     segment.parts[-1] = (text + said, left)
     segment.text += said
@@ -324,8 +337,12 @@ def _grids(upright: Sequence[tuple[float, float, float]], level: Sequence[tuple[
                 found = left.intersection(np.flatnonzero(meet[:, other]).tolist())
                 left -= found
                 todo += found
-        xs = _apart(standing[number, 0] for number in mine)
-        ys = _apart(lying[number, 0] for number in across)[::-1]
+        if len(across) < 2:
+            continue
+        # Tables often have no rulings around them: those within reach as far.
+        ours, theirs = standing[sorted(mine)], lying[sorted(across)]
+        xs = _apart([*ours[:, 0], theirs[:, 1].min(), theirs[:, 2].max()])
+        ys = _apart([*theirs[:, 0], ours[:, 1].min(), ours[:, 2].max()])[::-1]
         if len(xs) > 2 and len(ys) > 2 and len(xs) <= MOST_COLUMNS:
             grids.append(_Grid(xs, ys, [upright[n] for n in sorted(mine)], [level[n] for n in sorted(across)]))
     return grids
@@ -350,7 +367,7 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
         and xs[0] - 2 <= (one.left + one.right) / 2 <= xs[-1] + 2
         and ys[-1] - 2 <= one.y + 0.3 * one.size <= ys[0] + 2
     ]
-    rows = [row for row in _rows(inside, grid) if any(row)] if inside else []
+    rows = [row for row in _rows(inside, _parted(grid, inside)) if any(row)] if inside else []
     used = [column for column in zip(*rows, strict=True) if any(column)]
     rows = [list(row) for row in zip(*used, strict=True)]
     cells, full = sum(map(len, rows)), sum(sum(map(bool, row)) > 1 for row in rows)
@@ -360,6 +377,22 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
     table = replace(first, text="", left=xs[0], right=xs[-1], y=max(one.y for one in inside), parts=[], rows=rows)
     taken = {id(one) for one in inside}
     return [table if one is first else one for one in segments if one is first or id(one) not in taken]
+
+
+def _parted(grid: _Grid, inside: Sequence[_Segment]) -> _Grid:
+    """Return a grid without rulings between its rows with those parted: each has a name in the first column."""
+    if len(grid.ys) - 1 > MOST_BANDS:
+        return grid
+    cuts: list[float] = []
+    for top, low in pairwise(grid.ys):
+        band = [one for one in inside if low <= one.y + 0.3 * one.size <= top]
+        names = sorted((one for one in band if (one.left + one.right) / 2 < grid.xs[1]), key=lambda one: -one.y)
+        others = [one for one in band if (one.left + one.right) / 2 >= grid.xs[1]]
+        level = sum(any(abs(one.y - name.y) < 0.3 * name.size for one in others) for name in names)
+        if len(names) >= LEAST_NAMES and level >= ALIGNED * len(names):
+            cuts += [name.y + name.size for name in names[1:]]
+    ys = sorted([*grid.ys, *cuts], reverse=True)
+    return _Grid(grid.xs, ys, grid.upright, [*grid.level, *((cut, grid.xs[0], grid.xs[-1]) for cut in cuts)])
 
 
 def _repeated(rows: Sequence[Sequence[str]]) -> int:
@@ -414,8 +447,11 @@ def _in_order(segments: Sequence[_Segment], depth: int = 0) -> list[_Segment]:
     gutter = _gutter(segments) if len(segments) >= 6 and depth <= _COLUMNS.depth else None
     if gutter is None:
         return list(segments)
-    sides = [(one.left + one.right) / 2 < gutter for one in segments]
-    if sum(one != other for one, other in pairwise(sides)) < _COLUMNS.hops * len(segments):
+    pairs = [pair for pair in pairwise(segments) if _parts(gutter, *pair) or _parts(gutter, *reversed(pair))]
+    hopping = [one for pair in pairs for one in pair]
+    sides = [[one for one in hopping if one.right <= gutter], [one for one in hopping if one.left >= gutter]]
+    # A table's names are short beside what is said of each: where those hop, its rows stay whole.
+    if len(pairs) < _COLUMNS.hops * len(segments) or not all(map(_is_text, sides)):
         return list(segments)
     ordered: list[_Segment] = []
     band: list[_Segment] = []
@@ -426,6 +462,11 @@ def _in_order(segments: Sequence[_Segment], depth: int = 0) -> list[_Segment]:
         else:
             band.append(one)
     return [*ordered, *_sided(band, gutter, depth)]
+
+
+def _parts(gutter: float, one: _Segment, other: _Segment) -> bool:
+    """Return whether one segment is left of a gutter and the other right of it."""
+    return one.right <= gutter <= other.left
 
 
 def _sided(band: Sequence[_Segment], gutter: float, depth: int) -> list[_Segment]:
@@ -458,6 +499,8 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
 
 
 def _is_text(column: Sequence[_Segment]) -> bool:
+    if not column:
+        return False
     width = max(one.right for one in column) - min(one.left for one in column)
     full = [len(one.text) for one in column if one.right - one.left > _COLUMNS.full * width]
     letters = sum(len(one.text) for one in column)

@@ -1,9 +1,8 @@
 """A page of a PDF as PDFium has it: pieces of print with their places, rulings, images, form values, comments.
 
-Whether print is seen is found by looking: the page is drawn small with and without its text, and a piece where nothing
-differs is hidden (no ink, its colour on its ground, clipped, covered, outside, on a layer that is off). Places are
-points from the lower left of the page as it is shown. PDFium looks at no clock and serves one thread at a time. Not
-for: lines and their order (`pipeline/read/pdf_layout.py`); what may be loaded (`pipeline/read/pdf_guard.py`).
+Places are points from the lower left of the page as it is shown. PDFium looks at no clock and serves one thread at a
+time. Not for: lines and their order (`pipeline/read/pdf_layout.py`); which print is seen (`pipeline/read/pdf_seen.py`);
+what may be loaded (`pipeline/read/pdf_guard.py`).
 """
 
 import ctypes
@@ -13,21 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
 import pypdfium2
 import pypdfium2.raw as pdfium
-from numpy.typing import NDArray
 
 from pipeline.html.style import LEAST_ALPHA
 from pipeline.read.converted import LEAST_SIZE, Unreadable
+from pipeline.read.pdf_seen import Box, looked_at
 
-LOOK_DPI: Final = 50
-LOOK_PIXELS: Final = 3_000_000
-"""That a page has at most when it is looked at: a poster of A1 at 50 dpi."""
-LEAST_CHANGE: Final = 16
-"""Of 255 levels of a colour, by which a pixel differs where print is; print of 6 % grey on white has 15."""
-LEAST_SHARE: Final = 0.3
-"""Changed pixels a letter below which a piece is hidden. Of 89,600 words of real pages 33 have fewer."""
 MOST_LETTERS: Final = 200_000
 """Of a page; a dense one has 8,000."""
 MOST_OBJECTS: Final = 200_000
@@ -41,6 +32,7 @@ FORM_DEPTH: Final = 8
 _THIN: Final = 3.0
 """Points up to which a filled area is a ruling."""
 _WORD: Final = re.compile("[^\x00-\x20\xa0\u3000]+\x02?|\x02")
+_BLANKS: Final = frozenset(" \t\r\n\xa0\u3000\x00")
 _FIXED_WIDTH: Final = re.compile(rb"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE)
 _LETTERS: Final = str.maketrans(
     {**dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)), "\x02": "-", "\ufffe": "-"}
@@ -53,7 +45,6 @@ _NOT_SHOWN: Final = 0b100010
 _SEGMENTS: Final = 400
 
 Matrix = tuple[float, float, float, float, float, float]
-Box = tuple[float, float, float, float]
 
 
 @dataclass(slots=True)
@@ -72,6 +63,8 @@ class Piece:
     """Quarters of a circle by which it is turned to the left."""
     tight: bool
     """Whether no blank is before it."""
+    parted: bool
+    """Whether the file itself has a blank before it, and not PDFium by the distance alone."""
     origin: int
     """Names the operator that showed it, within its page."""
 
@@ -118,18 +111,18 @@ class Frame:
         self.turns = pdfium.FPDFPage_GetRotation(page.raw)
         box = pdfium.FS_RECTF()
         pdfium.FPDF_GetPageBoundingBox(page.raw, box)
-        self._left, self._low, self._right, self._top = box.left, box.bottom, box.right, box.top
+        self.left, self._low, self._right, self._top = box.left, box.bottom, box.right, box.top
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Return where a place is shown."""
         match self.turns:
             case 0:
-                return x - self._left, y - self._low
+                return x - self.left, y - self._low
             case 1:
                 return y - self._low, self._right - x
             case 2:
                 return self._right - x, self._top - y
-        return self._top - y, x - self._left
+        return self._top - y, x - self.left
 
     def box(self, left: float, low: float, right: float, top: float) -> Box:
         """Return a box as it is shown."""
@@ -149,7 +142,7 @@ def printed(page: Any, form: Any) -> Print:
         showing = _drawn(page, frame, found)
         said = _Text(text.raw, frame)
         found.unmapped = said.unmapped
-        seen = _looked_at(page, frame, showing, said.boxes) if said.pieces else []
+        seen = looked_at(page, showing, [one.origin for one in said.pieces], said.boxes) if said.pieces else []
         for piece, is_seen, is_unseen in zip(said.pieces, seen, said.unseen, strict=True):
             (found.pieces if is_seen and not is_unseen else found.hidden).append(piece)
         _annotated(page, form, frame, found)
@@ -192,15 +185,15 @@ class _Text:
 
     def _take(self, start: int, end: int) -> None:
         """Add a word as pieces, one for each size of type and baseline."""
-        letters, begin = self._letters, start
+        begin, blank = start, start == 0 or self._letters[start - 1] in _BLANKS
         origin = self._origin(start)
         if end - start == 1 or self._origin(end - 1) == origin:
-            self._add(start, end, origin, tight=start > 0 and letters[start - 1] > " ")
+            self._add(start, end, origin, tight=not blank)
             return
         for number in range(start + 1, end + 1):
             after = self._origin(number) if number < end else 0
             if after != origin:
-                self._add(begin, number, origin, tight=begin > start or (start > 0 and letters[start - 1] > " "))
+                self._add(begin, number, origin, tight=begin > start or not blank)
                 begin, origin = number, after
 
     def _add(self, begin: int, end: int, origin: int, *, tight: bool) -> None:
@@ -216,6 +209,7 @@ class _Text:
             self.boxes[-1] = _around(self.boxes[-1], box)
             return
         piece.tight = tight
+        piece.parted = not tight and begin > 0 and pdfium.FPDFText_IsGenerated(self._text, begin - 1) == 0
         self.pieces.append(piece)
         self.boxes.append(box)
         self.unseen.append(face.unseen)
@@ -254,23 +248,34 @@ class _Text:
         box, last, x, y = self._box, self._last, self._x, self._y
         pdfium.FPDFText_GetLooseCharBox(self._text, begin, box)
         pdfium.FPDFText_GetCharOrigin(self._text, begin, x, y)
-        around: Box = (box.left, box.bottom, box.right, box.top)
+        left, low, right, top = box.left, box.bottom, box.right, box.top
         if end - begin > 1:
             pdfium.FPDFText_GetLooseCharBox(self._text, end - 1, last)
-            around = _around(around, (last.left, last.bottom, last.right, last.top))
-        around = self._frame.box(*around)
+            left, low, right, top = _around((left, low, right, top), (last.left, last.bottom, last.right, last.top))
         at, size = self._frame.at(x.value, y.value), face.size
-        if face.turn == 0:
-            near, far, base = around[0], around[2], at[1]
-            around = (near, base - 0.15 * size, far, base + 0.75 * size)
-        elif face.turn == 1:
-            near, far, base = around[1], around[3], -at[0]
-        elif face.turn == 2:
-            near, far, base = -around[2], -around[0], -at[1]
+        if face.turn == 0 and self._frame.turns == 0:
+            base = at[1]
+            near, far = left - self._frame.left, right - self._frame.left
         else:
-            near, far, base = -around[3], -around[1], at[0]
+            near, far, base = _along(face.turn, self._frame.box(left, low, right, top), at)
+        if face.turn == 0:
+            around = near, base - 0.15 * size, far, base + 0.75 * size
+        else:
+            around = self._frame.box(left, low, right, top)
         said = self._letters[begin:end].translate(_LETTERS)
-        return Piece(said, near, far, base, round(size, 1), face.fixed, face.turn, False, origin), around
+        return Piece(said, near, far, base, round(size, 1), face.fixed, face.turn, False, False, origin), around
+
+
+def _along(turn: int, box: Box, at: tuple[float, float]) -> tuple[float, float, float]:
+    """Return the two ends and the baseline of print along its own direction, from its box and where it begins."""
+    match turn:
+        case 0:
+            return box[0], box[2], at[1]
+        case 1:
+            return box[1], box[3], -at[0]
+        case 2:
+            return -box[2], -box[0], -at[1]
+    return -box[3], -box[1], at[0]
 
 
 def _letters_of(text: Any) -> str:
@@ -294,7 +299,9 @@ def _goes_on(before: Piece, piece: Piece) -> bool:
 
 
 def _around(one: Box, other: Box) -> Box:
-    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+    a, b, c, d = one
+    e, f, g, h = other
+    return a if a < e else e, b if b < f else f, c if c > g else g, d if d > h else h
 
 
 def _drawn(page: Any, frame: Frame, found: Print) -> list[Any]:
@@ -404,45 +411,6 @@ def _edges(points: Sequence[tuple[int, float, float, bool]], found: Print) -> No
                 elif abs(b - d) < 1 < abs(a - c):
                     found.level.append((b, min(a, c), max(a, c)))
         last = (x, y)
-
-
-def _looked_at(page: Any, frame: Frame, showing: Sequence[Any], boxes: Sequence[Box]) -> list[bool]:
-    """Return whether the page looks another way without its text, for each box."""
-    area = max(frame.width * frame.height, 1.0)
-    scale = min(LOOK_DPI / 72, math.sqrt(LOOK_PIXELS / area))
-    with_text = _picture(page, scale)
-    for drawn in showing:
-        pdfium.FPDFPageObj_SetIsActive(drawn, False)
-    without = _picture(page, scale)
-    changed = _changed(with_text, without)
-    height, width = changed.shape
-    seen: list[bool] = []
-    for left, low, right, top in boxes:
-        x0, x1 = max(0, math.floor(left * scale)), max(0, math.ceil(right * scale))
-        y0, y1 = max(0, math.floor(height - top * scale)), max(0, math.ceil(height - low * scale))
-        inside = int(np.count_nonzero(changed[y0:y1, x0:x1])) if x0 < width and y0 < height else 0
-        # A letter is about half as wide as high.
-        letters = (right - left) / max(0.5 * (top - low), 0.5)
-        seen.append(inside >= max(1.0, LEAST_SHARE * letters))
-    return seen
-
-
-def _picture(page: Any, scale: float) -> NDArray[np.uint8]:
-    """Return a page as an image [height, width, 4], of four bytes a pixel."""
-    drawn: NDArray[np.uint8] = page.render(scale=scale, may_draw_forms=False, prefer_bgrx=True).to_numpy()
-    return drawn
-
-
-def _changed(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return where two images differ, [height, width]; few pixels do, so levels are compared at those alone."""
-    height, width = one.shape[:2]
-    ones, others = (np.ascontiguousarray(image).reshape(-1, 4) for image in (one, other))
-    places = np.flatnonzero(ones.view(np.uint32)[:, 0] != others.view(np.uint32)[:, 0])
-    ones, others = ones[places], others[places]
-    levels = np.maximum(ones, others) - np.minimum(ones, others)
-    changed = np.zeros(height * width, dtype=np.bool_)
-    changed[places] = levels[:, :3].max(axis=1) > LEAST_CHANGE
-    return changed.reshape(height, width)
 
 
 def _annotated(page: Any, form: Any, frame: Frame, found: Print) -> None:

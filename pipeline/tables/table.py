@@ -8,12 +8,12 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from pipeline.documents import Document
+from pipeline.documents import Document, Evidence
 from pipeline.evidence.cite import cite
 from pipeline.evidence.show import shortened
 from pipeline.html.clean import MAX_NODES
@@ -176,27 +176,65 @@ def rows_as(form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]
     return write([Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))], FORMS[form])
 
 
-def told_values(computed: Sequence[Told], documents: Sequence[Document], mark: str, max_tokens: int) -> str:
+def told_values(
+    computed: Sequence[Told],
+    documents: Sequence[Document],
+    mark: str,
+    max_tokens: int,
+    shown: Container[tuple[int, int]] = (),
+) -> str:
     """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty for none, or no room.
 
-    `mark` is the answer's own for untrusted text.
+    Args:
+        mark: The answer's own for untrusted text.
+        shown: Blocks that stand below in the answer, each with its document's place: their rows are not repeated.
     """
-    told = (_told_value(one, documents, mark, max_tokens // len(computed)) for one in computed)
+    told = (_told_value(one, documents, mark, max_tokens // len(computed), shown) for one in computed)
     return "\n".join(filter(None, told))
 
 
-def _told_value(told: Told, documents: Sequence[Document], mark: str, max_tokens: int) -> str:
+def rows_shown(
+    computed: Iterable[Told], documents: Sequence[Document], evidence: Iterable[Evidence]
+) -> set[tuple[int, int]]:
+    """Return the blocks of those rows behind values that passages show, each with its document's place."""
+    passages = [one for one in evidence if not one.is_summary]
+    found: set[tuple[int, int]] = set()
+    for told in computed:
+        document = documents[told.document]
+        for row in told.rows:
+            place = told.table.blocks[row]
+            block = document.blocks[place]
+            cells = [one_line(told.table.rows[row][column]) for column in told.columns]
+            if any(
+                one.url == document.page.final_url
+                and one.start <= block.start
+                and block.end <= one.end
+                and all(cell in one.text for cell in cells)  # units between the first and the last may be left out
+                for one in passages
+            ):
+                found.add((told.document, place))
+    return found
+
+
+def _told_value(
+    told: Told, documents: Sequence[Document], mark: str, max_tokens: int, shown: Container[tuple[int, int]]
+) -> str:
     page = documents[told.document].page
+    rest = [row for row in told.rows if (told.document, told.table.blocks[row]) not in shown]
+    below = len(told.rows) - len(rest)
+    where = f", {below} of them below" if below and rest else " below" * (not rest)
     what = quoted(shortened(told.what, SAID_TOKENS), mark)
     rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
     value = told.value if told.value.replace(".", "").replace("-", "").isdigit() else quoted(told.value, mark)
     head = (
         f"Computed by Winnow over all {told.over} rows of table {told.table.number} of {address(page.final_url)}: "
-        f"{what}{f' = {value}' if value else ''}, from {rows}:"
+        f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if rest else '.'}"
     )
+    if not rest:
+        return head if count_tokens(head) <= int(SHARE * max_tokens) else ""
     room = min(int(SHARE * max_tokens), max(MOST, count_tokens(head) + MOST // 2))
     names = [told.table.columns[column] for column in told.columns]
-    cells = [[told.table.rows[row][column] for column in told.columns] for row in told.rows]
+    cells = [[told.table.rows[row][column] for column in told.columns] for row in rest]
     for count in range(len(cells), 0, -1):
         more = f"\n(and {len(cells) - count} more rows)" if count < len(cells) else ""
         text = f"{head}\n{framed(rows_as('text', names, cells[:count]), mark)}{more}"

@@ -151,6 +151,11 @@ HIDDEN_PDF: Final = {
         ),
     ),
     "below a white bar": pdf_of(f"{_TEXT.format(before='', bad=BAD)} 1 g 50 580 500 40 re f"),
+    "without ink, over print that is seen": pdf_of(f"BT /F1 12 Tf 1 g 1 0 0 1 72 760 Tm ({BAD}) Tj ET"),
+    "without ink, below print that is seen": pdf_of(
+        f"{_TEXT.format(before='1 g ', bad=BAD)} BT /F1 12 Tf 0 g 1 0 0 1 72 600 Tm (The boats leave at noon from the pier"
+        " in the north of the old town.) Tj ET"
+    ),
     "in a form, without ink": pdf_of(
         "q 1 0 0 1 0 0 cm /Fm0 Do Q",
         resources="/XObject << /Fm0 {0} 0 R >>",

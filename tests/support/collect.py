@@ -1,9 +1,12 @@
-"""Which test files a run need not import.
+"""Which test files a run need not import, and what it need not look through for garbage.
 
 A plugin of pytest (`tests/conftest.py`). `-m "not slow"` (`make quick`) imports no file whose tests are all slow by its
-own `pytestmark`: two of them import torch, 4 s of processor time in each process, all others 3 s.
+own `pytestmark`: two of them import torch, 4 s of processor time in each process, all others 3 s. What the imports and
+the collection made stays to the end: no collection of garbage walks it, of which each would take a second, and a test
+that times itself begins with one.
 """
 
+import gc
 import re
 from pathlib import Path
 from typing import Final, Literal
@@ -19,3 +22,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Liter
     if config.getoption("markexpr") != WITHOUT_SLOW or collection_path.suffix != ".py":
         return None
     return True if ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Set aside what is there before the first test, and again where a server under test has given it back."""
+    if gc.get_freeze_count() == 0:
+        gc.collect()
+        gc.freeze()
