@@ -175,6 +175,9 @@ class PassageMaker:
         """Return the section whose heading the question names and that bears on it best, where it fits whole."""
         found: list[tuple[float, Passage]] = []
         for start, stop in self._sections:
+            # A section that lacks the example that is asked for only shares a word with the question.
+            if self._asked.sample and all(self._kind(row) != "code" for row in range(start, stop)):
+                continue
             best = max(range(start, stop), key=self._values.__getitem__)
             if self._values[best] >= NAMED * self._best:
                 shown = Passage(start, stop, best) if self._cost(start, stop) <= room else self._part(start, stop, room)
