@@ -44,7 +44,8 @@ BARS: Final = {
     ("follow", "file"): 0.80,
 }
 """Least shares; sources without an address are none at all."""
-_SOURCE: Final = re.compile(r"^\[\d+\](.*)$", re.MULTILINE)
+_SOURCE: Final = re.compile(r"\[\d+\](.*)")
+_MARK: Final = re.compile(r"«/?\w+»")
 Row = dict[str, Any]
 
 
@@ -72,10 +73,21 @@ async def ask(client: Client, tool: str, **arguments: Any) -> str:
     return text
 
 
+def sources_in(text: str) -> list[str]:
+    """Return the heads of an answer's sources: lines of ours, not those that a page has (`[1] 2 3` in R)."""
+    found: list[str] = []
+    quoted = False
+    for line in text.splitlines():
+        if _MARK.fullmatch(line):
+            quoted = "/" not in line
+        elif not quoted and (source := _SOURCE.match(line)):
+            found.append(source[1])
+    return found
+
+
 def judged(row: Row, text: str) -> Answered:
     """Return how an answer's text does by the golds of a question."""
-    sources = [line for line in _SOURCE.findall(text) if not line.lstrip().startswith("#")]
-    bare = sum("://" not in line for line in sources)
+    bare = sum("://" not in line for line in sources_in(text))
     core, full = (all(shown(gold, text) for gold in row[name]) for name in ("gold", "full"))
     return Answered(row["id"], row["kind"], core, full, bare, text)
 
@@ -112,7 +124,7 @@ async def followed(client: Client) -> list[Answered]:
         first = await ask(client, "research", question=row["first"])
         text = await ask(client, "research", question=row["question"], session=session_of(first))
         named = judged({"id": f"p{number}", "kind": "followup", "gold": [], "full": [row["gold"]]}, text)
-        at_file = any(row["file"] in source for source in _SOURCE.findall(text))
+        at_file = any(row["file"] in source for source in sources_in(text))
         found.append(Answered(named.id, named.kind, at_file, named.full, named.bare, text))
     return found
 

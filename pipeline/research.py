@@ -49,7 +49,7 @@ from pipeline.prune.render import links_in
 from pipeline.rank.mixed import RankedPage
 from pipeline.rank.relevance import Blend
 from pipeline.search.chain import UNDATED
-from pipeline.search.parse import describes, question_word
+from pipeline.search.parse import describes, inventory_of, question_word
 from pipeline.services import Services
 from pipeline.tables.table import rows_shown, told_values
 from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
@@ -60,6 +60,8 @@ from prompts import load
 
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
 _IN_PART: Final = "only its best passage was read, for want of time"
+LISTED_PAGES: Final = 16
+"""Pages that are read at least where documents are listed; as many hits as a question of 8 pages has."""
 HOP_PAGES: Final = 3
 """Pages that a hop reads."""
 HOP_WORK: Final = 0.3
@@ -124,6 +126,10 @@ async def research(
     Raises `SearchFailed`: no provider could answer.
     """
     began = anyio.current_time()
+    # Of one's own documents may be asked what there is about something: they are listed
+    subject = inventory_of(wanted.question) if set(services.chain.names) == UNDATED else ""
+    if subject:
+        wanted = replace(wanted, question=subject, max_pages=max(wanted.max_pages, LISTED_PAGES), hops=0)
     # 1.–4. PARSER, search, fetch, mixed ranking
     gathered = await gather_pages(wanted, services, report=report)
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
@@ -137,13 +143,15 @@ async def research(
     # 8. Assemble the enriched prompt within the budget
     most = max_tokens or UNASKED
     room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
-    text, assembled, mark = await in_thread(enriched, known, services, room, told, open_end=not max_tokens)
+    text, assembled, mark = await in_thread(
+        enriched, known, services, room, told, open_end=not max_tokens, listed=bool(subject)
+    )
     # 9. Where it is wanted, the local generator's answer, each sentence checked
     left = services.seconds - (anyio.current_time() - began)
     written = await _written(wanted.question, assembled, services, seconds=left) if write else None
     if written is not None:
         text = _above(written, text, mark, most)
-    await report(10, 10, f"{len(assembled.evidence)} passages")
+    await report(10, 10, f"{len(assembled.evidence)} passage{'s' * (len(assembled.evidence) != 1)}")
     return Researched(text, count_tokens(text), known, assembled, mark, written)
 
 
@@ -210,11 +218,12 @@ def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Pag
 
 
 def enriched(
-    known: Followed, services: Services, max_tokens: int, told: str = "", *, open_end: bool
+    known: Followed, services: Services, max_tokens: int, told: str = "", *, open_end: bool, listed: bool = False
 ) -> tuple[str, Assembled, str]:
     """Return the enriched prompt of what is known within `max_tokens`, its passages and its mark.
 
-    `told` stands above the evidence. With `open_end` weak passages are left out, whatever the room.
+    `told` stands above the evidence. With `open_end` weak passages are left out, whatever the room; where pages
+    are `listed`, each is shown by one line.
     """
     gathered, documents, reading = known.gathered, known.documents, known.reading
     mark = new_mark()
@@ -231,7 +240,7 @@ def enriched(
     followed = count_tokens("\n".join(_followed(hop, "10a", mark) for hop in known.hops))
     computed = valued()
     room = sheet.room - parts_room(reading) - followed - (count_tokens(computed) + 1 if computed else 0)
-    assembled = assemble(documents, reading, max_tokens=room, mark=mark, open_end=open_end)
+    assembled = assemble(documents, reading, max_tokens=room, mark=mark, open_end=open_end, listed=listed)
     sheet.add(valued(rows_shown(reading.computed, documents, assembled.evidence)))
     sheet.add(told_parts(reading, assembled.parts))
     why = reading.reason if documents else "There were no pages to read."

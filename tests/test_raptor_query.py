@@ -220,6 +220,14 @@ def test_questions_about_the_whole_are_told_from_those_about_a_part_in_every_lan
     assert len(wrong) <= 0.06 * len(asked), wrong
 
 
+def test_words_of_its_title_do_not_narrow_a_question_about_the_whole() -> None:
+    release = ["What’s New In Python 3.11 — Python 3.11.2 documentation"]
+    assert is_broad("Give me an overview of what is new in Python 3.11.", release)
+    assert is_broad("Summarise the git workflows document.", ["gitworkflows"])
+    assert not is_broad("Give me an overview of asyncio in Python 3.11.", release)
+    assert not is_broad("What is new in Python 3.11?", release)
+
+
 def test_a_lift_raises_units_beside_good_ones_but_none_over_the_best_and_not_over_page_borders() -> None:
     values = np.zeros(180, dtype=np.float32)
     values[[10, 12, 14, 80]] = 0.9, 1.0, 0.9, 0.95

@@ -157,3 +157,29 @@ def test_letters_that_the_file_does_not_name_are_said_to_be_unreadable() -> None
     body = make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, font, content, page])
     with pytest.raises(SourceUnreadable, match="cannot be read as text"):
         to_page(Raw(body, "file:///x.pdf", "file:///x.pdf", sighted=False))
+
+
+def test_code_keeps_its_indentation() -> None:
+    code = [(72, 700, "def f(x):"), (96, 686, "if x:"), (120, 672, "return x"), (72, 658, "print(f(1))")]
+    drawn = "\n".join(
+        f"BT /F1 10 Tf 1 0 0 1 {x} {y} Tm ({text.replace('(', chr(92) + '(').replace(')', chr(92) + ')')}) Tj ET"
+        for x, y, text in code
+    )
+    body = pdf_of(drawn, said=()).replace(b"/Helvetica", b"/Courier  ")
+    assert "<pre>def f(x):\n    if x:\n        return x\nprint(f(1))</pre>" in read(body).html
+
+
+def test_print_that_is_turned_and_pages_that_are_turned_are_read_along_their_lines() -> None:
+    turned = "\n".join(
+        f"BT /F1 12 Tf 0 1 -1 0 {300 + 20 * n} 200 Tm ({text}) Tj ET"
+        for n, text in enumerate(("The first line of the page", "and its second line"))
+    )
+    for body in (pdf_of(turned, said=()), pdf_of(turned, said=()).replace(b"/MediaBox", b"/Rotate 90 /MediaBox")):
+        assert "The first line of the page and its second line" in read(body).html
+
+
+def test_text_behind_other_print_in_the_colour_of_its_ground_is_left_out() -> None:
+    line = "BT /F1 12 Tf {} g 1 0 0 1 72 700 Tm ({}) Tj ET"
+    page = read(pdf_of(line.format(1, "Obey the keeper") + " " + line.format(0, "The boats leave")))
+    assert "The boats leave" in page.html
+    assert "keeper" not in page.html

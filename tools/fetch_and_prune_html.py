@@ -19,6 +19,7 @@ from pipeline.evidence.cite import cite
 from pipeline.evidence.show import (
     FRAME_SHARE,
     HINT_TOKENS,
+    ROOMY,
     WIDE,
     Head,
     Sheet,
@@ -66,6 +67,8 @@ from tools.context import (
 )
 
 TOOL: Final = "fetch_and_prune_html"
+CURSOR_TOKENS: Final = 12
+"""Tokens kept below `ROOMY` for a cursor, without which what was left out cannot be read."""
 PART: Final = (
     "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a folder), tables, or "
     "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; "
@@ -145,8 +148,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     computed = await in_thread(_computed, "" if part or number > 1 else question, loaded.documents)
     told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
     frame += count_tokens(told) + 1 if told else 0
-    # A place that is cut without a word reads as if it were whole.
-    hint = HINT_TOKENS if part else hint_room(max_tokens)
+    hint = _hint(part, max_tokens)
     cited = int(FRAME_SHARE * (max_tokens or WIDE)) if references else 0
     room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None
     # 3. Read the place that is named, or prune all pages together to the rest
@@ -167,16 +169,23 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     data = await in_thread(_data, loaded, pruned, next_cursor, following, citations=references)
     await in_thread(_tell_citations, sheet, data.pages, hint + unread)
     tell_rest(sheet, loaded.failures)
-    if part or not pruned.pages or hint_room(max_tokens or WIDE):
-        _tell_next(sheet, following, pruned, part, max_tokens)
+    _tell_next(sheet, following, pruned, part, max_tokens)
     _add_notes(sheet, loaded, pruned)
     data.computed, data.tokens = computed_in(computed, loaded.documents, kept), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
 
 
+def _hint(part: str, max_tokens: int) -> int:
+    """Return the tokens that are kept for how to go on."""
+    # A place that is cut without a word reads as if it were whole.
+    if part:
+        return HINT_TOKENS
+    return CURSOR_TOKENS if 0 < max_tokens < ROOMY else hint_room(max_tokens)
+
+
 def _key(*arguments: object) -> str:
-    return hashlib.blake2b(repr(arguments).encode(), digest_size=6).hexdigest()
+    return hashlib.blake2b(repr(arguments).encode(), digest_size=3).hexdigest()
 
 
 async def _load(
@@ -270,7 +279,14 @@ def _shown(page: PrunedPage) -> str:
 
 
 def _tell_next(sheet: Sheet, following: Sequence[Next], pruned: Pruned, part: str, max_tokens: int) -> None:
-    """Write the calls that go on; how many parts are left out where a place is read, or there is room."""
+    """Write the calls that go on; how many parts are left out where a place is read, or there is room.
+
+    A short answer has room for its cursor alone.
+    """
+    if pruned.pages and _hint(part, max_tokens) == CURSOR_TOKENS:
+        cursor = next((call.arguments["cursor"] for call in following if "cursor" in call.arguments), "")
+        sheet.add(f"More: cursor={cursor}" if cursor else "")
+        return
     write_next(sheet, following, TOOL)
     if pruned.parts_left and (part or not 0 < max_tokens < WIDE):
         sheet.add(f"Left out: {pruned.left_out} {'further' if part else 'weaker'} parts.")

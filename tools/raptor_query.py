@@ -170,7 +170,9 @@ def _asked(tree: Tree | None, loaded: Loaded, mode: Mode) -> Callable[..., Await
 
 async def _guided(tree: Tree, question: str, services: Services, *, max_tokens: int, mark: str) -> _Found:
     """Return units as the core reads them, or an overview where the question is about the whole, and their pages."""
-    if is_broad(question):
+    single = tree.sources[0] if len(tree.sources) == 1 else None
+    titles = [single.title, single.url.rpartition("/")[2].partition(".")[0]] if single else []
+    if is_broad(question, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
         tell = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
         return _Found(await in_thread(tell), list(at_hand.values()))

@@ -126,10 +126,9 @@ async def research(
     sheet.add(found.text)
     if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
-        # Below `WIDE` it would take more than words can spare; who asks on without it has the pages from the cache,
-        # and a call that did not end names it among those that go on.
-        if not max_tokens or max_tokens >= WIDE:
-            sheet.add(f"Session: {handle}")
+        # Below `WIDE` it takes no room from words: it is written where the calls leave some, if need be without scheme.
+        if not sheet.add(f"Session: {handle}"):
+            sheet.add(f"Session: {handle.rpartition('/')[2]}")
     if before:
         sheet.add(f"Shown before: {'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}")
     pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))

@@ -43,6 +43,8 @@ COPY_REACH: Final = 12
 """Units on each side of one near the best in which copies of a passage on other pages are looked for."""
 REPEATED: Final = 3
 """Terms from which a unit that has no other than the question's repeats it; and units that are passed over for that."""
+LISTED: Final = 0.25
+"""Score of its best unit, of the best page's, from which a page is listed among what there is about a subject."""
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 ASKED_ABOUT: Final = 0.7
@@ -120,11 +122,13 @@ def assemble(
     max_tokens: int,
     mark: str,
     open_end: bool = False,
+    listed: bool = False,
 ) -> Assembled:
     """Choose units best first until `max_tokens` are used, and write them out as cited passages.
 
     Pages are numbered by their best unit; nothing is chosen from a `none`. `mark` is the answer's own for untrusted
     text (`pipeline/text/frame.py`). With `open_end` units much weaker than the best are left out, whatever the room.
+    Where pages are `listed`, each is shown by its best unit alone.
     """
     if reading.verdict == "none" or not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
@@ -138,11 +142,12 @@ def assemble(
     room = max_tokens - 2 * LINK_TOKENS if open_end else max_tokens
     room -= count_tokens(told_speaking((), writer.unquoted))
     maker = writer.maker
-    chosen = maker.choose(near, writer.cost, room, end=end)
+    near = writer.first_each(near) if listed else near
+    chosen = writer.alone(near, room) if listed else maker.choose(near, writer.cost, room, end=end)
     # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
     if nearest_alone(reading):
         chosen = chosen[:1]
-    elif chosen:
+    elif not listed:
         more = chosen
         for _ in range(ROUNDS):
             rest = room - writer.write(chosen).tokens
@@ -156,9 +161,10 @@ def assemble(
     if near and (not chosen or writer.write(chosen).tokens > max_tokens):
         return writer.beginning(near[0], len(near) - 1)
     evidence = writer.evidence(chosen, cited=True)
-    links: Literal["frame", "rest"] = "rest" if open_end else "frame"
+    links: Literal["frame", "rest"] = "rest" if open_end or listed else "frame"
     shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted)
-    left_out = 0 if nearest_alone(reading) else maker.left_out(near)
+    left_out = len(near) - len(chosen) if listed else maker.left_out(near)
+    left_out = 0 if nearest_alone(reading) else left_out
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
 
 
@@ -210,6 +216,25 @@ class _Writer:
                 order[row] = None
             self.said.setdefault(key, []).append(row)
         return list(order)
+
+    def first_each(self, order: Sequence[int]) -> list[int]:
+        """Return the first row of `order` of each page that is near enough to be listed."""
+        first: dict[int, int] = {}
+        for row in order:
+            if self.reading.values[row] >= LISTED:
+                first.setdefault(self.places[row][0], row)
+        return list(first.values())
+
+    def alone(self, rows: Sequence[int], room: int) -> list[Passage]:
+        """Return as many of `rows` as fit, best first, each as a passage of that unit alone."""
+        chosen: list[Passage] = []
+        for row in rows:
+            passage = Passage(row, row + 1, row)
+            room -= self.cost(passage) + LINK_TOKENS // 2
+            if room < 0:
+                break
+            chosen.append(passage)
+        return chosen
 
     def _answering(self, row: int) -> int:
         """Return the first row from `row` on that is no short heading and does not only repeat the question."""

@@ -52,6 +52,17 @@ class Passage(NamedTuple):
     """The unit that it was grown around."""
 
 
+class Limits(NamedTuple):
+    """Tokens of units to which a passage may grow."""
+
+    most: int
+    """By neighbors."""
+    whole: int
+    """Where that completes a list, a table or a record."""
+    listing: int
+    """Where that completes a listing: code is of use to its end only."""
+
+
 def joined(passages: Iterable[Passage]) -> list[range]:
     """Return the units of passages of one document in reading order, those of neighbours together."""
     runs: list[range] = []
@@ -137,8 +148,7 @@ class PassageMaker:
                 break
             if self._taken[row]:
                 continue
-            whole = room // 2 if self._kind(row) == "code" else 0
-            passage, used = self._fitting(row, cost, room, int(share * room) if first and comes_whole else whole)
+            passage, used = self._fitting(row, cost, room, share if first and comes_whole else 0.0)
             if passage is None and first and not chosen:
                 break
             if passage is None or not (first or self._is_complete(passage)):
@@ -165,6 +175,9 @@ class PassageMaker:
         """Return the section whose heading the question names and that bears on it best, where it fits whole."""
         found: list[tuple[float, Passage]] = []
         for start, stop in self._sections:
+            # A section that lacks the example that is asked for only shares a word with the question.
+            if self._asked.sample and all(self._kind(row) != "code" for row in range(start, stop)):
+                continue
             best = max(range(start, stop), key=self._values.__getitem__)
             if self._values[best] >= NAMED * self._best:
                 shown = Passage(start, stop, best) if self._cost(start, stop) <= room else self._part(start, stop, room)
@@ -219,29 +232,34 @@ class PassageMaker:
             return True
         return sum(count_words(self._unit(row).text) for row in rows) >= FEWEST_WORDS
 
-    def _fitting(self, row: int, cost: Callable[[Passage], int], room: int, whole: int) -> tuple[Passage | None, int]:
-        """Return the largest of the passages around a unit that fits, and its cost."""
-        most = min(MOST, room // 2 if whole else room)
-        for limit in (whole, 0):
-            passage = self.grow(row, most, limit)
+    def _fitting(self, row: int, cost: Callable[[Passage], int], room: int, share: float) -> tuple[Passage | None, int]:
+        """Return the largest of the passages around a unit that fits, and its cost.
+
+        `share` of the room may go to a list, table or record that it completes.
+        """
+        most = min(MOST, room // 2 if share else room)
+        listing = int(max(share, WHOLE_SHARE) * room)
+        for limits in (Limits(most, int(share * room), listing), Limits(most, 0, 0)):
+            passage = self.grow(row, limits)
             used = cost(passage)
             if used <= room:
                 return passage, used
         # What is written around the words takes the rest
         around = used - self._cost(passage.start, passage.stop)
-        passage = self.grow(row, room - around, 0)
+        passage = self.grow(row, Limits(room - around, 0, 0))
         used = cost(passage)
         return (passage, used) if used <= room else (None, 0)
 
-    def grow(self, row: int, most: int, whole: int) -> Passage:
-        """Return the passage around a unit: at most `most` tokens, or `whole` where that completes a whole."""
+    def grow(self, row: int, limits: Limits) -> Passage:
+        """Return the passage around a unit, as far as `limits` let it grow."""
+        most = limits.most
         # 1. The unit with its record
         start, stop = self._atom(row, most)
         # 2. Neighbours, the better one first
         while (wider := self._wider(start, stop, most)) is not None:
             start, stop = wider
         # 3. What it is part of
-        start, stop = self._completed(row, start, stop, most, whole)
+        start, stop = self._completed(row, start, stop, limits)
         # 4. No heading and no lead-in at its end, whose text would be missing
         while stop - 1 > row and self._opens(stop - 1):
             stop -= 1
@@ -426,14 +444,17 @@ class PassageMaker:
         values = sorted(self._values[whole.start : whole.stop])
         return whole.kind != "paragraph" and values[len(values) // 2] >= BEARS * self._best
 
-    def _completed(self, row: int, start: int, stop: int, most: int, whole: int) -> tuple[int, int]:
+    def _completed(self, row: int, start: int, stop: int, limits: Limits) -> tuple[int, int]:
         """Return a stretch with each whole completed that it holds a part of, as far as there is room."""
         for edge in (row, start, stop - 1):
             for one in self._around(edge):
                 low, high = min(start, one.start), max(stop, one.stop)
                 cost = self._cost(low, high)
+                limit = limits.listing if one.kind == "listing" else limits.whole
                 # The cheap question first: a list of thousands is asked about for each of its items.
-                if cost > max(most, whole) or (cost > most and not self._bears(one)) or not self._free(low, high):
+                if cost > max(limits.most, limit) or (cost > limits.most and not self._bears(one)):
+                    break
+                if not self._free(low, high):
                     break
                 start, stop = low, high
         return start, stop

@@ -39,8 +39,8 @@ CONVERTED: Final = IMAGES | frozenset(
 """Endings of files that must be parsed for their words, 1 ms to seconds each."""
 _TEXTS: Final = (
     ".html .htm .xhtml .xml .md .markdown .txt .text .rst .adoc .org .tex .log .csv .tsv .json .jsonl .ndjson .ipynb "
-    ".vtt .srt .yaml .yml .toml .ini .cfg .py .pyi .js .mjs .ts .tsx .jsx .java .kt .scala .go .rs .c .h .cc .cpp .hpp "
-    ".cs .rb .php .swift .lua .r .jl .sh .ps1 .sql .css .proto"
+    ".vtt .srt .ass .ics .yaml .yml .toml .ini .cfg .py .pyi .js .mjs .ts .tsx .jsx .java .kt .scala .go .rs .c .h .cc "
+    ".cpp .hpp .cs .rb .php .swift .lua .r .jl .sh .ps1 .sql .css .proto"
 )
 DOCUMENTS: Final = CONVERTED | frozenset(_TEXTS.split())
 """Endings of documents, data and code. Of a folder's other files those that begin as text are read as well."""

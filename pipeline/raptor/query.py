@@ -36,6 +36,8 @@ Mode = Literal["guided", NodeMode]
 Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
 """Gives the pages with these indices into `Tree.sources`, as far as they are at hand."""
 
+_PART: Final = 3
+"""Letters of a question's word from which it may be a part of a title's word: `git workflows`, `gitworkflows`."""
 REACH: Final = 20
 """Units on either side that lift one: about as much as is said about one subject. On the even half of the questions of
 bench/raptor.py, meetings at 500, 1,000, 2,000 tokens: .28, .44, .59 with 20, .26, .43, .60 with 40, .28, .40, .55 with
@@ -285,23 +287,31 @@ def take(tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool) -
     return chosen
 
 
-def is_broad(question: str) -> bool:
+def is_broad(question: str, titles: Sequence[str] = ()) -> bool:
     """Whether a question is about a text as a whole: it asks for that, and no word of it narrows that down.
 
     It asks by a word such as "summary", or by "what" together with a word for the text or what texts do. All of its
-    words are of one language; they are in `pipeline/text/words/*.txt`, sections `whole.*`.
+    words are of one language; they are in `pipeline/text/words/*.txt`, sections `whole.*`. Beside a word such as
+    "summary" the words of `titles` narrow nothing down: they name the texts.
     """
-    return any(_asks_for_all(question.lower(), language) for language in languages())
+    named = frozenset(word for title in titles for word in raw_words(title.lower()))
+    return any(_asks_for_all(question.lower(), language, named) for language in languages())
 
 
-def _asks_for_all(text: str, language: str) -> bool:
+def _asks_for_all(text: str, language: str, named: frozenset[str]) -> bool:
     rest, asks = _pattern("whole.asking", language).subn(" ", text)
     rest, names = _pattern("whole.text", language).subn(" ", rest)
     rest, what = _pattern("whole.what", language).subn(" ", rest)
     if not (asks or (names and what)):
         return False
     stops = words("stop", language) | words("whole.filler", language)
-    return all(word in stops for word in raw_words(_pattern("whole.filler", language).sub(" ", rest)))
+    narrowing = [word for word in raw_words(_pattern("whole.filler", language).sub(" ", rest)) if word not in stops]
+    return not narrowing or (bool(asks) and all(_is_named(word, named) for word in narrowing))
+
+
+def _is_named(word: str, named: frozenset[str]) -> bool:
+    """Whether a word is one of a title's, or a part of one that is written together there."""
+    return word in named or (len(word) >= _PART and any(word in whole for whole in named))
 
 
 @cache

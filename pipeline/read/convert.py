@@ -43,6 +43,7 @@ _OF_TEXT: Final = {
     sniff.CSV: ("text", "csv_to_html"),
     sniff.RTF: ("rtf", "rtf_to_html"),
     sniff.NOTEBOOK: ("notebook", "ipynb_to_html"),
+    sniff.CALENDAR: ("calendar", "calendar_to_html"),
     sniff.SUBTITLES: ("subtitles", "subtitles_to_html"),
 }
 """Module and function for each kind that is read from bytes, or from text. They are imported when one comes: together
@@ -147,6 +148,17 @@ def _unpacked(raw: Raw) -> Raw:
 def content_hash(html: str) -> str:
     """Return 32 hex digits that name `html`."""
     return hashlib.blake2b(html.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def converted(raw: Raw) -> Converted:
+    """Return a file inside another, such as an attachment, as HTML; raises `Unreadable` for what holds no text."""
+    kind = kind_of(raw)
+    if not sniff.holds_text(kind):
+        raise Unreadable(f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}")
+    try:
+        return _convert(raw, kind)
+    except NeedsScripts as e:
+        raise Unreadable(str(e)) from e
 
 
 def _convert(raw: Raw, kind: str) -> Converted:

@@ -15,6 +15,15 @@ from pipeline.read.text import child_text, fragment_to_html
 from pipeline.work import check_cancelled
 
 _EMPTY: Final = re.compile(r"<([A-Za-z][\w:-]*)((?:\s[^<>]{0,2000})?)/>")
+_SHORT: Final = re.compile(
+    r"(?<!<sup>)<(?P<tag>a|span)(?P<attributes>(?:\s[^<>]{0,500})?)>[\[(]?[\w*†‡]{1,4}[\])]?</(?P=tag)>(?!</sup>)"
+)
+"""A link or a span around a mark; a superscript has one around it already."""
+_NAMES: Final = re.compile(r"(?:epub:type|role|class)\s*=\s*[\"']([^\"'<>]*)[\"']")
+_MARKS: Final = frozenset({"noteref", "doc-noteref", "footnote-ref", "fnref", "sup", "super", "superscript"})
+"""Types, roles and classes of marks of notes."""
+_RAISED: Final = re.compile(r"\.([\w-]{1,60})\s*\{[^{}]{0,500}?vertical-align\s*:\s*super")
+"""Classes that a book's styles raise."""
 _CONTAINER: Final = "META-INF/container.xml"
 
 
@@ -32,16 +41,18 @@ def epub_to_html(body: bytes) -> Converted:
         language = child_text(about, "language")[:2].lower()
         folder = posixpath.dirname(files[0])
         known = {one.get("id"): resolved(folder, one.get("href", "")) for one in book.iter("{*}item")}
-        order = [known.get(one.get("idref"), "") for one in book.iter("{*}itemref") if one.get("linear") != "no"]
+        spine = sorted(book.iter("{*}itemref"), key=lambda one: one.get("linear") == "no")  # notes and answers, last
+        order = [known.get(one.get("idref"), "") for one in spine]
         sealed = _sealed(package)
         shown = [name for name in dict.fromkeys(order) if name not in sealed]
+        styles = "\n".join(decode(package.read(name)).text for name in package.names if name.endswith(".css"))
+        raised = {*_MARKS} | set(_RAISED.findall(styles))
         chapters = []
         for number, name in enumerate(shown, start=1):
             check_cancelled()
             if chapter := package.read(name):
-                text = _EMPTY.sub(_closed, decode(chapter).text)
+                text = _raised(_EMPTY.sub(_closed, decode(chapter).text), raised)
                 chapters.append(placed(fragment_to_html(text), f"chapter={number}"))
-        styles = "\n".join(decode(package.read(name)).text for name in package.names if name.endswith(".css"))
     if not chapters:
         raise Unreadable(
             "it is a book whose chapters are encrypted (DRM)" if sealed else "it is a book without chapters"
@@ -49,6 +60,16 @@ def epub_to_html(body: bytes) -> Converted:
     # What the styles of a book hide is hidden here as in any page.
     inner = f"<style>{styles.replace('</', '')}</style>\n" + "\n".join(chapters)
     return Converted(whole_page(inner, title=title, language=language), title, language, author)
+
+
+def _raised(text: str, names: set[str]) -> str:
+    """Return a chapter with marks of notes, and what styles raise, as superscripts: `88 kg1` is another number."""
+
+    def mark(found: re.Match[str]) -> str:
+        said = " ".join(_NAMES.findall(found["attributes"])).split()
+        return f"<sup>{found[0]}</sup>" if names.intersection(said) else found[0]
+
+    return _SHORT.sub(mark, text)
 
 
 def _closed(empty: re.Match[str]) -> str:

@@ -1,10 +1,12 @@
-"""EML and MBOX to HTML: who wrote what to whom and when, the text, and the names of what is attached.
+"""EML and MBOX to HTML: who wrote what to whom and when, the text, invitations, and what is attached.
 
-A message's HTML is cleaned as any page's; nothing that it names is loaded. Not for: what attachments hold, signatures,
-encrypted parts, Outlook's `.msg`.
+Attachments are read by the readers of their kinds, within bounds of number and size; the others are named, and count as
+unread. A message's HTML is cleaned as any page's; nothing that it names is loaded. Not for: signatures, encrypted
+parts, mail attached to mail, Outlook's `.msg`.
 """
 
 import re
+from dataclasses import dataclass, field
 from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
@@ -12,9 +14,13 @@ from email.parser import BytesParser
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from pipeline.read.converted import DAMAGED, MAX_ITEMS, Converted, Unreadable, escape, placed, whole_page
+from pipeline.fetch.secrets import is_secret
+from pipeline.read.calendar import calendar_to_html
+from pipeline.read.convert import Raw, converted, kind_of
+from pipeline.read.converted import DAMAGED, MAX_ITEMS, Converted, Unreadable, escape, placed, unplaced, whole_page
+from pipeline.read.ledger import Ledger
 from pipeline.read.plain import plain_to_html
-from pipeline.read.sniff import decode
+from pipeline.read.sniff import CALENDAR, MAIL, MBOX, decode
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
 
@@ -24,26 +30,42 @@ _BETWEEN: Final = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\n")
 _QUOTED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
 _MAX_PARTS: Final = 1_000
 """Of one message; each costs about 0.1 ms, and boundaries are looked for at every depth."""
+_MOST_ATTACHED: Final = 20
+"""Attachments of one file that are read."""
+_ATTACHED_BYTES: Final = 15_000_000
+"""Of all that are read, as many as a page has."""
+_UNREAD: Final = frozenset(
+    {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature", "text/x-vcard"}
+)
+"""Types of attachments without words of the sender."""
 _TOLD: Final = 20
 """Damaged messages that are named."""
 
 
 def eml_to_html(body: bytes) -> Converted:
     """Return a message as HTML; raises `Unreadable` for one without a head or text."""
-    message, inner = _read(body, "h1")
+    attached = _Attached()
+    message, inner = _read(body, "h1", attached)
     title = _header(message, "Subject")
     when = _day(message)
-    return Converted(whole_page(inner, title=title), title, author=_header(message, "From"), published=when)
+    return Converted(
+        whole_page(inner, title=title),
+        title,
+        author=_header(message, "From"),
+        published=when,
+        unread="; ".join(attached.unread),
+        ledger=attached.ledger,
+    )
 
 
 def mbox_to_html(body: bytes) -> Converted:
     """Return the messages of an mbox file as HTML, a section each; raises `Unreadable` where none can be read."""
     pieces = _BETWEEN.split(body)[1:]
-    sections, damaged = list[str](), list[str]()
+    sections, damaged, attached = list[str](), list[str](), _Attached()
     for number, piece in enumerate(pieces[:MAX_ITEMS], start=1):
         check_cancelled()
         try:
-            _, inner = _read(_QUOTED_FROM.sub(rb"\1", piece), "h2")
+            _, inner = _read(_QUOTED_FROM.sub(rb"\1", piece), "h2", attached)
             sections.append(placed(inner, f"message={number}"))
         except Unreadable:  # one of many is told as missing
             damaged.append(str(number))
@@ -52,10 +74,46 @@ def mbox_to_html(body: bytes) -> Converted:
     unread = f"what follows its first {MAX_ITEMS} of {len(pieces)} messages" if len(pieces) > MAX_ITEMS else ""
     if damaged:
         unread = f"damaged messages: {', '.join(damaged[:_TOLD])}{f'; {unread}' if unread else ''}"
-    return Converted(whole_page("\n".join(sections)), unread=unread)
+    unread = "; ".join(filter(None, (unread, *attached.unread)))
+    return Converted(whole_page("\n".join(sections)), unread=unread, ledger=attached.ledger)
 
 
-def _read(body: bytes, level: str) -> tuple[EmailMessage, str]:
+@dataclass(slots=True)
+class _Attached:
+    """What is attached to the messages of one file: what was read of it, and what not."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    unread: list[str] = field(default_factory=list)
+    """What of attachments was cut."""
+    number: int = 0
+    size: int = 0
+
+    def read(self, name: str, kind: str, body: bytes) -> str:
+        """Return an attachment as HTML, empty where it holds no text, is mail itself, or over a bound."""
+        self.ledger.hold("attachment")
+        raw = Raw(body, name, name, name=name, content_type=kind)
+        if self.number >= _MOST_ATTACHED or self.size + len(body) > _ATTACHED_BYTES or not body.strip():
+            return ""
+        if is_secret(body) or kind_of(raw) in {MAIL, MBOX}:
+            return ""
+        self.number += 1
+        self.size += len(body)
+        try:
+            made = converted(raw)
+        except Unreadable:
+            return ""
+        self.ledger.give("attachment")
+        self.ledger.add(made.ledger)
+        self.unread += [f"of {name}: {made.unread}"] if made.unread else []
+        return _inside(made.html)
+
+
+def _inside(page: str) -> str:
+    """Return what stands in the body of a converter's page, without places, which are those of another file."""
+    return unplaced(page.partition("<body>")[2].rpartition("</body>")[0].strip())
+
+
+def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, str]:
     """Return a message, and it as HTML under a heading."""
     if body.count(b"\n--") > _MAX_PARTS * 10 or len(re.findall(rb"(?i)\bboundary\s*=", body)) > _MAX_PARTS:
         raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
@@ -63,25 +121,34 @@ def _read(body: bytes, level: str) -> tuple[EmailMessage, str]:
         message = BytesParser(EmailMessage, policy=policy.default).parsebytes(body)
         head = "".join(f"<dt>{name}</dt><dd>{escape(said)}</dd>" for name in _SHOWN if (said := _header(message, name)))
         subject = _header(message, "Subject")
-        text, attached = _parts(message)
+        text, names = _parts(message, attached)
     except (*DAMAGED, MessageError) as e:
         raise Unreadable(f"it is mail that is damaged ({type(e).__name__})") from e
-    names = "".join(f"<li>{escape(name)}</li>" for name in attached)
-    listed = f"<p>Attachments:</p><ul>{names}</ul>" if names else ""
+    items = "".join(f"<li>{escape(name)}</li>" for name in names)
+    listed = f"<p>Attachments:</p><ul>{items}</ul>" if items else ""
     heading = f"<{level}>{escape(subject or '(without subject)')}</{level}>"
     return message, "\n".join(filter(None, (heading, f"<dl>{head}</dl>", *text, listed)))
 
 
-def _parts(message: EmailMessage) -> tuple[list[str], list[str]]:
-    """Return the texts of a message as HTML, and the names of its attachments."""
-    texts, attached, skipped = list[str](), list[str](), set[int]()
+def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[str]]:
+    """Return the texts of a message as HTML, then its attachments, and the names of all of these."""
+    texts, inside, names, skipped = list[str](), list[str](), list[str](), set[int]()
     for number, part in enumerate(message.walk()):
         check_cancelled()
         name, kind = part.get_filename(), part.get_content_type()
         if number > _MAX_PARTS:
             raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
         if part.get_content_disposition() == "attachment" or (name and not kind.startswith("text/")):
-            attached.append(f"{name or 'without a name'} ({kind})")
+            names.append(f"{name or 'without a name'} ({kind})")
+            # Pictures that a message's HTML shows are part of its looks.
+            shown = kind.startswith("image/") and part.get_content_disposition() != "attachment"
+            if kind not in _UNREAD and not shown:
+                read = attached.read(name or "", kind, _content(part))
+                inside += [f"<h3>{escape(f'Attachment {name or kind}')}</h3>", read] if read else []
+        elif kind == CALENDAR:
+            made = calendar_to_html(_decoded(part))
+            # An invitation comes twice: as a part to be answered, and as a file.
+            texts += [_inside(made.html)] if made is not None else []
         elif kind == "multipart/alternative" and any(one.get_content_type() == "text/html" for one in part.walk()):
             # Of alternatives the HTML is what a reader sees.
             skipped |= {id(one) for one in part.iter_parts() if one.get_content_type() == "text/plain"}
@@ -89,15 +156,23 @@ def _parts(message: EmailMessage) -> tuple[list[str], list[str]]:
             texts.append(_text(part))
         elif kind == "message/rfc822":
             texts.append("<h3>Forwarded message</h3>")
-    return texts, attached
+    return [*texts, *inside], names
+
+
+def _content(part: MIMEPart) -> bytes:
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
+
+
+def _decoded(part: MIMEPart) -> str:
+    return decode(_content(part), content_type=str(part.get("content-type", ""))).text
 
 
 def _text(part: MIMEPart) -> str:
-    content = part.get_payload(decode=True)
-    text = decode(content if isinstance(content, bytes) else b"", content_type=str(part.get("content-type", ""))).text
+    text = _decoded(part)
     if part.get_content_type() == "text/html":
         return fragment_to_html(text)
-    return plain_to_html(text).html.partition("<body>")[2].rpartition("</body>")[0].strip()
+    return _inside(plain_to_html(text).html)
 
 
 def _header(message: EmailMessage, name: str) -> str:

@@ -5,7 +5,7 @@ drawings, charts.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from lxml import etree
@@ -20,11 +20,21 @@ _TEXT, _TABLES, _DRAW, _STYLE, _OFFICE, _SHOW = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
     for name in ("text", "table", "drawing", "style", "office", "presentation")
 )
-_H, _P, _ITEM = (f"{_TEXT}{name}" for name in ("h", "p", "list-item"))
+_H, _P, _ITEM, _NOTE = (f"{_TEXT}{name}" for name in ("h", "p", "list-item", "note"))
 _TABLE, _ROW, _CELL, _COVERED = (
     f"{_TABLES}{name}" for name in ("table", "table-row", "table-cell", "covered-table-cell")
 )
 _PAGE, _FRAME, _NOTES, _NAMED = f"{_DRAW}page", f"{_DRAW}frame", f"{_SHOW}notes", f"{_STYLE}style"
+_LIST, _LIST_STYLE, _NUMBER = (f"{_TEXT}{name}" for name in ("list", "list-style", "list-level-style-number"))
+_DIGITS: Final = 6
+"""Digits that a number which a file gives must not reach."""
+_RAISED: Final = 4
+"""Letters of a superscript that is a power or a mark."""
+_ROMANS: Final = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+_ROMANS_END: Final = 4000
 _SHEETS: Final = f"{_OFFICE}spreadsheet"
 _UNSHOWN: Final = (f"{_TEXT}tracked-changes", f"{_OFFICE}annotation")
 _BLANKS: Final = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": " "}
@@ -39,6 +49,14 @@ _HIDING: Final = {
 
 
 @dataclass(slots=True)
+class _Numbered:
+    """A list that is being read."""
+
+    style: str
+    count: int
+
+
+@dataclass(slots=True)
 class _Reader:
     """What was read so far."""
 
@@ -46,6 +64,16 @@ class _Reader:
     """Names of styles that hide."""
     slides: int = 0
     hidden: int = 0
+    raised: frozenset[str] = frozenset()
+    """Names of styles of superscripts."""
+    numbers: dict[tuple[str, int], etree._Element] = field(default_factory=dict)
+    """How lists are numbered, by the name of their style and the level."""
+    lists: list[_Numbered] = field(default_factory=list)
+    """Those around what is read."""
+    last: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Where a list of a style and level ended."""
+    label: str = ""
+    """The number of an item whose paragraph comes next."""
     left: int = MAX_CELLS
     """Cells that may still be read."""
 
@@ -58,13 +86,65 @@ class _Reader:
             if child.tag in {_PAGE, _TABLE}:
                 yield from self._slide(child) if child.tag == _PAGE else self._table(child)
                 continue
+            if child.tag == _NOTE:
+                continue  # behind its paragraph
+            if child.tag == _LIST:
+                yield from self._list(child)
+                continue
+            if child.tag == _ITEM:
+                self._next_item(child)
             inner = self.blocks(child, in_item=in_item or child.tag == _ITEM)
             if child.tag == _NOTES:
                 said = list(inner)
                 inner = iter(["<h3>Notes</h3>", *said] if said else [])
             yield from inner
             if child.tag in {_H, _P} and (text := self._text(child)):
-                yield _block(child, escape(text), in_item=in_item)
+                label, self.label = self.label, ""
+                yield _block(child, escape(f"{label} {text}" if label else text), in_item=in_item and not label)
+                yield from self._notes(child)
+
+    def _list(self, element: etree._Element) -> Iterator[str]:
+        """Yield the items of a list, numbered as its style says; one inside another goes on with the outer's style."""
+        style = element.get(f"{_TEXT}style-name") or (self.lists[-1].style if self.lists else "")
+        level = _Numbered(style, 0)
+        if element.get(f"{_TEXT}continue-numbering") == "true":
+            level.count = self.last.get((style, len(self.lists)), 0)
+        self.lists.append(level)
+        yield from self.blocks(element, in_item=True)
+        self.lists.pop()
+        self.label = ""
+        self.last[style, len(self.lists)] = level.count
+
+    def _next_item(self, item: etree._Element) -> None:
+        """Count an item, and keep its number for its first paragraph."""
+        if not self.lists:
+            return
+        own, depth = self.lists[-1], len(self.lists)
+        form = self.numbers.get((own.style, depth))
+        given = item.get(f"{_TEXT}start-value") or (
+            form.get(f"{_TEXT}start-value") if form is not None and not own.count else None
+        )
+        own.count = int(given) if given and given.isdecimal() and len(given) < _DIGITS else own.count + 1
+        self.label = "" if form is None else self._label(form, depth)
+
+    def _label(self, form: etree._Element, depth: int) -> str:
+        shown = form.get(f"{_TEXT}display-levels", "1")
+        first = depth - min(depth, int(shown) if shown.isdecimal() and len(shown) < _DIGITS else 1)
+        forms = [self.numbers.get((self.lists[-1].style, level)) for level in range(first + 1, depth + 1)]
+        said = [
+            spelled(one.count, kind)
+            for one, own in zip(self.lists[first:], forms, strict=True)
+            if (kind := own.get(f"{_STYLE}num-format", "") if own is not None else "")
+        ]
+        before, behind = form.get(f"{_STYLE}num-prefix", ""), form.get(f"{_STYLE}num-suffix", "")
+        return f"{before}{'.'.join(said)}{behind}".strip() if said else ""
+
+    def _notes(self, paragraph: etree._Element) -> Iterator[str]:
+        """Yield the notes of a paragraph behind it, each under the mark that stands at its place."""
+        for note in paragraph.iter(_NOTE):
+            if note.getparent() is not None and next(note.iterancestors(_H, _P)) is paragraph:
+                said = " ".join(filter(None, map(self._text, note.iter(_H, _P))))
+                yield f"<p>[{escape(_citation(note))}] {escape(said)}</p>" if said else ""
 
     def _is_hidden(self, element: etree._Element, space: str) -> bool:
         hides = element.get(f"{space}style-name") in self.hiding
@@ -125,7 +205,11 @@ class _Reader:
                 pieces.append(one)
                 continue
             pieces.append(_BLANKS.get(one.tag, ""))
-            if one.get(f"{_TEXT}style-name") not in self.hiding:
+            if one.get(f"{_TEXT}style-name") in self.raised and 0 < len(one.text or "") <= _RAISED:
+                pieces.append("^")
+            if one.tag == _NOTE:
+                pieces.append(f"[{_citation(one)}]")
+            elif one.get(f"{_TEXT}style-name") not in self.hiding:
                 for child in reversed(one):
                     stack.append(child.tail or "")
                     if isinstance(child.tag, str) and child.tag not in {*_UNSHOWN, _H, _P, _TABLE}:
@@ -140,6 +224,10 @@ def _block(element: etree._Element, text: str, *, in_item: bool) -> str:
         level = min(6, max(1, int(level))) if level.isdigit() else 2
         return f"<h{level}>{text}</h{level}>"
     return f"<ul><li>{text}</li></ul>" if in_item else f"<p>{text}</p>"
+
+
+def _citation(note: etree._Element) -> str:
+    return child_text(note, "note-citation") or "*"
 
 
 def _count(element: etree._Element, name: str) -> int:
@@ -159,6 +247,9 @@ def opendocument_to_html(body: bytes) -> Converted:
         author = child_text(about, "creator", "initial-creator") if about is not None else ""
         content = package.tree("content.xml")
         reader = _Reader(_hiding(content) if content is not None else frozenset())
+        reader.raised = _raised(content) if content is not None else frozenset()
+        for tree in (package.tree("styles.xml"), content):
+            reader.numbers |= _numbers(tree) if tree is not None else {}
         parts = list(reader.blocks(content)) if content is not None else []
     if not any(parts):
         raise Unreadable("it is an OpenDocument file without text")
@@ -167,6 +258,41 @@ def opendocument_to_html(body: bytes) -> Converted:
     unread = UNREAD if reader.left < 0 else ""
     html = whole_page("\n".join(parts), title=title)
     return Converted(html, title, author=author, notes=notes, unread=unread)
+
+
+def _numbers(tree: etree._Element) -> dict[tuple[str, int], etree._Element]:
+    """Return how lists are numbered, by style and level."""
+    return {
+        (style.get(f"{_STYLE}name", ""), int(level.get(f"{_TEXT}level", "1"))): level
+        for style in tree.iter(_LIST_STYLE)
+        for level in style.iterchildren(_NUMBER)
+        if level.get(f"{_TEXT}level", "1").isdecimal()
+    }
+
+
+def _raised(content: etree._Element) -> frozenset[str]:
+    """Return the names of the styles that raise what has them."""
+    named = (
+        style
+        for style in content.iter(_NAMED)
+        for inner in style.iterchildren(f"{_STYLE}text-properties")
+        if inner.get(f"{_STYLE}text-position", "").startswith("super")
+    )
+    return frozenset(style.get(f"{_STYLE}name", "") for style in named)
+
+
+def spelled(number: int, form: str) -> str:
+    """Return a number as `1`, `a`, `A`, `i` or `I` writes it."""
+    if form in {"a", "A"} and number > 0:
+        letter = chr(ord(form) + (number - 1) % 26)
+        return letter * min(9, (number - 1) // 26 + 1)
+    if form in {"i", "I"} and 0 < number < _ROMANS_END:
+        said, rest = "", number
+        for value, sign in _ROMANS:
+            said += sign * (rest // value)
+            rest %= value
+        return said if form == "i" else said.upper()
+    return str(number)
 
 
 def _hiding(content: etree._Element) -> frozenset[str]:

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.read.pdf_lines import TYPE, Cell, Line
+from pipeline.read.pdf_lines import TYPE, Cell, Line, is_ideograph
 from pipeline.read.pdf_page import MOST_RULINGS, Piece, Print, Value
 
 
@@ -76,10 +76,6 @@ SHORT: Final = 4
 _NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
 _ORDINALS: Final = frozenset({"st", "nd", "rd", "th", "er", "re", "e", "o", "a"})
 _NOTE_AFTER: Final = frozenset(".,;:)”\"'»")
-
-
-def _is_ideograph(letter: str) -> bool:
-    return "\u2e80" <= letter <= "\u9fff" or "\uf900" <= letter <= "\ufaff" or "\uff00" <= letter <= "\uffef"
 
 
 @dataclass(slots=True)
@@ -174,7 +170,7 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[tuple[float, float,
 
 def _is_below(before: _Segment, piece: Piece) -> bool:
     """Return whether an ideograph goes on upright writing."""
-    if len(piece.text) > 1 or not (_is_ideograph(piece.text) and _is_ideograph(before.text[-1])):
+    if len(piece.text) > 1 or not (is_ideograph(piece.text) and is_ideograph(before.text[-1])):
         return False
     return abs(piece.left - before.parts[-1][1]) < 0.3 * before.size and 0.8 < (before.y - piece.y) / before.size < 1.6
 
@@ -211,7 +207,7 @@ def _append(segment: _Segment, piece: Piece) -> None:
 
 def _blank(segment: _Segment, piece: Piece, *, after_script: bool) -> str:
     gap, em = _away(segment, piece), max(segment.size, 1.0)
-    if _is_ideograph(segment.text[-1]) and _is_ideograph(piece.text[0]):
+    if is_ideograph(segment.text[-1]) and is_ideograph(piece.text[0]):
         return " " if gap > 0.3 * em else ""
     if piece.fixed and segment.fixed and not piece.tight:
         letter = (segment.right - segment.left) / max(len(segment.text), 1)

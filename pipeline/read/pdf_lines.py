@@ -275,15 +275,30 @@ def _joins(before: Line, line: Line, levels: dict[float, int], leading: float) -
     return 0 <= step <= max(leading, 1.0) * TYPE.leading * (1.6 if line.fixed else 1.0)
 
 
+def _indented(lines: Sequence[Line]) -> Iterator[str]:
+    """Yield lines of code, each as far from the margin as it is set; all letters are of one width."""
+    left = min(line.cells[0].left for line in lines)
+    widths = sorted((line.cells[-1].right - line.cells[0].left) / max(len(line.text), 1) for line in lines)
+    letter = widths[len(widths) // 2] or 1.0
+    for line in lines:
+        yield " " * round((line.cells[0].left - left) / letter) + line.text
+
+
+def is_ideograph(letter: str) -> bool:
+    """Return whether a letter is of a writing that sets no blanks: Chinese or Japanese, with their stops."""
+    return "\u2e80" <= letter <= "\u9fff" or "\uf900" <= letter <= "\ufaff" or "\uff00" <= letter <= "\uffef"
+
+
 def _block(lines: list[Line], levels: dict[float, int]) -> str:
     item = lines[0].text.lstrip()[:1] in _BULLETS
     if lines[0].fixed and not item:
-        return f"<pre>{escape(chr(10).join(line.text for line in lines))}</pre>"
+        return f"<pre>{escape(chr(10).join(_indented(lines)))}</pre>"
     text = lines[0].text.strip()
     for line in lines[1:]:
         after = line.text.strip()
         hyphen = text.endswith("-") and text[-2:-1].isalpha() and after[:1].islower()
-        text = text[:-1] + after if hyphen else f"{text} {after}"
+        blank = "" if is_ideograph(text[-1:]) and is_ideograph(after[:1]) else " "
+        text = text[:-1] + after if hyphen else f"{text}{blank}{after}"
     if item:
         return f"<ul><li>{escape(text[1:].strip())}</li></ul>"
     level = levels.get(lines[0].size)

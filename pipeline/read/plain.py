@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from pipeline.html.blocks import CODE_LINES
+from pipeline.read.asciidoc import asciidoc_to_html, is_asciidoc
 from pipeline.read.converted import Converted, escape, html_table, whole_page
 from pipeline.read.manual import is_manual, manual_to_html
 from pipeline.work import check_cancelled
@@ -60,9 +61,11 @@ _FULL: Final = 0.8
 
 
 def plain_to_html(text: str) -> Converted:
-    """Return plain text as HTML that says what its blocks are; manual pages by their own rules."""
+    """Return plain text as HTML that says what its blocks are; manual pages and AsciiDoc by their own rules."""
     if is_manual(text):
         return manual_to_html(text)
+    if is_asciidoc(text):
+        return asciidoc_to_html(text)
     parts: list[str] = []
     blocks = [
         list(lines) for is_text, lines in groupby(text.splitlines(), key=lambda line: line.strip() != "") if is_text

@@ -1,6 +1,7 @@
 """RTF to HTML: headings, paragraphs, items and tables, told apart by the lines that striprtf makes of a file.
 
-Hidden text is left out. Not for: styles, pictures, notes at the foot of a page.
+Notes stand behind the text, under the numbers that stand at their places. Hidden text is left out. Not for: styles,
+pictures.
 """
 
 import re
@@ -16,8 +17,41 @@ _HEADING: Final = "\ue001"
 """For private use: put into RTF where a heading begins, found again in its text."""
 _LEVEL: Final = re.compile(r"\\outlinelevel\d")
 _HIDDEN: Final = re.compile(r"\\v(?=[ \\])")
-_ITEM: Final = re.compile(r"[•·–▪◦\uf0b7]\s+|\d{1,3}[.)]\t")
+_ITEM: Final = re.compile(r"[•·–▪◦\uf0b7]\s+")
+_NUMBERED: Final = re.compile(r"(\(?(?:\d{1,3}(?:\.\d{1,3}){0,3}|[A-Za-z]|[ivxlcIVXLC]{1,6})[.)])\t+")
+"""The number of an item as its reader sees it."""
 _CELL_END: Final = re.compile(r"\s*\n\|")
+
+
+_NOTE: Final = re.compile(r"(?:\{\\super\s*\\chftn\s*\}\s*)?\{(?:\\\*\s*)?\\footnote(?![a-z])")
+_NOTE_MARK: Final = re.compile(r"\{?(?:\\super\s*)?\\chftn\b\s*\}?")
+_BRACE: Final = re.compile(r"\\[{}\\]|[{}]")
+_SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
+"""A power, a letter or a mark that is raised in a group of its own."""
+
+
+def _notes_behind(text: str) -> str:
+    """Return RTF with a number in place of each note, and the notes behind its text."""
+    kept, notes, at = list[str](), list[str](), 0
+    while found := _NOTE.search(text, at):
+        depth, end = 1, len(text)
+        for brace in _BRACE.finditer(text, found.end()):
+            depth += {"{": 1, "}": -1}.get(brace[0], 0)
+            if not depth:
+                end = brace.end()
+                break
+        if depth:
+            break  # a file that is cut within a note
+        number = len(notes) + 1
+        inner = _NOTE_MARK.sub("", text[found.end() : end - 1])
+        notes.append(f"\\par [{number}] {inner.replace(chr(92) + 'par ', ' ')}")
+        kept += [text[at : found.start()], f"[{number}] "]
+        at = end
+    rest = text[at:]
+    if not notes:
+        return text
+    last = rest.rfind("}")
+    return "".join([*kept, rest[:last], *notes, "\\par ", rest[last:]])
 
 
 def rtf_to_html(text: str) -> Converted:
@@ -25,6 +59,7 @@ def rtf_to_html(text: str) -> Converted:
     text = _PICTURE.sub("", text)  # pictures are letters in RTF
     if len(text) > SLOW_LETTERS:
         raise Unreadable(f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text")
+    text = _SUPER.sub(r"^\1", _notes_behind(text))
     text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING)}?", text)
     # What a reader does not know behind `\*` it passes over to the end of the group, and so hidden words.
     text = _HIDDEN.sub(r"\\*\\v", text)
@@ -49,6 +84,8 @@ def rtf_to_html(text: str) -> Converted:
 def _block(line: str) -> str:
     if line.startswith(_HEADING):
         return f"<h2>{escape(line.strip(_HEADING))}</h2>"
+    if number := _NUMBERED.match(line):
+        return f"<p>{escape(number[1])} {escape(line[number.end() :])}</p>"
     if item := _ITEM.match(line):
         return f"<ul><li>{escape(line[item.end() :])}</li></ul>"
     return f"<p>{escape(line)}</p>"

@@ -31,6 +31,7 @@ MAIL: Final = "message/rfc822"
 MBOX: Final = "application/mbox"
 NOTEBOOK: Final = "application/x-ipynb+json"
 SUBTITLES: Final = "text/vtt"
+CALENDAR: Final = "text/calendar"
 MARKDOWN: Final = "text/markdown"
 JSON: Final = "application/json"
 JSON_LINES: Final = "application/x-ndjson"
@@ -42,7 +43,7 @@ SOURCE: Final = "text/x-source"
 
 PAGED: Final = frozenset({PDF, "image/png", "image/jpeg", "image/tiff", "image/webp"})
 """What has pages that are images or may be."""
-HEAVY: Final = frozenset({*PAGED, DOCX, PPTX, XLSX, EPUB, RTF, MBOX, *ODF})
+HEAVY: Final = frozenset({*PAGED, DOCX, PPTX, XLSX, EPUB, RTF, MAIL, MBOX, *ODF})
 """What is converted in a process of its own, whatever its size."""
 OLE: Final = "application/x-ole-storage"
 _PARTS: Final = {"word/document.xml": DOCX, "ppt/presentation.xml": PPTX, "xl/workbook.xml": XLSX}
@@ -109,8 +110,9 @@ _BY_NAME: Final = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
     **dict.fromkeys((".json", ".geojson", ".jsonld"), JSON),
     ".ipynb": NOTEBOOK,
-    **dict.fromkeys((".vtt", ".srt"), SUBTITLES),
+    **dict.fromkeys((".vtt", ".srt", ".ass", ".ssa"), SUBTITLES),
     ".eml": MAIL,
+    ".ics": CALENDAR,
     **dict.fromkeys((".mbox", ".mbx"), MBOX),
     **dict.fromkeys((".jsonl", ".ndjson"), JSON_LINES),
     **dict.fromkeys((".rss", ".atom"), FEED),
@@ -130,6 +132,8 @@ _TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h
 _HTML_START: Final = re.compile(rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]", re.I | re.S)
 _STARTS: Final = (
     (re.compile(rb"WEBVTT|\s*\d+[ \t]*\r?\n(?:\d\d:){2}\d\d,\d{3} --> "), SUBTITLES),
+    (re.compile(rb"\[Script Info\]\s"), SUBTITLES),
+    (re.compile(rb"BEGIN:VCALENDAR\s"), CALENDAR),
     (re.compile(rb"From [^\n]{1,200}\n[A-Za-z][\w-]*:\s"), MBOX),
     # Fields of a head, one of which only mail has.
     (re.compile(rb"(?ims)(?=.{0,1000}?^(?:message-id|mime-version|received):)[a-z][\w-]*:[^\n]*\n[a-z \t]"), MAIL),
@@ -146,7 +150,7 @@ _KNOWN: Final = {
     **dict.fromkeys((MARKDOWN, "text/x-markdown"), MARKDOWN),
     **dict.fromkeys((CSV, "text/tab-separated-values"), CSV),
     **dict.fromkeys((SUBTITLES, "application/x-subrip", "text/srt"), SUBTITLES),
-    **{kind: kind for kind in (MAIL, MBOX, NOTEBOOK)},
+    **{kind: kind for kind in (MAIL, MBOX, NOTEBOOK, CALENDAR)},
     **dict.fromkeys(("application/javascript", "application/x-javascript", "application/x-sh"), PLAIN),
     **dict.fromkeys(("application/x-yaml", "application/yaml", "application/toml", "application/sql"), PLAIN),
     **dict.fromkeys(("application/x-tex", PLAIN), PLAIN),
@@ -173,7 +177,7 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
 
 def holds_text(kind: str) -> bool:
     """Return whether a media type from `media_type` is one that becomes HTML."""
-    texts = {HTML, MARKDOWN, JSON, JSON_LINES, FEED, XML, CSV, PLAIN, SOURCE, MAIL, NOTEBOOK, SUBTITLES}
+    texts = {HTML, MARKDOWN, JSON, JSON_LINES, FEED, XML, CSV, PLAIN, SOURCE, MAIL, NOTEBOOK, SUBTITLES, CALENDAR}
     return kind in HEAVY or kind in texts
 
 
@@ -289,7 +293,18 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
         kind = XML
     elif not kind and said.startswith("text/"):
         kind = PLAIN
-    if kind == PLAIN and by_name in {MARKDOWN, JSON, JSON_LINES, CSV, SOURCE, MAIL, MBOX, NOTEBOOK, SUBTITLES}:
+    if kind == PLAIN and by_name in {
+        MARKDOWN,
+        JSON,
+        JSON_LINES,
+        CSV,
+        SOURCE,
+        MAIL,
+        MBOX,
+        NOTEBOOK,
+        SUBTITLES,
+        CALENDAR,
+    }:
         return by_name
     if kind == JSON and by_name == NOTEBOOK:
         return NOTEBOOK

@@ -8,6 +8,7 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from pipeline.read.converted import MAX_ITEMS, Converted, escape, placed, whole_page
@@ -20,6 +21,10 @@ _TAG: Final = re.compile(
     r"</?(?:[cibuv]|lang|ruby|rt|font|\d\d)[^<>]{0,200}>|\{\\an\d\}|<(?:\d+:)?\d\d:\d\d[.,]\d+>", re.I
 )
 _VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,80})>")
+_OVERRIDE: Final = re.compile(r"\{[^{}]{0,500}\}")
+_DRAWN: Final = re.compile(r"\{[^{}]{0,200}\\p[1-9]")
+"""What in ASS draws a shape."""
+_CLOCK: Final = re.compile(r"\d+:\d\d:\d\d(?:[.:]\d+)?")
 _NOTE: Final = re.compile(r"\n[ \t]*\n(?:NOTE|STYLE|REGION)\b.*?(?=\n[ \t]*\n|\Z)", re.DOTALL)
 _ENDS: Final = (".", "!", "?", "。", "！", "？", "…", '."', "?”", ".”")
 _LEAST: Final = 6.0
@@ -33,11 +38,13 @@ class _Cue(NamedTuple):
     end: float
     text: str
     speaker: str = ""
+    lines: tuple[str, ...] = ()
+    """The text by lines, for captions that roll."""
 
 
 def subtitles_to_html(text: str) -> Converted | None:
-    """Return WebVTT or SRT as HTML, None where there is no cue."""
-    inner = _body(_cues(text))
+    """Return WebVTT, SRT or ASS as HTML, None where there is no cue."""
+    inner = _body(_script_cues(text) if "[Events]" in text else _cues(text))
     if not inner:
         return None
     unread = f"what follows its first {MAX_ITEMS} paragraphs" if inner.count("\n") + 1 >= MAX_ITEMS else ""
@@ -63,7 +70,31 @@ def _cues(text: str) -> Iterator[_Cue]:
         lines = below.partition("\n\n")[0] if "\n\n" in below else below
         voice = _VOICE.search(lines)
         said = html.unescape(_TAG.sub("", _VOICE.sub("", lines)))
-        yield _Cue(_seconds(one[1]), _seconds(one[2]), " ".join(said.split()), voice[1].strip() if voice else "")
+        yield _cue(_seconds(one[1]), _seconds(one[2]), said, voice[1].strip() if voice else "")
+
+
+def _cue(start: float, end: float, said: str, speaker: str = "") -> _Cue:
+    lines = tuple(line for one in said.splitlines() if (line := " ".join(one.split())))
+    return _Cue(start, end, " ".join(lines), speaker, lines)
+
+
+def _script_cues(text: str) -> Iterator[_Cue]:
+    """Yield the cues of Advanced SubStation Alpha (ASS, SSA) in the order of their times."""
+    events = text.partition("[Events]")[2]
+    form = re.search(r"(?m)^Format:(.*)$", events)
+    fields = [name.strip().lower() for name in form[1].split(",")] if form else []
+    if not {"start", "end", "text"} <= set(fields) or fields[-1] != "text":
+        return
+    cues: list[_Cue] = []
+    for found in islice(re.finditer(r"(?m)^Dialogue:(.*)$", events), MAX_ITEMS):
+        values = dict(zip(fields, found[1].split(",", len(fields) - 1), strict=False))
+        if not _DRAWN.search(values.get("text", "")) and all(
+            _CLOCK.fullmatch(values[name].strip()) for name in fields[:3] if name in {"start", "end"}
+        ):
+            said = _OVERRIDE.sub("", values.get("text", "")).replace("\\N", "\n").replace("\\n", "\n")
+            start, end = (_seconds(values[name].strip()) for name in ("start", "end"))
+            cues.append(_cue(start, end, said.replace("\\h", " "), values.get("name", "").strip()))
+    yield from sorted(cues, key=lambda cue: cue.start)
 
 
 def _json_cues(value: dict[str, object]) -> Iterator[_Cue]:
@@ -78,13 +109,12 @@ def _json_cues(value: dict[str, object]) -> Iterator[_Cue]:
 def _body(cues: Iterable[_Cue]) -> str:
     parts: list[str] = []
     held: list[_Cue] = []
-    last = ""
+    last = _Cue(0.0, 0.0, "")
     for number, cue in enumerate(cues):
         if number % 1000 == 0:
             check_cancelled()
-        # Automatic captions roll: a cue repeats the line before it.
-        new = cue.text.removeprefix(last).strip() if last and cue.text.startswith(last) else cue.text
-        last = cue.text or last
+        new = _unrolled(cue, last)
+        last = cue if cue.text else last
         if not new or len(parts) >= MAX_ITEMS:
             continue
         lasts = held[-1].end - held[0].start if held else 0.0
@@ -94,6 +124,14 @@ def _body(cues: Iterable[_Cue]) -> str:
             held = []
         held.append(cue._replace(text=new))
     return "\n".join([*parts, _paragraph(held)] if held else parts)
+
+
+def _unrolled(cue: _Cue, last: _Cue) -> str:
+    """Return what a cue adds to the one before it: automatic captions roll, and repeat lines once or twice."""
+    for count in range(min(len(cue.lines), len(last.lines)), 0, -1):
+        if cue.lines[:count] == last.lines[-count:]:
+            return " ".join(cue.lines[count:])
+    return cue.text.removeprefix(last.text).strip() if last.text and cue.text.startswith(last.text) else cue.text
 
 
 def _paragraph(cues: list[_Cue]) -> str:

@@ -265,6 +265,12 @@ SITE: Final = "site:"
 _NAMED: Final = re.compile(rf"(?<!\S){SITE}(https?://\S+)\s*", re.IGNORECASE)
 
 
+def inventory_of(request: str) -> str:
+    """Return what documents are asked for about, as in `What do I have about tides?`; empty for any other request."""
+    found = _INVENTORY.fullmatch(" ".join(request.replace("’", "'").split()))
+    return found[1] if found else ""
+
+
 def is_site(source: str) -> bool:
     """Return whether a source names a site."""
     return source[: len(SITE)].lower() == SITE
@@ -291,6 +297,8 @@ _PERIODS: Final[dict[str, Freshness]] = {
 """Sections of words; the first in this order that a request has a word of counts, so that the narrowest period wins.
 `daily` holds what changes by the day without a word of time ("weather")."""
 _SECTION_OF: Final = {word: section for section in reversed(_PERIODS) for word in words(section)}
+_INVENTORY: Final = re.compile(rf"[¿\s]*(?:{any_of(words('inventory'))})\s+(\S.{{0,200}}?)[\s?.!？。]*", re.IGNORECASE)
+"""Asks which documents there are about something, which its group holds."""
 _TIME: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
 """All of them, with the phrases in which such a word is none of time ("electric current")."""
 _CHANGING: Final = whole_words(words("freshness.changing"))
