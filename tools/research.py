@@ -53,6 +53,8 @@ from tools.context import answer as reply
 
 TOOL: Final = "research"
 MOST_PAGES: Final = 20
+SESSION_FROM: Final = 1_000
+"""Budget from which an answer names its session; below, the line would take more than its frame may."""
 
 
 class Statement(Part):
@@ -126,9 +128,10 @@ async def research(
     sheet.add(found.text)
     if not found.assembled.evidence or hint_room(max_tokens or UNASKED):
         write_next(sheet, following, TOOL)
-        # Below `WIDE` it takes no room from words: it is written where the calls leave some, if need be without scheme.
-        if not sheet.add(f"Session: {handle}"):
-            sheet.add(f"Session: {handle.rpartition('/')[2]}")
+        # Below `WIDE` it takes no room from words: it is written where the calls leave some, without its scheme.
+        short = 0 < max_tokens < WIDE
+        if not 0 < max_tokens < SESSION_FROM:
+            sheet.add(f"Session: {handle.rpartition('/')[2] if short else handle}")
     if before:
         sheet.add(f"Shown before: {'all' if len(before) == len(found.assembled.evidence) else ', '.join(before)}")
     pages = tuple(behind(found.assembled.evidence, known.gathered.documents.values()))
