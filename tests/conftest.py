@@ -14,12 +14,18 @@ from cache.store import Store
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from server.app import build_server
+from server.process import give_back_large_blocks
 from server.settings import read_settings
 from tests.support import LIBRARY, SHARED, Clock, Connect, Site
 from tests.support.llama_reference import smol_weights
 from tests.support.model_server import Remote, model_server
 
 pytest_plugins = ("tests.support.collect", "tests.support.extras", "tests.support.quick", "tests.support.record")
+
+
+def pytest_sessionstart() -> None:
+    """Have large blocks go back to the system, as a server does: training in a test left 4 GB in this process."""
+    give_back_large_blocks()
 
 
 @pytest.fixture

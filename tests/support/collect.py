@@ -13,6 +13,8 @@ from typing import Final, Literal
 
 import pytest
 
+LAST: Final = pytest.StashKey[Path]()
+"""The file of the last test."""
 WITHOUT_SLOW: Final = "not slow"
 ALL_SLOW: Final = re.compile(r"^pytestmark = (?:\[[^\]]*?)?pytest\.mark\.slow\b", re.MULTILINE)
 
@@ -25,8 +27,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Liter
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
-    """Set aside what is there before the first test, and again where a server under test has given it back."""
-    if gc.get_freeze_count() == 0:
-        gc.collect()
-        gc.freeze()
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Set aside what is there before the first test, and again where a server under test has given it back.
+
+    That is asked once a file: the answer counts all that was set aside, 10 ms.
+    """
+    if item.config.stash.get(LAST, None) != item.path:
+        item.config.stash[LAST] = item.path
+        if gc.get_freeze_count() == 0:
+            gc.collect()
+            gc.freeze()
