@@ -204,4 +204,5 @@ def test_a_text_that_only_mentions_keys_is_none(name: str) -> None:
 def test_no_file_of_this_checkout_is_taken_for_keys() -> None:
     root = Path(__file__).resolve().parents[1]
     files = [path for top in ("docs", "examples", "pipeline", "server", "tests") for path in (root / top).rglob("*.*")]
-    assert [path.name for path in files if path.is_file() and is_secret(path.read_bytes())] == []
+    written = [path for path in files if path.is_file() and path.suffix != ".pyc"]  # which hold the keys of these tests
+    assert [path.name for path in written if is_secret(path.read_bytes())] == []

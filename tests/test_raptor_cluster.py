@@ -184,19 +184,26 @@ def test_ten_times_the_nodes_take_little_more_than_ten_times_the_work(alike: flo
 async def test_a_cancelled_clustering_leaves_its_thread_before_half_of_the_work(method: Clustering, n: int) -> None:
     """Whenever it is cancelled: no stretch between two looks at whether it was takes half of the processor time.
 
-    That a loaded machine cancels late changes nothing: the thread begins its work when it has been cancelled.
+    That a loaded machine cancels late changes nothing: the thread begins its work when it has been cancelled. Of each
+    stretch the least of three runs counts, since a thread of BLAS that waits for the others spins.
     """
     large = layer(themes(n // 8, 8))
-    looked = [time.thread_time()]
 
-    def look() -> bool:
+    def stretches() -> list[float]:
+        """Processor seconds between looks, which are as many in each run."""
+        looked = [time.thread_time()]
+
+        def look() -> bool:
+            looked.append(time.thread_time())
+            return False
+
+        with stopped_by(look):
+            cluster(large, method)
         looked.append(time.thread_time())
-        return False
+        return [after - before for before, after in itertools.pairwise(looked)]
 
-    with stopped_by(look):
-        cluster(large, method)
-    looked.append(time.thread_time())
-    assert max(after - before for before, after in itertools.pairwise(looked)) < 0.5 * (looked[-1] - looked[0])
+    least = [min(runs) for runs in zip(stretches(), stretches(), stretches(), strict=True)]
+    assert max(least) < 0.5 * sum(least)
 
     under_way, cancelled = threading.Event(), threading.Event()
     ended: queue.Queue[str] = queue.Queue()

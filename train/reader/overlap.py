@@ -45,9 +45,9 @@ def judged_texts() -> set[str]:
 
 
 def judged_pages() -> set[str]:
-    """Return the pages that questions as people ask them were written on."""
+    """Return the pages, or files, that questions as people ask them were written on."""
     files = [SHARED / "asked" / "questions.jsonl", *(ROOT / "bench" / "asked").glob("*.jsonl")]
-    return {str(row["page"]) for path in files for row in _rows(path)}
+    return {str(row.get("page") or row["file"]) for path in files for row in _rows(path)}
 
 
 def found_in(known: Iterable[str], texts: Iterable[str]) -> list[str]:
