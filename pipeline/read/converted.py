@@ -49,8 +49,8 @@ DAMAGED: Final = (
 )
 """What the libraries that read documents are known to raise over damaged files, besides errors of their own."""
 PAGE_SECONDS: Final = 8.0
-"""Processor time for a page of PDF to be read, or to be drawn: fifty times what the heaviest pages seen take to be
-read; one that needs more is left out."""
+"""Processor time for a page of PDF to be read: over a hundred times what the heaviest of 906 real pages takes; one that
+needs more is left out."""
 LEAST_SIZE: Final = 2.0
 """Points of height below which type cannot be read; footnotes and superscripts have 5 or more."""
 Span = tuple[int, int]

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
-from pipeline.read.converted import DAMAGED, MOST_PIXELS, PAGE_SECONDS, Unreadable, ended_after
+from pipeline.read.converted import DAMAGED, MOST_PIXELS, Unreadable, ended_after
 
 PAGE_PIXELS: Final = 2_800_000
 """That a page has at most when it is read: A4 at 170 dpi."""
+DRAW_SECONDS: Final = 4.0
+"""Processor time for a page to be drawn: nine times what the largest image that it may show takes. One that needs more
+ends its process twice, so that it is known which page did."""
 LAYERS: Final = 3
 """Images of `MOST_PIXELS` that a page may show: scanners part print from its background, and mask one by the other."""
 _FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP")
@@ -56,7 +59,7 @@ class PdfScans:
             width, height = page.get_size()
             scale = min(math.sqrt(PAGE_PIXELS / (width * height)), 300 / 72)
             # PDFium looks at no clock, and a pattern of small tiles has it draw for hours.
-            with ended_after(PAGE_SECONDS):
+            with ended_after(DRAW_SECONDS):
                 return Scan(page.render(scale=scale, may_draw_forms=False).to_numpy()[:, :, :3], 1 / scale)
         except (pypdfium2.PdfiumError, *DAMAGED) as error:
             raise Unreadable(f"its page {number} is damaged ({error})") from error
