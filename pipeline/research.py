@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 import anyio
@@ -51,7 +50,7 @@ from pipeline.rank.relevance import Blend
 from pipeline.search.chain import UNDATED
 from pipeline.search.parse import describes, inventory_of, question_word
 from pipeline.services import Services
-from pipeline.tables.table import rows_shown, told_values
+from pipeline.tables.table import rows_shown, told_values, values_room
 from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import any_of, find_entities, guess_language, index_terms, raw_words, words
@@ -236,12 +235,12 @@ def enriched(
     sheet.add(head)
     sheet.add(told)
     sheet.add(doubt(reading))
-    valued = partial(told_values, reading.computed, documents, mark, max_tokens)
     followed = count_tokens("\n".join(_followed(hop, "10a", mark) for hop in known.hops))
-    computed = valued()
-    room = sheet.room - parts_room(reading) - followed - (count_tokens(computed) + 1 if computed else 0)
+    valued = values_room(reading.computed, documents, mark, max_tokens)
+    room = sheet.room - parts_room(reading) - followed - valued
     assembled = assemble(documents, reading, max_tokens=room, mark=mark, open_end=open_end, listed=listed)
-    sheet.add(valued(rows_shown(reading.computed, documents, assembled.evidence)))
+    shown = rows_shown(reading.computed, documents, assembled.evidence)
+    sheet.add(told_values(reading.computed, documents, mark, max_tokens, shown))
     sheet.add(told_parts(reading, assembled.parts))
     why = reading.reason if documents else "There were no pages to read."
     sheet.add_cut(assembled.shown.text or f"No answer found. {why}")

@@ -4,7 +4,6 @@ Not for: searching. Sources are named by the caller.
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Final
 
 from mcp_types import CallToolResult
@@ -17,7 +16,7 @@ from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.gather import Loaded, load_sources, room_for
-from pipeline.tables.table import rows_shown, told_values
+from pipeline.tables.table import rows_shown, told_values, values_room
 from pipeline.text.frame import address, new_mark
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, in_thread
@@ -119,11 +118,10 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))
-    valued = partial(told_values, reading.computed, loaded.documents, mark, most)
-    computed = valued()
-    room = sheet.room - parts_room(reading) - (count_tokens(computed) + 1 if computed else 0)
+    room = sheet.room - parts_room(reading) - values_room(reading.computed, loaded.documents, mark, most)
     assembled = assemble(loaded.documents, reading, max_tokens=room, mark=mark, open_end=not max_tokens)
-    sheet.add(valued(rows_shown(reading.computed, loaded.documents, assembled.evidence)))
+    shown = rows_shown(reading.computed, loaded.documents, assembled.evidence)
+    sheet.add(told_values(reading.computed, loaded.documents, mark, most, shown))
     sheet.add(told_parts(reading, assembled.parts))
     sheet.add(assembled.shown.text)
     sheet.release()

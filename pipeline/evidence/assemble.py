@@ -148,17 +148,18 @@ def assemble(
     if nearest_alone(reading):
         chosen = chosen[:1]
     elif not listed:
-        more = chosen
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if chosen else 0):
             rest = room - writer.write(chosen).tokens
-            if not more or rest < CRUMB:
+            more = maker.choose(near, writer.cost, rest, end=end, further=True) if rest >= CRUMB else []
+            if not more:
                 break
-            more = maker.choose(near, writer.cost, rest, end=end, further=True)
             chosen += more
-    while len(chosen) > 1 and writer.write(chosen).tokens > room:
+    written = writer.write(chosen).tokens
+    while len(chosen) > 1 and written > room:
         chosen.pop()
+        written = writer.write(chosen).tokens
     # 4. The best unit is always shown, if only its beginning fits
-    if near and (not chosen or writer.write(chosen).tokens > max_tokens):
+    if near and (not chosen or written > max_tokens):
         return writer.beginning(near[0], len(near) - 1)
     evidence = writer.evidence(chosen, cited=True)
     links: Literal["frame", "rest"] = "rest" if open_end or listed else "frame"

@@ -355,9 +355,7 @@ class PassageMaker:
 
     def _opens(self, row: int) -> bool:
         """Whether a unit is a heading, or ends with a colon: what follows belongs to it."""
-        unit = self._unit(row)
-        kind = self._kind(row)
-        return kind == "heading" or (kind != "row" and unit.text.endswith(COLONS))
+        return self._kind(row) == "heading" or self._leads(row)
 
     def _follows(self, row: int) -> bool:
         """Whether a further unit is on the same page, and in no other passage."""

@@ -94,9 +94,7 @@ def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
         quotes = one.node.quotes if one.node.is_summary and not one.written else ()
         text, left = one.text, list(quotes)
         for quote in quotes:
-            leaf = tree.leaves[quote.leaf]
-            start, end = leaf.sentences[quote.sentence]
-            sentence = " ".join(leaf.text[start - leaf.start : end - leaf.start].split())
+            sentence = " ".join(tree.leaves[quote.leaf].sentence(quote.sentence).split())
             if sentence in said and sentence in text:
                 text = " ".join(text.replace(sentence, "", 1).split())
                 left.remove(quote)

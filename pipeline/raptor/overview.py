@@ -171,9 +171,7 @@ def _sections_told(groups: Mapping[int, Sequence[Part]]) -> str:
 
 
 def _sentence(tree: Tree, quote: Quote) -> str:
-    leaf = tree.leaves[quote.leaf]
-    start, end = leaf.sentences[quote.sentence]
-    return one_line(leaf.text[start - leaf.start : end - leaf.start])
+    return one_line(tree.leaves[quote.leaf].sentence(quote.sentence))
 
 
 def _whole_sentences(tree: Tree, number: int) -> Iterator[Quote]:

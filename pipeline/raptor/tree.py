@@ -90,6 +90,11 @@ class Leaf(NamedTuple):
     form: str = ""
     """What a generator wrote for the index beside it (IDMS)."""
 
+    def sentence(self, number: int) -> str:
+        """Return one of its sentences, verbatim."""
+        start, end = self.sentences[number]
+        return self.text[start - self.start : end - self.start]
+
     @property
     def heading_line(self) -> str:
         """The innermost two headings over it; the page's title before every leaf would cost 3 points of recall."""

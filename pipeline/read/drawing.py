@@ -15,8 +15,6 @@ from pipeline.read.equations import EQUATION, equation_text
 from pipeline.read.text import local_name
 
 A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-CHART: Final = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
-DIAGRAM: Final = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _MC: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 ALTERNATIVES, CHOICE, FALLBACK = (f"{_MC}{name}" for name in ("AlternateContent", "Choice", "Fallback"))
 _RAISED: Final = re.compile(r"[-+−]?\d{1,4}")
@@ -32,8 +30,8 @@ def chart_to_html(chart: etree._Element) -> str:
     places = sorted(places)[: MOST_POINTS // max(1, len(series))]
     categories = next((one.categories for one in series if one.categories), {})
     rows = [[categories.get(place, str(place + 1)), *(one.values.get(place, "") for one in series)] for place in places]
-    title = next((_spoken(one) for one in chart.iter("{*}title") if _is_of_chart(one)), "")
-    axes = [_spoken(axis) for axis in chart.iter("{*}title") if not _is_of_chart(axis)]
+    title = next((words_of(one) for one in chart.iter("{*}title") if _is_of_chart(one)), "")
+    axes = [words_of(axis) for axis in chart.iter("{*}title") if not _is_of_chart(axis)]
     said = " · ".join(filter(None, [title, *axes]))
     if not rows:
         return f"<p>{escape(said)}</p>" if said else ""
@@ -66,7 +64,8 @@ def _points(series: etree._Element, name: str) -> dict[int, str]:
     return found
 
 
-def _spoken(element: etree._Element) -> str:
+def words_of(element: etree._Element) -> str:
+    """Return the text of an element of DrawingML on one line."""
     return " ".join(filter(None, texts_of(element)))
 
 
@@ -77,7 +76,7 @@ def _is_of_chart(title: etree._Element) -> bool:
 
 def diagram_to_html(data: etree._Element) -> str:
     """Return the texts of a diagram's data as a list, empty for one without text."""
-    points = (" ".join(filter(None, texts_of(point))) for point in data.iter("{*}pt"))
+    points = map(words_of, data.iter("{*}pt"))
     items = "".join(f"<li>{escape(text)}</li>" for text in points if text)
     return f"<ul>{items}</ul>" if items else ""
 

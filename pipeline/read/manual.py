@@ -87,7 +87,7 @@ def manual_to_html(text: str) -> Converted:
 def _is_synopsis(lines: Sequence[str], name: str) -> bool:
     """Whether a section begins with how a program or a function is called."""
     first = next(iter(_blocks(lines)), [])
-    return bool(first) and _indent(first[0]) > _SUBSECTION and (_is_call(first, name) or not _is_prose(first))
+    return bool(first) and indent_of(first[0]) > _SUBSECTION and (_is_call(first, name) or not _is_prose(first))
 
 
 def _is_call(lines: Sequence[str], name: str) -> bool:
@@ -111,7 +111,7 @@ def _section(lines: Sequence[str]) -> str:
     inner: list[str] = []
     for number, line in enumerate(lines):
         above = lines[number - 1] if number else ""
-        if line and _indent(line) <= _SUBSECTION and (not above or _indent(above) <= _SUBSECTION):
+        if line and indent_of(line) <= _SUBSECTION and (not above or indent_of(above) <= _SUBSECTION):
             parts += [_body(inner), f"<h3>{escape(line.strip())}</h3>"]
             inner = []
         else:
@@ -123,7 +123,7 @@ def _body(lines: Sequence[str], depth: int = 0) -> str:
     """Return lines as paragraphs, lists, definitions and listings, each with what is indented below it."""
     if not any(lines):
         return ""
-    left = min(_indent(line) for line in lines if line)
+    left = min(indent_of(line) for line in lines if line)
     parts: list[tuple[str, str]] = []
     place = 0
     while place < len(lines):
@@ -145,12 +145,12 @@ def _body(lines: Sequence[str], depth: int = 0) -> str:
 def _column(lines: Sequence[str], start: int, left: int) -> int:
     """Return where the descriptions begin of lines that have term and description each, 0 for other lines."""
     stop = next((number for number in range(start, len(lines)) if not lines[number]), len(lines))
-    at_left = [line for line in lines[start:stop] if _indent(line) == left]
+    at_left = [line for line in lines[start:stop] if indent_of(line) == left]
     ends = Counter(found.end() for line in at_left if (found := _GAP.search(line)))
     if not ends or len(at_left) < _ALIGNED:
         return 0
     column, count = ends.most_common(1)[0]
-    others = {_indent(line) for line in lines[start:stop]} - {left, column}
+    others = {indent_of(line) for line in lines[start:stop]} - {left, column}
     return column if count >= _ALIGNED and count >= _MOSTLY * len(at_left) and not others else 0
 
 
@@ -169,17 +169,17 @@ def _aligned(lines: Sequence[str], column: int) -> str:
 def _end(lines: Sequence[str], start: int, left: int) -> int:
     """Return where a piece ends that begins at `start`: the next line at the left that is not of its paragraph."""
     stop = start + 1
-    marked = _indent(lines[start]) > left or _BULLET.match(lines[start].strip()) or _tag(lines[start : start + 2])
+    marked = indent_of(lines[start]) > left or _BULLET.match(lines[start].strip()) or _tag(lines[start : start + 2])
     if not marked:
         options = lines[start].strip().startswith("-")
-        while stop < len(lines) and lines[stop] and _indent(lines[stop]) == left:
+        while stop < len(lines) and lines[stop] and indent_of(lines[stop]) == left:
             if _starts(lines, stop) and not (options and lines[stop].strip().startswith("-")):
                 break
             stop += 1
         # An indented line directly below makes the line above it a term.
-        if stop == len(lines) or not lines[stop] or _indent(lines[stop]) == left:
+        if stop == len(lines) or not lines[stop] or indent_of(lines[stop]) == left:
             return stop
-    while stop < len(lines) and (not lines[stop] or _indent(lines[stop]) > left):
+    while stop < len(lines) and (not lines[stop] or indent_of(lines[stop]) > left):
         stop += 1
     return stop
 
@@ -187,7 +187,7 @@ def _end(lines: Sequence[str], start: int, left: int) -> int:
 def _starts(lines: Sequence[str], place: int) -> bool:
     """Whether a line begins something of its own although no empty line is above it."""
     line = lines[place].strip()
-    deeper = place + 1 < len(lines) and _indent(lines[place + 1]) > _indent(lines[place])
+    deeper = place + 1 < len(lines) and indent_of(lines[place + 1]) > indent_of(lines[place])
     tagged = line.startswith("-") and _tag(lines[place : place + 2]) is not None
     return bool(_BULLET.match(line)) or tagged or (deeper and _TERM.match(line) is not None)
 
@@ -199,10 +199,10 @@ def _tag(lines: Sequence[str]) -> re.Match[str] | None:
         return None
     # Lines that are set to both margins have wide blanks as well.
     after = lines[1] if len(lines) > 1 else ""
-    beside = _indent(after) == _indent(lines[0]) and not after.strip().startswith("-")
+    beside = indent_of(after) == indent_of(lines[0]) and not after.strip().startswith("-")
     if (found[1] or found[2]).startswith("-"):
         return None if after and beside else found
-    goes_on = after and _indent(after) != _indent(lines[0]) + len(found[0])
+    goes_on = after and indent_of(after) != indent_of(lines[0]) + len(found[0])
     at_stop = len(found[0]) in _STOPS or len(found[0]) - len(found[2]) >= _NARROW
     return found if at_stop and not goes_on else None
 
@@ -213,7 +213,7 @@ def _piece(lines: Sequence[str], left: int, depth: int, *, after: str) -> tuple[
     inside = [line for line in lines if line]
     if depth > _DEEP:
         return "p", f"<p>{escape(_joined(inside))}</p>"
-    if _indent(first) > left:
+    if indent_of(first) > left:
         return ("p", _listing(lines)) if _is_code(lines) else ("p", _body(lines, depth + 1))
     if mark := _BULLET.match(first.strip()):
         return ("ol" if mark[1] else "ul"), _item(first.strip()[mark.end() :], lines[1:], depth)
@@ -224,9 +224,9 @@ def _term(lines: Sequence[str], left: int, depth: int, *, after: str) -> tuple[s
     """Return a paragraph, or a term with what is indented below it, or beside it."""
     first = lines[0].strip()
     inside = [line for line in lines if line]
-    deeper = next((number for number, line in enumerate(lines) if line and _indent(line) > left), len(lines))
+    deeper = next((number for number, line in enumerate(lines) if line and indent_of(line) > left), len(lines))
     if tag := _tag(lines[:2]):
-        column = left + tag.end() if deeper == len(lines) else _indent(lines[deeper])
+        column = left + tag.end() if deeper == len(lines) else indent_of(lines[deeper])
         own = " " * column + first[tag.end() :]
         return "dl", f"<dt>{escape(tag[1] or tag[2])}<dd>{_body([own, *lines[1:]], depth + 1)}"
     if deeper == len(lines):
@@ -285,7 +285,7 @@ def _has_signs(lines: Sequence[str]) -> bool:
 
 
 def _listing(lines: Sequence[str]) -> str:
-    left = min(_indent(line) for line in lines if line)
+    left = min(indent_of(line) for line in lines if line)
     return f"<pre>{escape(chr(10).join(line[left:] for line in lines).strip(chr(10)))}</pre>"
 
 
@@ -295,5 +295,6 @@ def _joined(lines: Sequence[str]) -> str:
     return text.replace("‐ ", "")
 
 
-def _indent(line: str) -> int:
+def indent_of(line: str) -> int:
+    """Return the blanks before the first letter of a line."""
     return len(line) - len(line.lstrip())

@@ -13,7 +13,7 @@ from typing import Final
 from pipeline.html.blocks import CODE_LINES
 from pipeline.read.asciidoc import asciidoc_to_html, is_asciidoc
 from pipeline.read.converted import Converted, escape, html_table, whole_page
-from pipeline.read.manual import is_manual, manual_to_html
+from pipeline.read.manual import indent_of, is_manual, manual_to_html
 from pipeline.work import check_cancelled
 
 _INDENTED: Final = re.compile(r" {4,}\S|\t+\S")
@@ -107,12 +107,12 @@ def _block(lines: list[str], *, is_last: bool) -> str:  # noqa: PLR0911  one ret
     """Return the lines between two empty ones as what they are."""
     if len(lines) == 2 and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120:
         return f"<h2>{escape(lines[0].strip())}</h2>"
-    centred = _indent(lines[0]) >= _CENTRED and not _CODE.match(lines[0])
+    centred = indent_of(lines[0]) >= _CENTRED and not _CODE.match(lines[0])
     if len(lines) == 1 and not is_last and (centred or _is_title(lines[0].strip())):
         return f"<h2>{escape(lines[0].strip())}</h2>"
     if _PROMPT.match(lines[0]):
         return _listing(lines)
-    if _OPTION.match(lines[0]) and len({_indent(line) for line in lines[1:]} - {_indent(lines[0])}) == 1:
+    if _OPTION.match(lines[0]) and len({indent_of(line) for line in lines[1:]} - {indent_of(lines[0])}) == 1:
         return f"<dl><dt>{escape(lines[0].strip())}<dd>{escape(' '.join(map(str.strip, lines[1:])))}</dl>"
     if all(map(_INDENTED.match, lines)) and not _is_prose(lines) and not all(map(_BULLET.match, lines)):
         return _listing(lines)
@@ -203,10 +203,6 @@ def _items(lines: Sequence[str]) -> str:
             items[-1] += " " + line.strip()
     tag, start = ("ol", f' start="{int(first)}"' if int(first) != 1 else "") if first else ("ul", "")
     return f"<{tag}{start}>" + "".join(f"<li>{escape(item)}</li>" for item in items) + f"</{tag}>"
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _is_own(before: str, line: str) -> bool:

@@ -23,6 +23,7 @@ from pipeline.read.drawing import (
     image_html,
     is_decorative,
     texts_of,
+    words_of,
 )
 from pipeline.read.equations import TEXT
 from pipeline.read.ledger import Ledger
@@ -89,7 +90,7 @@ class _Slide:
         for shape in _in_order(list(self._shapes(tree if tree is not None else self.root))):
             kind = _kind(shape.element)
             if kind in _TITLES and not heading:
-                heading = " ".join(filter(None, texts_of(shape.element)))
+                heading = words_of(shape.element)
             elif kind in _MARGINS:
                 self.deck.footers |= dict.fromkeys(filter(None, texts_of(shape.element)))
             elif kind not in _UNSAID:
@@ -289,12 +290,8 @@ def _table(table: etree._Element) -> str:
     for place, row in enumerate(table.iter(f"{A}tr")):
         tag = "th" if place == 0 else "td"
         cells = (cell for cell in row.iter(f"{A}tc") if not {cell.get("hMerge"), cell.get("vMerge")} & _ON)
-        rows.append("".join(f"<{tag}{_spans(cell)}>{escape(_cell(cell))}</{tag}>" for cell in cells))
+        rows.append("".join(f"<{tag}{_spans(cell)}>{escape(words_of(cell))}</{tag}>" for cell in cells))
     return "<table>\n" + "\n".join(f"<tr>{row}</tr>" for row in rows) + "\n</table>"
-
-
-def _cell(cell: etree._Element) -> str:
-    return " ".join(filter(None, texts_of(cell)))
 
 
 def _spans(cell: etree._Element) -> str:

@@ -5,6 +5,7 @@ Not for: archives of many files (`package.py` opens those that are documents).
 
 import bz2
 import lzma
+import re
 import zlib
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -20,6 +21,7 @@ _UNBOUNDED: Final = 1_000_000
 """Unpacked bytes up to which the ratio is no concern."""
 _PIECE: Final = 65_536
 """Packed bytes given to a library at a time, between which a call can be cancelled."""
+_NO_PADDING: Final = re.compile(rb"[^\x00]")
 _MEMORY: Final = 100_000_000
 """Bytes that xz may take for its window."""
 
@@ -61,25 +63,27 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
     """Return what a packed file holds, all its streams; raises `Unreadable` for one damaged, cut, or over a bound."""
     _, what, begin = next(one for one in _BY_MAGIC if body.startswith(one[0]))
     allowed = min(most, max(_UNBOUNDED, MOST_RATIO * len(body)))
-    pieces, size, left = list[bytes](), 0, body
-    while left:
+    pieces, size, start = list[bytes](), 0, 0
+    while start < len(body):
         stream = begin()
-        at = 0
+        at = start
         try:
-            while at < len(left) and not stream.eof:
+            while at < len(body) and not stream.eof:
                 check_cancelled()
-                piece = left[at : at + _PIECE]
+                piece = body[at : at + _PIECE]
                 at += len(piece)
                 size += _append(stream, piece, pieces, allowed + 1 - size)
                 if size > allowed:
                     raise Unreadable(f"it is {what} that unpacks to more than {allowed:,} bytes")
         except (*DAMAGED, lzma.LZMAError) as error:
-            if pieces and at <= _PIECE and not stream.eof and size and left is not body:
+            if pieces and at - start <= _PIECE and not stream.eof and size and start:
                 break  # padding behind the last stream, as tapes have
             raise Unreadable(f"it is damaged {what} ({type(error).__name__})") from error
         if not stream.eof:
             raise Unreadable(f"it is {what} whose end is cut")
-        left = (stream.unused_data + left[at:]).lstrip(b"\x00")
+        # What is behind a stream is found by its place: copying it would cost the square of their number
+        behind = _NO_PADDING.search(body, at - len(stream.unused_data))
+        start = behind.start() if behind else len(body)
     return b"".join(pieces)
 
 
