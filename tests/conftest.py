@@ -104,8 +104,28 @@ def connect(cache_folder: Path) -> Connect:
     return connected
 
 
+@pytest.fixture(scope="session")
+def used_ports() -> set[int]:
+    """Ports that sites had in this run: its one cache may hold pages under their addresses."""
+    return set()
+
+
+def _on_new_port(handler: type[BaseHTTPRequestHandler], used: set[int]) -> ThreadingHTTPServer:
+    """Return a server on a port that no site of this run had, and note the port in `used`."""
+    held: list[ThreadingHTTPServer] = []
+    while True:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        if server.server_port not in used:
+            break
+        held.append(server)  # so that the system gives another one
+    for one in held:
+        one.server_close()
+    used.add(server.server_port)
+    return server
+
+
 @pytest.fixture
-def site() -> Iterator[Site]:
+def site(used_ports: set[int]) -> Iterator[Site]:
     """A web site on loopback that a test fills with pages."""
     state = Site()
 
@@ -130,8 +150,8 @@ def site() -> Iterator[Site]:
         def log_message(self, format: str, *args: object) -> None:
             """Keep the test output quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_address[1]
+    server = _on_new_port(Handler, used_ports)
+    state.port = server.server_port
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     yield state
