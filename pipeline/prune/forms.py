@@ -30,7 +30,7 @@ class Place:
     form: str = "1"
     """`type` of its list in HTML."""
     mark: str = ""
-    """Its number as a reader sees it, for one of an ordered list that has one of its own."""
+    """Its number as a reader sees it."""
 
     @property
     def list(self) -> str:
@@ -160,7 +160,7 @@ def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) 
         mark = ""
         if line.kind == "item":
             own = line.places[-1]
-            mark = f"{own.mark or f'{own.number}.'} " if own.ordered else "- "
+            mark = f"{own.mark} " if own.ordered else "- "
             opened.append((own, len(mark)))
         text = mark + one(line)
         if indent:

@@ -192,7 +192,7 @@ class _Writer:
             self.lines.extend([Line("paragraph", lead, places=places[:-1])] if lead else [])
         if self.references is not None:
             text = self.references.marked(number, text)
-        if block.kind == "item" and places:
+        if block.kind == "item" and places and (block.ordinal or not places[-1].ordered):
             self.lines.append(Line("item", text, places=places))
         elif block.kind == "definition" and ": " in text:
             self.lines.append(Line("definition", text))
