@@ -16,6 +16,7 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from pipeline.documents import Block, Document, Page
+from pipeline.html.addresses import base_of, rebase
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
@@ -64,6 +65,8 @@ def read_document(page: Page) -> Document:
         root.children.append(drawn)
         text, blocks = content_blocks(root, about)
         notes = (*notes, FROM_SCRIPTS)
+    if (base := base_of(page.html, page.final_url)) != page.final_url:
+        rebase(root, base)
     if drawn is not None or waits:
         page = replace(page, trust="script")
     if unseen >= LABEL_WORDS:  # fewer are labels that a design moves away
