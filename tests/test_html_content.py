@@ -215,3 +215,30 @@ async def test_a_piece_of_a_post_in_boxes_is_shown_with_its_writer() -> None:
 def test_sections_of_a_page_are_no_records() -> None:
     sections = "".join(f"<section><h2>Part {place}</h2><p>{line}</p></section>" for place, line in enumerate(STORY))
     assert {block.lead for block in document(f"<main><h1>Lamps</h1>{sections}</main>").blocks} == {""}
+
+
+async def test_a_short_story_among_teasers_is_shown_without_them() -> None:
+    teasers = "".join(
+        f"<div><h3>Wreck {n}</h3><p>The hull of wreck {n} lay on the northern shore for {n} years, and those who "
+        "passed it by boat took a plank of it home with them each time.</p></div>"
+        for n in range(2, 60)
+    )
+    text = await shown(f"<body><div><h1>Lamps</h1>{PARAGRAPHS}</div><div>{teasers}</div></body>")
+    assert STORY[0] in text and STORY[11] in text
+    assert "hull of wreck" not in text
+
+
+@pytest.mark.parametrize("line", ["Porridge with milk and salt", "Two cups of tea"])
+async def test_a_line_that_two_days_of_a_plan_have_in_common_is_in_both(line: str) -> None:
+    days = "".join(
+        f"<section><h2>{day}</h2><ul><li>Breakfast at seven sharp</li><li>{line}</li><li>{STORY[place]}</li></ul></section>"
+        for place, day in enumerate(("Monday", "Tuesday", "Wednesday"))
+    )
+    text = await shown(page(f"{days}{PARAGRAPHS.replace('lamp', 'lantern')}"))
+    assert text.count(line) == text.count("Breakfast at seven sharp") == 3
+
+
+async def test_a_heading_behind_the_story_is_not_where_it_begins() -> None:
+    more = "".join(f"<p>{line.replace('lamp', 'lantern')}</p>" for line in STORY[:4])
+    text = await shown(f"<body><article>{PARAGRAPHS}</article><h1>More of this magazine</h1>{more}</body>")
+    assert STORY[0] in text and STORY[11] in text
