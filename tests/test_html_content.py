@@ -218,20 +218,27 @@ def test_sections_of_a_page_are_no_records() -> None:
 
 
 async def test_a_short_story_among_teasers_is_shown_without_them() -> None:
-    teasers = "".join(
-        f"<div><h3>Wreck {n}</h3><p>The hull of wreck {n} lay on the northern shore for {n} years, and those who "
-        "passed it by boat took a plank of it home with them each time.</p></div>"
-        for n in range(2, 60)
+    lines = (
+        "The last lamp of the outer coast went dark on Sunday, ninety years after the first keeper rowed out to it.",
+        "Maud Orvane, who trimmed its wick for half of that time, asked for the glass and was given it by the council.",
+        "What the tower will be used for is open, since the road to it lies under water for eleven hours of the day.",
     )
-    text = await shown(f"<body><div><h1>Lamps</h1>{PARAGRAPHS}</div><div>{teasers}</div></body>")
-    assert STORY[0] in text and STORY[11] in text
-    assert "hull of wreck" not in text
+    story = "".join(f"<p>{line}</p>" for line in lines)
+    teasers = "".join(
+        f"<div class=card><a href=/{n}><h3>Wreck {n} is seen again off the northern isle</h3></a>"
+        f"<p>Divers who went down to wreck {n} brought up a bell, a plate, and a bottle of wine.</p></div>"
+        for n in range(40)
+    )
+    text = await shown(f"<body><div class=story><h1>The last lamp</h1>{story}</div><div>{teasers}</div></body>")
+    assert all(line in text for line in lines)
+    assert "Divers" not in text
 
 
 @pytest.mark.parametrize("line", ["Porridge with milk and salt", "Two cups of tea"])
 async def test_a_line_that_two_days_of_a_plan_have_in_common_is_in_both(line: str) -> None:
     days = "".join(
-        f"<section><h2>{day}</h2><ul><li>Breakfast at seven sharp</li><li>{line}</li><li>{STORY[place]}</li></ul></section>"
+        f"<section><h2>{day}</h2><ul><li>Breakfast at seven sharp</li><li>{line}</li>"
+        f"<li>{STORY[place]}</li></ul></section>"
         for place, day in enumerate(("Monday", "Tuesday", "Wednesday"))
     )
     text = await shown(page(f"{days}{PARAGRAPHS.replace('lamp', 'lantern')}"))
@@ -240,5 +247,7 @@ async def test_a_line_that_two_days_of_a_plan_have_in_common_is_in_both(line: st
 
 async def test_a_heading_behind_the_story_is_not_where_it_begins() -> None:
     more = "".join(f"<p>{line.replace('lamp', 'lantern')}</p>" for line in STORY[:4])
-    text = await shown(f"<body><article>{PARAGRAPHS}</article><h1>More of this magazine</h1>{more}</body>")
+    head = "<head><title>The last lamp - The Magazine</title></head>"
+    story = f"<main><h2>The last lamp</h2>{PARAGRAPHS}</main>"
+    text = await shown(f"<html>{head}<body>{story}<main><h1>More of this magazine</h1>{more}</main></body></html>")
     assert STORY[0] in text and STORY[11] in text

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from html import unescape
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise, takewhile
 from operator import itemgetter
 from typing import Final, Literal
 
@@ -39,6 +39,8 @@ FEWEST: Final = 0.1
 """Share of the content's words below which such a piece is a notice, not the story."""
 LONG: Final = 100
 """Words of content from which a second opinion is asked, and of a piece from which it is believed."""
+STORY: Final = 60
+"""Words of running text below a page's title that are its story. With 40 to 100 the figures are the same."""
 LONGEST: Final = 1_000_000
 """Characters of markup, scripts and styles left out, up to which a second opinion is asked; most take a tenth of a
 second, the longest half of one."""
@@ -70,13 +72,15 @@ def main_content(document: Document) -> list[bool]:
     content = [(block.main or block.closed) and block.kind != "about" for block in blocks]
     words = [_WORD.findall(block.text.lower()) if told else [] for block, told in zip(blocks, content, strict=True)]
     of_all = sum(map(len, words))
+    titles = _titles(document, words)
+    story = [number for title in titles for number in _prose_under(blocks, words, title)]
     aside = [not told for told in content]
-    for left in (_around(blocks, words), _asides(blocks, words)):
+    for left in (_around(blocks, words, story), _asides(blocks, words)):
         for number in left:
             aside[number], words[number] = True, []
-    agreed = _agreed(document, words, of_all)
+    agreed = _agreed(document, words, of_all, titles, story)
     begin = _heading_over(blocks, min(agreed)) if agreed else 0
-    first = max(begin, _top(document, words, agreed))
+    first = max(begin, _top(titles, words, agreed))
     last = _end(blocks, max(agreed)) if agreed else len(blocks) - 1
     near = {number + step for number in agreed for step in (-1, 0, 1)}
     inside = {number: words[number] for number in range(first, last + 1) if words[number]}
@@ -122,8 +126,8 @@ def _end(blocks: Sequence[Block], last: int) -> int:
     return last
 
 
-def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int]:
-    """Return what stands outside of the element main, or the article, that holds most of the content."""
+def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]], story: Sequence[int]) -> list[int]:
+    """Return what stands outside of the element main, or the article, that holds most of the content and the story."""
     outside = set[int]()
     for region in _REGIONS:
         inside = Counter[str]()
@@ -131,7 +135,9 @@ def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
             if found := region.match(block.path):
                 inside[found[0]] += len(of)
         box, held = max(inside.items(), key=itemgetter(1), default=("", 0))
-        if box and held >= MOST * sum(map(len, words)):
+        apart = [number for number in story if not blocks[number].path.startswith(box)]
+        is_story = sum(len(words[number]) for number in apart) >= STORY
+        if box and held >= MOST * sum(map(len, words)) and not is_story:
             outside |= {number for number, block in enumerate(blocks) if not block.path.startswith(box)}
     return sorted(outside)
 
@@ -219,19 +225,30 @@ def _is_buttons(words: Sequence[str], buttons: Mapping[str, Set[tuple[str, ...]]
     return len(words) in ends and bool(words)
 
 
-def _top(document: Document, words: Sequence[Sequence[str]], agreed: Set[int]) -> int:
-    """Return the number of the page's one `h1`, or of the first heading that its title names, else 0.
-
-    No such heading stands behind the story: above it is less than half of what both readers have, or of all words.
-    """
+def _titles(document: Document, words: Sequence[Sequence[str]]) -> list[int]:
+    """Return the number of the first heading that the page's title names, else of its one `h1`, if it has either."""
     blocks = document.blocks
-    counts = [len(of) if number in agreed or not agreed else 0 for number, of in enumerate(words)]
     heads = [number for number, block in enumerate(blocks) if words[number] and block.kind == "heading"]
     first = [number for number in heads if blocks[number].html.startswith("<h1>")]
     title = f" {' '.join(_WORD.findall(document.page.title.lower()))} "
-    named = (number for number in heads if len(words[number]) > 1 and f" {' '.join(words[number])} " in title)
-    tops = first if len(first) == 1 else islice(named, 1)
-    return max((top for top in tops if 2 * sum(counts[:top]) < sum(counts)), default=0)
+    named = (number for number in heads if f" {' '.join(words[number])} " in title)
+    own = [number for number in named if len(words[number]) > 1]
+    return own[:1] or (first if len(first) == 1 else [])
+
+
+def _prose_under(blocks: Sequence[Block], words: Sequence[Sequence[str]], heading: int) -> list[int]:
+    """Return the running text between a heading and the next."""
+    below = takewhile(lambda number: blocks[number].kind != "heading", range(heading + 1, len(blocks)))
+    return [number for number in below if len(words[number]) >= PROSE]
+
+
+def _top(titles: Sequence[int], words: Sequence[Sequence[str]], agreed: Set[int]) -> int:
+    """Return the number of the heading over the story, else 0.
+
+    No such heading stands behind the story: above it is less than half of what both readers have, or of all words.
+    """
+    counts = [len(of) if number in agreed or not agreed else 0 for number, of in enumerate(words)]
+    return max((top for top in titles if 2 * sum(counts[:top]) < sum(counts)), default=0)
 
 
 def _heading_over(blocks: Sequence[Block], first: int) -> int:
@@ -255,7 +272,9 @@ def _is_label(block: Block, words: int, *, apart: bool) -> bool:
     return 2 * sum(map(len, _LINK.findall(block.html))) > len(block.text)
 
 
-def _agreed(document: Document, words: list[list[str]], of_all: int) -> set[int]:
+def _agreed(
+    document: Document, words: list[list[str]], of_all: int, titles: Sequence[int], story: Sequence[int]
+) -> set[int]:
     """Return the blocks that trafilatura calls content as well; none where it agrees on too little."""
     if of_all < LONG or "html" not in document.page.media_type:
         return set()
@@ -265,10 +284,17 @@ def _agreed(document: Document, words: list[list[str]], of_all: int) -> set[int]
     other = _WORD.findall(_extracted(html, document.page.final_url).lower())
     runs = set(zip(*(other[place:] for place in range(RUN)), strict=False))
     found = {number for number, of in enumerate(words) if len(of) >= TOLD and _is_in(of, runs)}
-    shared = sum(len(words[number]) for number in found)
-    span = sum(map(len, words[min(found) : max(found) + 1])) if found else 0
-    compact = shared >= max(LONG, COMPACT * span, FEWEST * of_all)
-    return found if compact or shared >= AGREED * of_all else set()
+    shared, lacking = (
+        sum(len(words[number]) for number in below if (number in found) == has)
+        for below, has in ((found, True), (story, False))
+    )
+    of_story = sum(len(words[number]) for number in story)
+    if not found or (lacking >= STORY and 2 * lacking >= of_story):
+        return set()
+    span = sum(map(len, words[min(found) : max(found) + 1]))
+    titled = _heading_over(document.blocks, min(found)) in titles
+    least = STORY if titled else max(LONG, FEWEST * of_all)
+    return found if shared >= min(AGREED * of_all, max(least, COMPACT * span)) else set()
 
 
 def _shown(html: str) -> str:
