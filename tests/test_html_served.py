@@ -1,5 +1,7 @@
 """The web as it is served, read as its reader sees it: numbers of items, terms, addresses, marks, closed text, data."""
 
+# ruff: noqa: E501  the rows of tables
+
 import pytest
 
 from pipeline.prune.render import Kept, Style, all_links, render
@@ -7,6 +9,7 @@ from tests.support import Connect, Site, text_of
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
+STORY = "The harbour of Arnvik lies on the western shore and has been used by fishing boats for four hundred years."
 LISTS = {
     "a start below zero": ("<ol start=-1><li>one<li>two<li>three</ol>", "-1. one\n0. two\n1. three"),
     "a start that is no number": ("<ol start=x><li>one<li>two</ol>", "1. one\n2. two"),
@@ -66,6 +69,63 @@ async def test_every_tool_cites_a_rule_by_its_number(connect: Connect, site: Sit
         }
         for tool, arguments in calls.items():
             assert "4. No boat leaves the basin after dark." in text_of(await client.call_tool(tool, arguments)), tool
+
+
+FLAT = "style='max-height:0;overflow:hidden'"
+CLOSED = {
+    "an answer below its heading": f"<div class=faq><h3>Who opens?</h3><div {FLAT}>WORD</div></div>",
+    "an answer below its term": "<dl class=faq-list><dt>Who opens?</dt><dd style='display:none'>WORD</dd></dl>",
+    "a panel that is not seen": "<div class=acc-item><div role=button>Q</div><p style='visibility:hidden;height:0'>WORD</p></div>",
+    "a panel behind its button": "<style>.p-panel{max-height:0;overflow:hidden}</style><button>Q</button><div class=p-panel>WORD</div>",
+    "buttons alike": f"<button class=q>A</button><p {FLAT}>WORD</p><button class=q>B</button><p {FLAT}>more</p>",
+    "boxes alike": "".join(f"<div class=q><button>A{n}</button><p {FLAT}>WORD</p></div>" for n in range(3)),
+    "a label of a box to tick": f"<div class=fold><input type=checkbox id=a><label for=a>Q</label><p {FLAT}>WORD</p></div>",
+    "a section that moves in": "<div style='opacity:0;transform:translateY(9px)'><p>In.</p></div><section style='opacity:0'>"
+    "<h2>Fees</h2><p>WORD</p></section>",
+    "a section of a library": "<style>[data-aos]{opacity:0}</style><div data-aos=fade-up><h2>Fees</h2><p>WORD</p></div>",
+}
+UNOPENED = {
+    "below a heading": f"<h1>Harbour</h1><p {FLAT}>WORD</p>",
+    "below a paragraph in a box": f"<div class=faq><p>Boats leave.</p><p {FLAT}>WORD</p></div>",
+    "behind one button": f"<button>Book</button><p {FLAT}>WORD</p>",
+    "a menu": f"<div class=fold><button>Q</button><ul {FLAT}><li><a href=/a>WORD</a><li><a href=/b>WORD two</a></ul></div>",
+    "a log-in": f"<div class=login-panel><button>Log in</button><p {FLAT}>WORD</p></div>",
+    "tiny behind a button": "<div class=faq><button>Q</button><p style='font-size:0'>WORD</p></div>",
+    "off the screen": "<div class=faq><h3>Q</h3><p style='position:absolute;left:-9999px'>WORD</p></div>",
+    "clear without a heading": "<div style='opacity:0;transform:translateY(9px)'><p>In.</p></div><p style='opacity:0'>WORD</p>",
+    "clear and alone": "<section style='opacity:0'><h2>Fees</h2><p>WORD</p></section>",
+}
+COVERED = {
+    "a price in a line": ("<p>A night costs <span aria-hidden=true>31 crowns</span>.</p>", "costs 31 crowns."),
+    "a value in a cell": (
+        "<table><tr><th>A<th>B<tr><td>1<td><span aria-hidden=true>31 crowns</span></table>",
+        "31 crowns",
+    ),
+    "beside what is read out": (
+        "<p>Now <span aria-hidden=true>$31.00</span><span class=sr-only>31 dollars</span></p>",
+        "Now 31",
+    ),
+    "an icon": ("<p>Next <i class=material-icons aria-hidden=true>chevron right</i></p>", "Next"),
+    "a formula": ("<p>So <span class=katex><span aria-hidden=true>a 1</span></span></p>", "So"),
+}
+
+
+@pytest.mark.parametrize("case", CLOSED)
+def test_what_a_reader_opens_or_scrolls_to_is_content_of_low_rank(case: str) -> None:
+    found = [block for block in document(f"<p>{STORY}</p>{CLOSED[case]}").blocks if "WORD" in block.text]
+    assert found
+    assert all(block.closed and not block.main for block in found)
+
+
+@pytest.mark.parametrize("case", UNOPENED)
+def test_what_nothing_opens_is_not_read(case: str) -> None:
+    assert "WORD" not in document(f"<p>{STORY}</p>{UNOPENED[case]}").text
+
+
+@pytest.mark.parametrize("case", COVERED)
+def test_words_that_only_screen_readers_pass_over_are_read_once(case: str) -> None:
+    html, wanted = COVERED[case]
+    assert written(f"<p>{STORY}</p>{html}").rstrip(" |").endswith(wanted)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.closed import can_be_opened, is_seen_all_the_same, moves_into_sight, something_moves
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
 from pipeline.html.names import (
@@ -33,7 +34,7 @@ from pipeline.html.names import (
 )
 from pipeline.html.ordinals import type_of
 from pipeline.html.sheets import Place, StyleJudge
-from pipeline.html.style import READER_CLASSES, Hiding, Shade, can_be_opened, is_drawn, is_long
+from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_drawn, is_long
 from pipeline.html.tree import (
     LINES,
     MAX_DEPTH,
@@ -158,6 +159,7 @@ class _Cleaner:
         """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
         self._controlled: Set[str] | None = None
+        self._moves: bool | None = None
         self._segments = Segments(top)
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
@@ -272,7 +274,14 @@ class _Cleaner:
             return False
         if hiding == "begun":
             return True
-        return hiding == "shut" and can_be_opened(current, attributes, self._ids_of_buttons)
+        if hiding == "soft" and moves_into_sight(current, attributes, self._something_moves):
+            return True
+        return hiding in {"shut", "soft"} and can_be_opened(current, attributes, self._ids_of_buttons)
+
+    def _something_moves(self) -> bool:
+        if self._moves is None:
+            self._moves = something_moves(self._top)
+        return self._moves
 
     def _ids_of_buttons(self) -> Set[str]:
         """Return the ids of what the page's buttons say that they control."""
@@ -362,7 +371,8 @@ class _Cleaner:
         closed = "hidden" in attributes
         if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
             # A second link to a page is for the mouse: seen, and only left out where links are read out.
-            closed = (attributes.get("href") or "#").startswith("#")
+            for_ears = (attributes.get("href") or "#").startswith("#")
+            closed = for_ears and not is_seen_all_the_same(current, attributes)
             if closed:
                 self._cover(current)
         if verdict == "reader":
