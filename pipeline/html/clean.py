@@ -14,6 +14,7 @@ from selectolax.lexbor import LexborNode
 from pipeline.html.closed import can_be_opened, is_seen_all_the_same, moves_into_sight, something_moves
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
+from pipeline.html.marks import mark_cells
 from pipeline.html.names import (
     BOX,
     CELL,
@@ -158,6 +159,7 @@ class _Cleaner:
         self._met: dict[int, Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
+        self._cells: list[tuple[Node, LexborNode]] = []
         self._controlled: Set[str] | None = None
         self._moves: bool | None = None
         self._segments = Segments(top)
@@ -221,6 +223,7 @@ class _Cleaner:
             elif kind > THROUGH:
                 add_space(node) if kind == BOX else add_line(node, "\n" if kind == LINE else "\t")
         trim(root)
+        mark_cells(self._cells)
         return join_texts(root) if made > MAX_NODES else root
 
     def _entered(
@@ -421,6 +424,8 @@ class _Cleaner:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
+        if tag.name == "td":
+            self._cells.append((node, current))
         named = tag.named
         if tag.listing or not tag.kept.isdisjoint(attributes):
             named = _keep(node, tag, attributes, current)
