@@ -222,6 +222,10 @@ class _Cleaner:
                 node.furniture, pre = node.furniture or opened * OPENED, pre or tag.name in VERBATIM
             elif kind > THROUGH:
                 add_space(node) if kind == BOX else add_line(node, "\n" if kind == LINE else "\t")
+        return self._done(root, made)
+
+    def _done(self, root: Node, made: int) -> Node:
+        """Return the tree that was filled with so many elements, its end trimmed and its cells marked."""
         trim(root)
         mark_cells(self._cells)
         return join_texts(root) if made > MAX_NODES else root
