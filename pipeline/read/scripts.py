@@ -84,6 +84,13 @@ def may_be_filled(html: str, shown: Sequence[str], framing: Sequence[str] = ()) 
     return scan.is_shell() or (bool(framing) and scan.has_empty_root())
 
 
+def shows(html: str, letters: int) -> bool:
+    """Return whether a page shows at least so many letters and digits; linear, and no further than needed."""
+    scan = _Scan(html, enough=letters)
+    scan.run()
+    return scan.letters >= letters
+
+
 @dataclass(slots=True)
 class _Scan:
     """One pass over the tags, which ends where enough letters were seen."""
