@@ -12,7 +12,7 @@ whatever the page's rules say; longer text goes. Not for: which elements a rule 
 
 import colorsys
 import re
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal, NamedTuple
@@ -122,23 +122,11 @@ _SHIFT: Final = re.compile(
 )
 _SCALED: Final = re.compile(r"(?:scale(?:3d|x|y)?|matrix)\(([^()]*)\)")
 _CLIPPED: Final = re.compile(r"rect\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0")
-_OPENED: Final = re.compile(
-    r"accordion|carousel-item|collaps|faq|product|slick-slide|spoiler|swiper-slide|tab[-_]*(?:pan|content)|toggle-?(?:content|panel)"
-)
-"""Names of what a reader opens: on 28 asked pages a sixth of what cleaning lost stood in closed product sheets."""
-_SHUT: Final = re.compile(
-    r"cloned|cookie|consent|duplicate|newsletter|subscri|login|sign|cart|search|menu|nav|share|load|error|alert|warn|age-"
-)
-"""Names of closed things that hold no content."""
-_OPENER_NODES: Final = 12
-"""Elements in front of a closed one, from the first down, among which the button that opens it is looked for."""
 Hiding = Literal["", "soft", "begun", "shut", "hard"]
 """Not, until a script runs (opacity, visibility), at the begin of an animation, while it is closed (not displayed, no
 height), or for good."""
 _MOVING: Final = ("animation", "transform", "transition", "will-change")
 SHOWN: Final[Hiding] = ""
-_NO_CONTENT: Final = frozenset({"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"})
-"""Roles of closed things that hold no content."""
 _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
 PIXELS: Final = {"px": 1.0, "": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "ch": 8.0}
 _FAR: Final = -480.0
@@ -303,30 +291,6 @@ def _is_flat(found: Mapping[str, str], *sides: str) -> bool:
     if not found.get("overflow", found.get("overflow-y", "")).startswith(("hidden", "clip")):
         return False
     return any((size := length(found.get(name, ""))) is not None and size <= 1.0 for name in sides)
-
-
-def can_be_opened(
-    current: LexborNode, attributes: Mapping[str, str | None], controlled: Callable[[], Container[str]]
-) -> bool:
-    """Return whether a closed element is one that a reader opens with a click.
-
-    It is a tab's panel, named like what opens, what follows the button, or what a button says that it controls
-    (`controlled` looks for the ids of such in the whole page, and is asked last).
-    """
-    name = attributes.get("id") or ""
-    label = f"{attributes.get('class') or ''} {name}".lower()
-    if _SHUT.search(label) or attributes.get("role") in _NO_CONTENT:
-        return False
-    if attributes.get("role") == "tabpanel" or _OPENED.search(label):
-        return True
-    before = current.prev
-    while before is not None and not before.is_element_node and (before.text_content or "").isspace():
-        before = before.prev
-    if before is not None and any(
-        node.tag == "summary" or "aria-expanded" in node.attributes for node in islice(before.traverse(), _OPENER_NODES)
-    ):
-        return True
-    return name != "" and name in controlled()
 
 
 def is_drawn(attributes: Mapping[str, str | None]) -> bool:
