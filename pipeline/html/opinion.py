@@ -157,11 +157,13 @@ def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]], story: Sequ
 def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int]:
     """Return the sections whose headings lead away from the content, and all that follows such a heading near the end.
 
+    Such a section ends where the text above goes on below in its own box, as around an inset.
     Comments are none of it where they come after what they comment on: one heading, more words above it than below.
     """
     before = list(accumulate(map(len, words), initial=0))
     leads = {number: lead for number, of in enumerate(words) if of and (lead := _leads_away(blocks[number], of))}
     threads = sum(lead == "comments" for lead in leads.values())
+    running = {_box(blocks[place]): place for place in reversed(range(len(blocks))) if len(words[place]) >= PROSE}
     found: list[int] = []
     reached = 0
     for number, lead in leads.items():
@@ -169,6 +171,9 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
             continue
         is_last = lead != "label" and before[number] >= MOST * before[-1]
         end = len(blocks) if is_last else _end_of_section(blocks, number)
+        if running.get(_box(blocks[number]), number) >= number:  # an inset, not a section of the text itself
+            below = (place for place in range(number, end) if len(words[place]) >= PROSE)
+            end = next((place for place in below if running[_box(blocks[place])] < number), end)
         size = before[end] - before[number]
         if size <= (1 - MOST) * before[-1] or (lead == "comments" and size <= before[number]):
             found += (place for place in range(number, end) if blocks[place].kind not in _WHOLE)
