@@ -34,6 +34,7 @@ _FRAME: Final = re.compile(
 _ATTRIBUTE: Final = re.compile(r"""([a-z-]+)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _OBJECT_END: Final = re.compile(r"</object\s*>", re.IGNORECASE)
 _SET: Final = re.compile(r"<(/?)frameset\b[^<>]*>", re.IGNORECASE)
+_LONE: Final = re.compile(r"<frame\b([^<>]*)>", re.IGNORECASE)
 _NO_PAGE: Final = re.compile(r"\.(?:pdf|svg|png|jpe?g|gif|webp|swf|mp[34]|webm|mov|avi|zip)$", re.IGNORECASE)
 _HIDDEN: Final = re.compile(
     r"""\bhidden\b(?!\s*-)|display\s*:\s*none|\b(?:width|height)\s*=\s*["']?[012](?:px)?["'\s]"""
@@ -147,5 +148,8 @@ def _filled(text: str, frames: list[_Frame], inside: dict[str, str]) -> str:
         closed = "" if frame.name == "iframe" else "</iframe>"
         parts += [text[at : frame.start], f'<iframe{attributes} srcdoc="{escape(held)}">{closed}']
         at = end
+    filled = "".join([*parts, text[at:]])
+    if _SET.search(filled) is None:
+        return filled
     # In a set of frames no other element is parsed.
-    return _SET.sub(r"<\1div>", "".join([*parts, text[at:]]))
+    return _SET.sub(r"<\1div>", _LONE.sub(r"<iframe\1></iframe>", filled))

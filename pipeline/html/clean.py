@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborNode
 
 from pipeline.html.addresses import base_of, rebase
 from pipeline.html.closed import can_be_opened, is_seen_all_the_same, moves_into_sight, something_moves
-from pipeline.html.drawing import BLANK_FILL, words_of
+from pipeline.html.drawing import BLANK_FILL, presented, words_of
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
 from pipeline.html.marks import mark_cells
@@ -254,7 +254,8 @@ class _Cleaner:
     def _draw(self, current: LexborNode, name: str, parent: Node, pre: bool, place: Place | None) -> None:
         """Add what a frame, image or drawing shows, or is said to show, unless it is hidden."""
         # Hidden from screen readers only, it is drawn all the same.
-        attributes = {key: value for key, value in current.attributes.items() if key != "aria-hidden"}
+        said = presented(current) if name == "svg" else current.attributes
+        attributes = {key: value for key, value in said.items() if key != "aria-hidden"}
         alt = attributes.get("alt") if name == "img" else ""
         if (name == "img" and (not alt or self._images >= MAX_NODES)) or (pre and name != "img"):
             return

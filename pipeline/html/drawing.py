@@ -43,7 +43,7 @@ def words_of(svg: LexborNode, look: Look, shade: Shade, place: Place | None) -> 
             break
         node, behind, around = waiting.pop()
         name = (node.tag or "").lower()
-        own = _presented(node)
+        own = presented(node)
         if name in _UNDRAWN or _SHIFTED.search(own.get("transform") or "") or not _is_inside(own, edges):
             continue
         hidden, behind, around = look(node, own, behind, around)
@@ -61,7 +61,7 @@ def words_of(svg: LexborNode, look: Look, shade: Shade, place: Place | None) -> 
     return found
 
 
-def _presented(node: LexborNode) -> dict[str, str | None]:
+def presented(node: LexborNode) -> dict[str, str | None]:
     """Return the attributes of an element of a drawing, those of its looks as a style."""
     own = dict(node.attributes)
     said = [f"{name}:{own[name]}" for name in _PRESENTED if own.get(name)]
@@ -95,7 +95,7 @@ def _text_of(text: LexborNode, look: Look, shade: Shade, place: Place | None) ->
             parts.append(node.text_content or "")
             continue
         if node is not text:
-            own = _presented(node)
+            own = presented(node)
             hidden, behind, around = look(node, own, behind, around)
             if hidden or behind.unseen or (node.tag or "") in _UNDRAWN:
                 continue
