@@ -151,7 +151,7 @@ class _Cleaner:
         self._controlled: Set[str] | None = None
         self._line_keepers = line_keepers(top)
         self._moves: bool | None = None
-        self._blank: bool | None = None
+        self._draws: bool | None = None
         self._segments = Segments(top)
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
@@ -253,18 +253,18 @@ class _Cleaner:
 
     def _draw(self, current: LexborNode, name: str, parent: Node, pre: bool, place: Place | None) -> None:
         """Add what a frame, image or drawing shows, or is said to show, unless it is hidden."""
-        # Hidden from screen readers only, it is drawn all the same.
-        said = presented(current) if name == "svg" else current.attributes
-        attributes = {key: value for key, value in said.items() if key != "aria-hidden"}
-        alt = attributes.get("alt") if name == "img" else ""
-        if (name == "img" and (not alt or self._images >= MAX_NODES)) or (pre and name != "img"):
+        own = current.attributes
+        if self._images >= MAX_NODES or (not own.get("alt") if name == "img" else pre):
             return
+        # Hidden from screen readers only, it is drawn all the same.
+        said = presented(current) if name == "svg" else own
+        attributes = {key: value for key, value in said.items() if key != "aria-hidden"}
         hiding, shade = self._hides(current, attributes, self._styles.ground, self._verdict(attributes), place)
         if hiding not in ({"", "soft"} if name == "img" else {""}) or not is_drawn(attributes):
             return
         self._images += 1
         if name == "img":
-            _add_image(parent, current.attributes)
+            _add_image(parent, own)
         elif name == "svg":
             self._add_drawing(current, parent, shade, place)
         else:
@@ -272,15 +272,13 @@ class _Cleaner:
 
     def _add_drawing(self, svg: LexborNode, parent: Node, shade: Shade, place: Place | None) -> None:
         """Add the words of a drawing, and what it is said to show."""
-        if self._images > MAX_NODES:
-            return
         attributes = svg.attributes
         if said := stands_for(svg, "svg", attributes, parent.tag):
             add_boxed(parent, said, pre=False)
             return
         if alt := title_of(svg, attributes):
             _add_image(parent, {"alt": alt})
-        if svg.first_child is None or self._fills_blank():
+        if not self._draws_words():
             return
         words = words_of(svg, self._looked, shade, place)
         if len(words) > 1 and parent.breaks:
@@ -298,11 +296,12 @@ class _Cleaner:
         hiding, shade = self._hides(node, attributes, behind, self._verdict(attributes), place)
         return hiding != "", shade, place
 
-    def _fills_blank(self) -> bool:
-        """Whether a style sheet of the page may fill letters so that nobody sees them."""
-        if self._blank is None:
-            self._blank = any(BLANK_FILL.search(sheet.text(deep=True)) for sheet in self._top.css("style"))
-        return self._blank
+    def _draws_words(self) -> bool:
+        """Whether drawings of the page have words, and no style sheet may fill them so that nobody sees them."""
+        if self._draws is None:
+            sheets = self._top.css("style") if self._top.css_first("text, foreignobject") is not None else None
+            self._draws = sheets is not None and not any(BLANK_FILL.search(sheet.text(deep=True)) for sheet in sheets)
+        return self._draws
 
     def _add_frame(self, parent: Node, name: str, attributes: Mapping[str, str | None]) -> None:
         """Read what a frame holds in place of it; of another keep the address."""
