@@ -11,9 +11,8 @@ whatever the page's rules say; longer text goes. Not for: which elements a rule 
 """
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from selectolax.lexbor import LexborNode
@@ -67,23 +66,11 @@ _FLAT: Final = 3.0
 """Pixels of height or width in which no letter can be read."""
 _TIGHT: Final = -8.0
 """Pixels between letters below which they lie over one another, half of the usual size of type."""
-_OPENED: Final = re.compile(
-    r"accordion|carousel-item|collaps|faq|product|slick-slide|spoiler|swiper-slide|tab[-_]*(?:pan|content)|toggle-?(?:content|panel)"
-)
-"""Names of what a reader opens: on 28 asked pages a sixth of what cleaning lost stood in closed product sheets."""
-_SHUT: Final = re.compile(
-    r"cloned|cookie|consent|duplicate|newsletter|subscri|login|sign|cart|search|menu|nav|share|load|error|alert|warn|age-"
-)
-"""Names of closed things that hold no content."""
-_OPENER_NODES: Final = 12
-"""Elements in front of a closed one, from the first down, among which the button that opens it is looked for."""
 Hiding = Literal["", "soft", "begun", "shut", "hard"]
 """Not, until a script runs (opacity, visibility), at the begin of an animation, while it is closed (not displayed, no
 height), or for good."""
 _MOVING: Final = ("animation", "transform", "transition", "will-change")
 SHOWN: Final[Hiding] = ""
-_NO_CONTENT: Final = frozenset({"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"})
-"""Roles of closed things that hold no content."""
 _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
 _FAR: Final = -480.0
 """Pixels to the left or above beyond which nothing of a paragraph reaches the screen."""
@@ -334,30 +321,6 @@ def _is_masked(found: Mapping[str, str]) -> bool:
     stops = parted(mask[mask.index("(") + 1 : mask.rindex(")")] if ")" in mask else "", ",")
     colours = [part for stop in stops if rgb_of(part := next(parted(stop, " "))) is not None or part == "transparent"]
     return bool(colours) and all(map(is_clear_colour, colours))
-
-
-def can_be_opened(
-    current: LexborNode, attributes: Mapping[str, str | None], controlled: Callable[[], Container[str]]
-) -> bool:
-    """Return whether a closed element is one that a reader opens with a click.
-
-    It is a tab's panel, named like what opens, what follows the button, or what a button says that it controls
-    (`controlled` looks for the ids of such in the whole page, and is asked last).
-    """
-    name = attributes.get("id") or ""
-    label = f"{attributes.get('class') or ''} {name}".lower()
-    if _SHUT.search(label) or attributes.get("role") in _NO_CONTENT:
-        return False
-    if attributes.get("role") == "tabpanel" or _OPENED.search(label):
-        return True
-    before = current.prev
-    while before is not None and not before.is_element_node and (before.text_content or "").isspace():
-        before = before.prev
-    if before is not None and any(
-        node.tag == "summary" or "aria-expanded" in node.attributes for node in islice(before.traverse(), _OPENER_NODES)
-    ):
-        return True
-    return name != "" and name in controlled()
 
 
 def is_drawn(attributes: Mapping[str, str | None]) -> bool:
