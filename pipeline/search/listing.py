@@ -17,12 +17,13 @@ import struct
 import sys
 import weakref
 from collections import Counter, deque
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from os.path import splitext
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.files import DOCUMENTS, OTHERS, ending_of, is_document
 from pipeline.fetch.secrets import SECRET_NAME
 from pipeline.search.word_index import FileStamp
@@ -92,7 +93,7 @@ class Folders:
         self, roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES, watched: bool = True
     ) -> None:
         """List at most `most` files of at most `file_bytes` each below resolved `roots`, which may be files."""
-        self._roots = [os.fspath(root) for root in roots]
+        self._roots = [os.path.realpath(root) for root in roots]
         self._most = most
         self._file_bytes = file_bytes
         self._watch = _Watch() if watched and sys.platform == "linux" else None
@@ -190,10 +191,7 @@ class Folders:
     ) -> _Folder:
         files, passed = list[FileStamp](), list[FileStamp]()
         below, too_large = list[str](), 0
-        with os.scandir(folder) as entries:
-            listed = sorted((entry for entry in entries if entry.name[0] != "."), key=_name)
-        for entry in listed:
-            path = entry.path
+        for path, entry in _entries(folder):
             try:
                 old = known.get(path)
                 ending = splitext(entry.name)[1].lower() if old is None else ""
@@ -227,6 +225,27 @@ class Folders:
             except OSError:
                 continue  # it went between listing and looking
         return _Folder(*there, tuple(files), tuple(below), too_large, tuple(passed), watched)
+
+
+def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield what is in a folder that no link leads to, by name, without hidden names: its path and its entry."""
+    if os.scandir not in os.supports_fd:
+        with os.scandir(folder) as found:
+            yield from ((one.path, one) for one in sorted(filter(_is_shown, found), key=_name))
+        return
+    descriptor = open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with os.scandir(descriptor) as found:
+            listed = sorted(filter(_is_shown, found), key=_name)
+        above = folder if folder.endswith(os.sep) else folder + os.sep
+        for entry in listed:
+            yield above + entry.name, entry
+    finally:
+        os.close(descriptor)  # entries are looked at beneath it
+
+
+def _is_shown(entry: os.DirEntry[str]) -> bool:
+    return entry.name[0] != "."
 
 
 def _is_read(stamp: FileStamp) -> bool:
