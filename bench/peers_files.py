@@ -24,6 +24,7 @@ import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -141,7 +142,8 @@ def saved(forms: list[str], given: list[Path], folder: Path) -> list[Path]:
             office(form, folder, sources)
             continue
         for path in sources:
-            subprocess.run(["pandoc", str(path), "-o", str(folder / f"{path.stem}.epub")], check=False, timeout=60)  # noqa: S603, S607
+            with suppress(subprocess.CalledProcessError):
+                run("pandoc", str(path), "-o", str(folder / f"{path.stem}.epub"))
     return sorted(path for form in forms for path in folder.glob(f"*.{form}"))
 
 
