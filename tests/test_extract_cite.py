@@ -59,7 +59,7 @@ def test_the_urls_own_fragment_is_dropped_and_files_are_cited_too() -> None:
 def test_words_that_stand_earlier_as_well_get_the_words_before_them_as_context() -> None:
     doc = document(("paragraph", "It opened in 1932. Some say it opened in 1932.", ()))
     start = doc.text.rindex("it opened")
-    assert cite(doc, start, start + 17).endswith("#:~:text=in%201932.%20Some%20say-,it%20opened%20in%201932")
+    assert cite(doc, start, start + 17).endswith("#:~:text=say-,it%20opened%20in%201932")
 
 
 def test_a_row_is_cited_from_its_first_telling_cell_to_its_last_cell() -> None:
@@ -96,7 +96,7 @@ def test_words_before_a_line_break_in_a_cell_are_no_context() -> None:
     html = "<table><tr><td>Ann<td>Out<br>(day 17)<tr><td>Bea<td>In<tr><td>Bea<td>In</table>"
     doc = read_document(Page(BASE, BASE, "", f"<p>Ann and Bea, In and Out.</p>{html}", "text/html"))
     start = doc.text.index("Bea | In")
-    assert cite(doc, start, start + len("Bea | In")).endswith("#:~:text=%28day%2017%29-,Bea,In")
+    assert cite(doc, start, start + len("Bea | In")).endswith("#:~:text=17%29-,Bea,In")
 
 
 def test_code_is_cited_within_its_lines() -> None:
@@ -183,7 +183,7 @@ def test_struck_words_are_cited_without_the_marks_that_the_text_puts_around_them
     doc = read_document(Page(BASE, BASE, "", html, "text/html"))
     assert "~~$79~~" in doc.text
     assert unquote(fragment(doc, "Ticket ~~$32~~ $29 at the pier")) == "Ticket $32 $29 at,the pier"
-    assert unquote(cite(doc, doc.text.rindex("Old"), len(doc.text))).endswith("$29 at the pier-,Old price $79")
+    assert unquote(cite(doc, doc.text.rindex("Old"), len(doc.text))).endswith("pier-,Old price $79")
 
 
 def test_a_row_with_a_picture_is_cited_by_the_words_beside_it() -> None:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urldefrag
 
@@ -28,6 +29,8 @@ _LETTERS: Final = 60
 """Code points of a part: words without blanks between them are words all the same. A longer one is left out."""
 _CONTEXT_REACH: Final = 80
 """Code points around the words in which context is looked for."""
+_LOOKED_AT: Final = 64
+"""Earlier places of the same words that context is held against."""
 _CJK: Final = 12
 """Code points of a part of CJK text, some six words."""
 
@@ -137,14 +140,19 @@ def _directive(document: Document, start: int, end: int) -> str:
     if not _is_part(head):
         return ""
     directive = _with_context(document, first_start, head_end, _encode(head))
+    if directive != _encode(head):  # fewer words leave room for their context and the end
+        head_end = _head(text, first_start, first_end, most=_WORDS - 1)
+        directive = _with_context(document, first_start, head_end, _encode(text[first_start:head_end]))
     tail_start, tail_end, after = _end(document, pieces, head_end)
-    ranged = ",".join((directive, _encode(text[tail_start:tail_end])))
-    if directive == _encode(head):
+    while tail_end > tail_start and ",-" not in directive:
+        ranged = ",".join((directive, _encode(text[tail_start:tail_end])))
         ranged += f",-{_encode(after)}" if after else ""
-    elif after or ",-" in directive:  # there is room for the context of one end
-        return directive
+        if _is_short(ranged):
+            return ranged
+        starts = [one for one in _word_starts(text, tail_start, tail_end) if one > tail_start]
+        tail_start = starts[0] if starts else tail_end
     # The end gives way: a browser that finds the start opens the page there.
-    return ranged if tail_end > tail_start and _is_short(ranged) else directive
+    return directive
 
 
 def _is_short(directive: str) -> bool:
@@ -263,9 +271,9 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (start, end) if end > start else None
 
 
-def _head(text: str, start: int, end: int) -> int:
-    """End of the first words of a span, as many as a part may have."""
-    ends = _word_ends(text, start, end)
+def _head(text: str, start: int, end: int, *, most: int = _WORDS) -> int:
+    """End of the first words of a span, as many as a part may have, at `most`."""
+    ends = _word_ends(text, start, end)[:most]
     return next((one for one in reversed(ends) if _is_part(text[start:one])), ends[0])
 
 
@@ -278,8 +286,8 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
     piece = text[start:end]
     if is_cjk(piece):
         reach = piece[: _CJK + 1]
-        found = ([start + m.start() for m in one.finditer(reach) if 4 <= m.start() <= _CJK] for one in _CLAUSES)
-        return next(filter(None, found), [min(end, start + _CJK)])
+        cuts = ([start + m.start() for m in one.finditer(reach) if 4 <= m.start() <= _CJK] for one in _CLAUSES)
+        return next(filter(None, cuts), [min(end, start + _CJK)])
     ends: list[int] = []
     for found in _WORD.finditer(piece):
         word = found.group().rstrip(_EDGE)
@@ -297,8 +305,8 @@ def _word_starts(text: str, start: int, end: int) -> list[int]:
         ends = [[m.end() for m in one.finditer(text, low, end)] for one in _CLAUSES]
         kept = ([cut for cut in cuts if end - _CJK <= cut <= end - 4] for cuts in ends)
         return next(filter(None, kept), [])
-    starts = (start + m.start() for m in _WORD.finditer(piece) if m.group()[0] not in _EDGE)
-    return list(deque(starts, _WORDS))
+    words = ((m.group().lstrip(_EDGE), start + m.end()) for m in _WORD.finditer(piece))
+    return list(deque((behind - len(word) for word, behind in words if word), _WORDS))
 
 
 def _pattern(phrase: str) -> str:
@@ -381,12 +389,31 @@ def _with_context(document: Document, start: int, end: int, head: str) -> str:
     words = before[-1].split()[-_WORDS:] if before else []
     if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
         words = words[1:]
-    prefix = next((told for place in range(len(words)) if _is_part(told := " ".join(words[place:]))), "")
+    prefix = _telling(text, start, end, words)
     prefix = prefix or (words[-1][-_CJK:] if words and is_cjk(words[-1]) else "")
     if prefix:
         return f"{_encode(prefix)}-,{head}"
     after = _after(text, end)
     return f"{head},-{_encode(after)}" if after else head
+
+
+def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
+    """Return the fewest of the last `words` before text[start:end] that stand before no earlier such place.
+
+    The most that a part may have where they all do; empty where not even the last is a part.
+    """
+    flat, phrase = _flat(text), text[start:end]
+    places = islice(_places(flat, _lowered(" ".join(phrase.split())), 0), _LOOKED_AT)
+    earlier = [first for first, behind in places if first < start and _is_apart(text, first, behind, phrase)]
+    told = ""
+    for count in range(1, len(words) + 1):
+        prefix = " ".join(words[-count:])
+        if not _is_part(prefix):
+            break
+        told, before = prefix, re.compile(f"{_pattern(prefix)}{_GAP}\\Z", re.IGNORECASE)
+        if not any(before.search(text, max(0, place - _CONTEXT_REACH), place) for place in earlier):
+            break
+    return told
 
 
 def _after(text: str, place: int) -> str:
