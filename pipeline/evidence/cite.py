@@ -79,8 +79,14 @@ def cite(document: Document, start: int, end: int) -> str:
     if (begins := _TIMED.match(place)) and _PLAYED.match(url):
         hours, minutes, seconds = map(int, begins[1].split(":"))
         url, place = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
-    place = f"#{place}" if place else ""
+    place = f"#{_short_place(place)}" if place else ""
     return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
+
+
+def _short_place(place: str) -> str:
+    """Return a place in a file without the name of its sheet where that has more words than a part may have."""
+    name, mark, cells = place.rpartition("!")
+    return place if not mark or _is_part(unquote(name)) else f"…!{cells}"
 
 
 @kept_with_document

@@ -11,9 +11,10 @@ from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from errors import unopened
-from pipeline.documents import Document, Evidence, Page, Reading, Sentence
+from pipeline.documents import Block, Document, Evidence, Page, Reading, Sentence
 from pipeline.evidence.cite import count_origins, place_name
 from pipeline.text.frame import LONGEST, framed, headline, inert, notice, one_line, place_of, source_line, visible
+from pipeline.text.numerals import lettered
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
 FRAME_SHARE: Final = 0.15
@@ -125,7 +126,7 @@ def show_evidence(
     labels: list[str] = []
     bodies: list[str] = []
     for number, passages in enumerate(groups, start=1):
-        letters = [_letter(place) for place in range(len(passages))]
+        letters = [lettered(place) for place in range(1, len(passages) + 1)]
         labels.extend(f"{number}{letter}" for letter in letters)
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
     # What marks, labels and headings leave of the frame is for the heads, then for links
@@ -251,16 +252,6 @@ def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
     return f"[{label}] also: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
-def _letter(place: int) -> str:
-    """Return a, b, … z, aa, ab … for 0, 1, …"""
-    letters = ""
-    place += 1
-    while place:
-        place, rest = divmod(place - 1, 26)
-        letters = chr(ord("a") + rest) + letters
-    return letters
-
-
 # The words of a passage
 
 
@@ -290,8 +281,15 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
         if place and run[place - 1].block == sentence.block:
             lines[-1] += f" {words}"
         else:
-            lines.append(f"{ITEM}{words}" if document.blocks[sentence.block].kind == "item" else words)
+            lines.append(item_mark(document.blocks[sentence.block]) + words)
     return "\n".join(lines)
+
+
+def item_mark(block: Block) -> str:
+    """Return what stands before an item of a list, its number or a dash, with a blank; empty for all else."""
+    if block.kind != "item":
+        return ""
+    return f"{block.ordinal.mark} " if block.ordinal else ITEM
 
 
 def listing(code: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -8,7 +8,7 @@ below, each address once. Not for: choosing (`prune.py`), how lines are written 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
@@ -165,7 +165,8 @@ class _Writer:
         if same == len(chain):
             return False
         self.chain = chain
-        texts = [blocks[number].text for number in chain[same:] if not repeats_title(blocks[number], self.title)]
+        shown = [blocks[number] for number in chain[same:] if not repeats_title(blocks[number], self.title)]
+        texts = [f"{block.ordinal.mark} {block.text}" if block.ordinal else block.text for block in shown]
         if not texts:
             return False
         level = min(6, len(blocks[chain[-1]].heading_path) + 1)
@@ -191,7 +192,7 @@ class _Writer:
             self.lines.extend([Line("paragraph", lead, places=places[:-1])] if lead else [])
         if self.references is not None:
             text = self.references.marked(number, text)
-        if block.kind == "item" and places:
+        if block.kind == "item" and places and (block.ordinal or not places[-1].ordered):
             self.lines.append(Line("item", text, places=places))
         elif block.kind == "definition" and ": " in text:
             self.lines.append(Line("definition", text))
@@ -247,9 +248,13 @@ class _Writer:
 
 def places_of(block: Block) -> tuple[Place, ...]:
     """Return the list items that a unit stands in, outermost first."""
-    return tuple(
+    places = [
         Place(block.path[: found.end()], found[1] == "ol", int(found[2] or 1)) for found in _ITEM.finditer(block.path)
-    )
+    ]
+    if places and block.ordinal:
+        value, form, mark = block.ordinal
+        places[-1] = replace(places[-1], number=value, form=form, mark=mark)
+    return tuple(places)
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:

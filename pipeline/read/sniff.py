@@ -128,7 +128,13 @@ _CONTROLS: Final = bytes(byte for byte in range(32) if byte not in (0, *range(8,
 _NOISE: Final = 0.01
 """Share of a text's first kilobyte that may be zeros or such bytes."""
 _BYTES: Final = "application/octet-stream"
-_NAMED: Final = frozenset(mimetypes.MimeTypes(()).types_map[True].values()) - {_BYTES}
+_NAMED: Final = frozenset(
+    (
+        *mimetypes.MimeTypes(()).types_map[True].values(),
+        *(kind for _, kind in _MAGIC),
+        *("image/avif", "image/heic", "video/mp4", "application/vnd.rar", "application/java-archive", "font/otf"),
+    )
+) - {_BYTES}
 """Media types as messages may show them: a server's own may be prose, so that only known ones are repeated."""
 _TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h[1-6]|table|article|main|section|br|a"
 _HTML_START: Final = re.compile(rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]", re.I | re.S)
