@@ -451,19 +451,26 @@ def place_of(document: Document, start: int, end: int) -> str:
     """
     first, _ = _block_at(document, start)
     last, _ = _block_at(document, max(start, end - 1))
-    if first is None or last is None or first.place == last.place:
+    if first is None or last is None:
         return first.place if first else ""
-    if is_box(first.place):
-        return first.place
-    begins, ends = first.place, last.place
-    if _TIMED.match(begins) and _TIMED.match(ends):
-        return f"{begins.partition(',')[0]},{ends.partition(',')[2]}"
-    if (kind := begins.partition("=")[0]) in {"row", "cell"} and ends.startswith(f"{kind}="):
-        return f"{begins}-{ends.partition('=')[2]}"
-    sheet, mark, cells = begins.partition("!")
-    if mark and ends.startswith(f"{sheet}!"):
-        return f"{sheet}!{cells.partition(':')[0]}:{ends.rpartition('!')[2].rpartition(':')[2]}"
-    return begins
+    reaching = one_place(first.place, last.place)
+    return first.place if reaching is None else reaching
+
+
+def one_place(first: str, last: str) -> str | None:
+    """Return the place that reaches from one place of a file to another; None where a link can name no such range."""
+    if first == last:
+        return first
+    if is_box(first):
+        return None
+    if _TIMED.match(first) and _TIMED.match(last):
+        return f"{first.partition(',')[0]},{last.partition(',')[2]}"
+    if (kind := first.partition("=")[0]) in {"row", "cell"} and last.startswith(f"{kind}="):
+        return f"{first}-{last.partition('=')[2]}"
+    sheet, mark, cells = first.partition("!")
+    if mark and last.startswith(f"{sheet}!"):
+        return f"{sheet}!{cells.partition(':')[0]}:{last.rpartition('!')[2].rpartition(':')[2]}"
+    return None
 
 
 def place_name(place: str) -> str:

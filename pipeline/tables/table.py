@@ -91,6 +91,8 @@ class Told:
     columns: tuple[int, ...]
     """Columns that were used, the one that names the rows first."""
     fit: int = 0
+    explained: int = 0
+    """Words of the question that name columns or values."""
 
 
 @lru_cache(maxsize=256)
