@@ -20,6 +20,7 @@ import anyio
 from cache.store import Store
 from errors import (
     AddressRefused,
+    SourceBlocked,
     SourceError,
     SourceNotFound,
     SourceTimeout,
@@ -37,8 +38,10 @@ from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_ha
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.fetch.transcript import with_transcript
-from pipeline.read.convert import Raw
+from pipeline.read.convert import Raw, kind_of
 from pipeline.read.converted import WHOLE, Span
+from pipeline.read.served import FRONTS, front_of
+from pipeline.read.sniff import HTML, decode
 from pipeline.text.frame import address
 from pipeline.work import alone, in_thread
 
@@ -84,6 +87,23 @@ class Flights:
 def _copy(error: SourceError) -> SourceError:
     """Return an equal error without a traceback, which would keep its frames, and a whole body in them, alive."""
     return type(error)(error.what, source=error.source, hint=error.hint)
+
+
+def _refuse_front(raw: Raw, page: Page | None) -> None:
+    """Raise `SourceBlocked` or `SourceUnavailable` where what came is a page in front of the one asked for.
+
+    `page` is what was made of it; None where nothing could be.
+    """
+    if kind_of(raw) != HTML:
+        return
+    html, title = (page.html, page.title) if page is not None else (decode(raw.body).text, "")
+    front = front_of(html, title)
+    if front is None:
+        return
+    what = f"{raw.url} {FRONTS[front]}: what came with status 200 is no page with a text of its own."
+    if front == "missing":
+        raise SourceUnavailable(what, source=raw.url, hint="Check the address, or search for where the page is now.")
+    raise SourceBlocked(what, source=raw.url, hint="Use another source for this.")
 
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -145,7 +165,7 @@ class Fetcher:
             try:
                 return await self._keep(key, *await self._of_forge(plan, source, waited), None)
             except SourceError as error:
-                why = f"read as a page, since its API did not tell: {error.what}"
+                why = f"read as a page, since its API did not tell: {error.shown}"
             waited += anyio.current_time() - began
         # 5. the exchange, within the deadline
         answer = await self._ask(source, known, waited)
@@ -173,12 +193,14 @@ class Fetcher:
         except SourceUnreadable as error:
             if answer.cut:
                 raise self._incomplete(raw.url, answer.cut) from error
+            await in_thread(_refuse_front, raw, None)
             if answer.leads_to:
                 hint = f"Fetch {address(answer.leads_to)} itself."
                 what = f"{error.what} It sends its reader on to {address(answer.leads_to)}."
                 raise type(error)(what, source=raw.url, hint=hint) from error
             raise
         if answer.cut is None:
+            await in_thread(_refuse_front, raw, page)
             return page
         rest = f"what follows its first {len(answer.body):,} bytes: {CUT_WORDS[answer.cut]}"
         return replace(page, unread="; ".join(filter(None, (page.unread, rest))), tables_whole=False)
