@@ -19,7 +19,7 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from os.path import splitext
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,7 +27,6 @@ from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.files import DOCUMENTS, OTHERS, ending_of, is_document
 from pipeline.fetch.secrets import SECRET_NAME
 from pipeline.search.word_index import FileStamp
-from pipeline.text.frame import one_line
 from pipeline.work import check_cancelled
 
 MOST_FILES: Final = 200_000
@@ -44,8 +43,12 @@ _LOCAL: Final = frozenset(
 _OLD: Final = ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm .djvu .xps .vsd .vsdx"
 _UNREAD_DOCUMENTS: Final = frozenset(_OLD.split())
 """Endings of documents of forms that no reader here knows."""
+_ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
+"""An ending as messages name it: longer ones, and those with blanks, are words of whoever named the file."""
 _NAMED: Final = 6
 """Endings that a message names."""
+_ENDINGS: Final = frozenset(ending[1:] for ending in DOCUMENTS)
+_NAME: Final = attrgetter("name")
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 # From <sys/inotify.h>: modified, attributes (links among them), closed after writing, moved, made, deleted; the folder
@@ -194,8 +197,7 @@ class Folders:
         for path, entry in _entries(folder):
             try:
                 old = known.get(path)
-                ending = splitext(entry.name)[1].lower() if old is None else ""
-                is_named = ending in DOCUMENTS and ending != ".txt"
+                is_named = old is None and _is_named(entry.name)
                 if (old is not None or is_named) and entry.is_file(follow_symlinks=False):
                     found = entry.stat(follow_symlinks=False)
                 elif entry.is_file(follow_symlinks=False):
@@ -229,23 +231,23 @@ class Folders:
 
 def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield what is in a folder that no link leads to, by name, without hidden names: its path and its entry."""
-    if os.scandir not in os.supports_fd:
-        with os.scandir(folder) as found:
-            yield from ((one.path, one) for one in sorted(filter(_is_shown, found), key=_name))
-        return
-    descriptor = open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY)
+    above = folder if folder.endswith(os.sep) else folder + os.sep
+    descriptor = open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY) if os.scandir in os.supports_fd else None
     try:
-        with os.scandir(descriptor) as found:
-            listed = sorted(filter(_is_shown, found), key=_name)
-        above = folder if folder.endswith(os.sep) else folder + os.sep
+        with os.scandir(folder if descriptor is None else descriptor) as found:
+            listed = sorted([entry for entry in found if entry.name[0] != "."], key=_NAME)
         for entry in listed:
             yield above + entry.name, entry
     finally:
-        os.close(descriptor)  # entries are looked at beneath it
+        if descriptor is not None:  # beneath it entries are looked at
+            os.close(descriptor)
 
 
-def _is_shown(entry: os.DirEntry[str]) -> bool:
-    return entry.name[0] != "."
+def _is_named(name: str) -> bool:
+    """Whether a file is a document by its ending; of these only a text may be a browser's cookies."""
+    stem, _, ending = name.rpartition(".")
+    ending = ending.lower()
+    return ending in _ENDINGS and stem != "" and not (ending == "txt" and SECRET_NAME.match(name))
 
 
 def _is_read(stamp: FileStamp) -> bool:
@@ -263,8 +265,9 @@ def may_answer(passed: Passed) -> bool:
 
 def not_searched(passed: Passed) -> str:
     """Return what messages say of files that are no text: `21 files not searched: .bin 17, .xls 4`."""
-    named = [f"{one_line(ending) or 'without ending'} {count}" for ending, count in passed[:_NAMED]]
-    rest = sum(count for _, count in passed[_NAMED:])
+    plain = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)][:_NAMED]
+    named = [f"{ending or 'without ending'} {count}" for ending, count in plain]
+    rest = sum(count for _, count in passed) - sum(count for _, count in plain)
     named += [f"others {rest}"] if rest else []
     total = sum(count for _, count in passed)
     return f"{total} {'file' if total == 1 else 'files'} not searched: {', '.join(named)}"
@@ -281,10 +284,6 @@ def _is(one: object, other: object) -> bool:
 
 def _is_skipped(folder: str) -> bool:
     return folder in _SKIPPED_FOLDERS or SECRET_NAME.match(folder) is not None
-
-
-def _name(entry: "os.DirEntry[str]") -> str:
-    return entry.name
 
 
 def _is_local(folder: str) -> bool:
