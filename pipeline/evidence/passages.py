@@ -104,9 +104,11 @@ class PassageMaker:
         self._said: set[int] = set()
         """First unit of each list of copies that a page has shown."""
         self._found: dict[int, Wholes] = {}
+        self._kept: list[Passage] = []
+        """All that are chosen."""
         self.cited: set[int] = set()
         """Documents of which a passage is chosen."""
-        self._begun: dict[int, list[int]] = {}
+        self._blocks: dict[int, list[int]] = {}
         self._lines: dict[int, list[int]] = {}
         self._rows: dict[int, Counter[str]] = {}
         """Of tables, by their first unit, how many rows are below each header."""
@@ -122,6 +124,7 @@ class PassageMaker:
         *,
         end: float = END,
         further: bool = False,
+        whole: int = 0,
     ) -> list[Passage]:
         """Return passages around the units of `order`, best first, whose costs are within `room` tokens together.
 
@@ -131,33 +134,60 @@ class PassageMaker:
             room: Tokens for all of them.
             end: Share of the best score below which no passage begins.
             further: Whether others are chosen already; of these only listings come whole at the cost of all others.
+            whole: Tokens that a whole may take which the question wants, where these are more than `room`.
 
         Returns:
             Empty where not even the first unit of `order` fits, or is worth it.
         """
         order = self._one_page_first(order)
-        chosen: list[Passage] = [] if further else self._named(cost, room)
-        room -= sum(map(cost, chosen))
+        whole = max(whole, room)
+        chosen: list[Passage] = [] if further else self._named(cost, whole)
+        spent = sum(map(cost, chosen))
         self._keep(chosen)
-        share = 1.0 if self._asked.all or self._asked.sample else WHOLE_SHARE
+        share = 1.0 if any(self._asked) else WHOLE_SHARE
         comes_whole = not further and self._comes_whole(chosen)
         first = not further
         for row in order:
             check_cancelled()
-            if self._values[row] < end * self._best or room < CRUMB:
+            left = (whole if first and comes_whole and any(self._asked) else room) - spent
+            if self._values[row] < end * self._best or left < CRUMB:
                 break
             if self._taken[row]:
                 continue
-            passage, used = self._fitting(row, cost, room, share if first and comes_whole else 0.0)
+            if begun := self._begun(row):
+                spent += self._gone_on(begun, row, chosen, cost, left)
+                continue
+            passage, used = self._fitting(row, cost, left, share if first and comes_whole else 0.0)
             if passage is None and first and not chosen:
                 break
             if passage is None or not (first or self._is_complete(passage)):
                 continue
-            room -= used
+            spent += used
             chosen.append(passage)
             self._keep([passage])
             first = False
         return chosen
+
+    def _begun(self, row: int) -> Passage | None:
+        """Return the passage that has a part of the listing of a unit: code in two pieces is of no use."""
+        listing = next((one for one in self._around(row) if one.kind == "listing"), None)
+        if listing is None:
+            return None
+        return next((one for one in self._kept if one.start < listing.stop and listing.start < one.stop), None)
+
+    def _gone_on(
+        self, begun: Passage, row: int, chosen: list[Passage], cost: Callable[[Passage], int], room: int
+    ) -> int:
+        """Let a chosen passage go on to a unit, if that fits, and return the tokens that it takes."""
+        longer = Passage(min(begun.start, row), max(begun.stop, row + 1), begun.best)
+        between = (*range(longer.start, begun.start), *range(begun.stop, longer.stop))
+        more = cost(longer) - cost(begun)
+        if begun not in chosen or more > room or any(self._taken[unit] for unit in between):
+            return 0
+        chosen[chosen.index(begun)] = longer
+        self._kept.remove(begun)
+        self._keep([longer])
+        return more
 
     def _comes_whole(self, named: Sequence[Passage]) -> bool:
         """Whether the best passage may be a whole: not beside a section that came, unless an example is missing."""
@@ -167,6 +197,7 @@ class PassageMaker:
     def _keep(self, passages: Iterable[Passage]) -> None:
         """Let no other passage have the units of these."""
         for passage in passages:
+            self._kept.append(passage)
             self.cited.add(self._owners[passage.best])
             for unit in range(passage.start, passage.stop):
                 self._take(unit)
@@ -192,12 +223,16 @@ class PassageMaker:
             code = next((row for row in range(start, stop) if self._kind(row) == "code"), None)
             listing = next((one for one in self._around(code) if one.kind == "listing"), None) if code else None
             end = listing.stop if listing else (code or 0) + 1
-            if code and self._cost(code - 1, end) <= room:
-                return Passage(code - 1, end, code)
-        if self._asked.all:
-            end = bisect_right(self._ends, self._ends[start] + int(WHOLE_SHARE * room)) - 1
+            if code:
+                return Passage(code - 1, min(end, self._end_within(code - 1, int(WHOLE_SHARE * room))), code)
+        if self._asked.all or self._asked.steps:
+            end = self._end_within(start, int(WHOLE_SHARE * room))
             return Passage(start, end, start) if end > start + 1 else None
         return None
+
+    def _end_within(self, start: int, most: int) -> int:
+        """Return where a passage ends that begins with a unit and has at most so many tokens."""
+        return bisect_right(self._ends, self._ends[start] + most) - 1
 
     def _one_page_first(self, order: Iterable[int]) -> Iterable[int]:
         """Return an order in which the steps of the best page come before what other pages mention."""
@@ -332,10 +367,10 @@ class PassageMaker:
 
     def _blocks_begun(self, owner: int) -> list[int]:
         """Return of each unit of a document how many blocks begin up to it, after the first; counted once."""
-        if owner not in self._begun:
+        if owner not in self._blocks:
             changes = (after.block != before.block for before, after in pairwise(self._tagged[owner]))
-            self._begun[owner] = list(accumulate(changes, initial=0))
-        return self._begun[owner]
+            self._blocks[owner] = list(accumulate(changes, initial=0))
+        return self._blocks[owner]
 
     def _line_ends(self, owner: int) -> list[int]:
         """Return where each line of a document ends that has more than white space; found once."""
@@ -451,8 +486,16 @@ class PassageMaker:
                 limit = limits.listing if one.kind == "listing" else limits.whole
                 # The cheap question first: a list of thousands is asked about for each of its items.
                 if cost > max(limits.most, limit) or (cost > limits.most and not self._bears(one)):
-                    break
+                    return self._as_far(one, start, stop, limit)
                 if not self._free(low, high):
                     break
                 start, stop = low, high
         return start, stop
+
+    def _as_far(self, whole: Whole, start: int, stop: int, room: int) -> tuple[int, int]:
+        """Return a stretch with a list from its beginning, cut at the end, where steps or all items are wanted."""
+        wanted = (self._asked.steps or self._asked.all) and whole.kind == "list"
+        low = min(start, whole.start)
+        high = min(whole.stop, self._end_within(low, room))
+        fits = high >= stop and self._free(low, high)
+        return (low, high) if wanted and fits else (start, stop)
