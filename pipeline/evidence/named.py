@@ -73,7 +73,9 @@ def named_sections(
         title = _terms(document.page.title, language)
         for start, stop in _sections(document, units):
             heading = _terms(units[start].text, language)
-            own = {term for term in heading - title if not _is_number(term)}
+            if asked.all or asked.sample:
+                heading -= title
+            own = {term for term in heading if not _is_number(term)}
             lacks = len(own - known)
             whole = bool(own) and (lacks <= len(own) // LONG or _compound(units[start].text, language) in known)
             if whole and (len(own) >= CERTAIN or asked.all or asked.sample) and stop - start <= MOST_UNITS:

@@ -26,6 +26,11 @@ LEAST: Final = 30
 """Tokens to which a passage grows whatever its neighbours score: a sentence with the one that completes it."""
 MOST: Final = 100
 """Tokens beyond which a passage grows no further, except to the end of what is whole."""
+ROUND: Final = 20
+"""Most tokens by which a passage grows to the beginning and to the end of a paragraph, whatever they score; of little
+room, that part of it."""
+BRIDGE: Final = 16
+"""Most tokens between two passages of a page that are quoted to make them one: a label and a heading cost as many."""
 END: Final = 0.4
 """Share of the best score below which no passage begins, whatever room is left."""
 WHOLE_SHARE: Final = 0.8
@@ -61,6 +66,8 @@ class Limits(NamedTuple):
     """Where that completes a list, a table or a record."""
     listing: int
     """Where that completes a listing: code is of use to its end only."""
+    paragraph: int
+    """By which it completes a paragraph, at each end."""
 
 
 def joined(passages: Iterable[Passage]) -> list[range]:
@@ -144,12 +151,12 @@ class PassageMaker:
         chosen: list[Passage] = [] if further else self._named(cost, whole)
         spent = sum(map(cost, chosen))
         self._keep(chosen)
-        share = 1.0 if any(self._asked) else WHOLE_SHARE
         comes_whole = not further and self._comes_whole(chosen)
         first = not further
         for row in order:
             check_cancelled()
-            left = (whole if first and comes_whole and any(self._asked) else room) - spent
+            wanted = first and comes_whole and self._is_wanted(row)
+            left = (whole if wanted else room) - spent
             if self._values[row] < end * self._best or left < CRUMB:
                 break
             if self._taken[row]:
@@ -157,16 +164,37 @@ class PassageMaker:
             if begun := self._begun(row):
                 spent += self._gone_on(begun, row, chosen, cost, left)
                 continue
-            passage, used = self._fitting(row, cost, left, share if first and comes_whole else 0.0)
+            share = 1.0 if wanted else WHOLE_SHARE if first and comes_whole else 0.0
+            passage, used = self._fitting(row, cost, left, share)
             if passage is None and first and not chosen:
                 break
             if passage is None or not (first or self._is_complete(passage)):
                 continue
-            spent += used
+            passage = self._bridged(passage, left - used)
+            spent += cost(passage)
             chosen.append(passage)
             self._keep([passage])
             first = False
         return chosen
+
+    def _bridged(self, passage: Passage, room: int) -> Passage:
+        """Return a passage that reaches to those before and after it on its page where little is between them."""
+        most = min(BRIDGE, room)
+        low = passage.start
+        while self._precedes(low) and self._cost(low - 1, passage.start) <= most:
+            low -= 1
+        start = low if low and self._owners[low - 1] == self._owners[low] and self._taken[low - 1] else passage.start
+        most -= self._cost(start, passage.start)
+        high = passage.stop
+        while self._follows(high) and self._cost(passage.stop, high + 1) <= most:
+            high += 1
+        reaches = high < len(self._owners) and self._owners[high] == self._owners[high - 1] and self._taken[high]
+        return Passage(start, high if reaches else passage.stop, passage.best)
+
+    def _is_wanted(self, row: int) -> bool:
+        """Whether the question wants all of what a unit is part of; what explains options is no procedure."""
+        steps = self._asked.steps and self._kind(row) not in {"definition", "row"}
+        return self._asked.all or self._asked.sample or steps
 
     def _begun(self, row: int) -> Passage | None:
         """Return the passage that has a part of the listing of a unit: code in two pieces is of no use."""
@@ -182,7 +210,7 @@ class PassageMaker:
         longer = Passage(min(begun.start, row), max(begun.stop, row + 1), begun.best)
         between = (*range(longer.start, begun.start), *range(begun.stop, longer.stop))
         more = cost(longer) - cost(begun)
-        if begun not in chosen or more > room or any(self._taken[unit] for unit in between):
+        if begun not in chosen or more > min(room, MOST) or any(self._taken[unit] for unit in between):
             return 0
         chosen[chosen.index(begun)] = longer
         self._kept.remove(begun)
@@ -274,14 +302,15 @@ class PassageMaker:
         """
         most = min(MOST, room // 2 if share else room)
         listing = int(max(share, WHOLE_SHARE) * room)
-        for limits in (Limits(most, int(share * room), listing), Limits(most, 0, 0)):
+        paragraph = min(ROUND, room // 20)
+        for limits in (Limits(most, int(share * room), listing, paragraph), Limits(most, 0, 0, 0)):
             passage = self.grow(row, limits)
             used = cost(passage)
             if used <= room:
                 return passage, used
         # What is written around the words takes the rest
         around = used - self._cost(passage.start, passage.stop)
-        passage = self.grow(row, Limits(room - around, 0, 0))
+        passage = self.grow(row, Limits(room - around, 0, 0, 0))
         used = cost(passage)
         return (passage, used) if used <= room else (None, 0)
 
@@ -295,6 +324,7 @@ class PassageMaker:
             start, stop = wider
         # 3. What it is part of
         start, stop = self._completed(row, start, stop, limits)
+        start, stop = self._rounded(start, stop, limits.paragraph)
         # 4. No heading and no lead-in at its end, whose text would be missing
         while stop - 1 > row and self._opens(stop - 1):
             stop -= 1
@@ -398,7 +428,7 @@ class PassageMaker:
 
     def _precedes(self, row: int) -> bool:
         """Whether a unit is before another on the same page, and in no other passage."""
-        return self._owners[row] == self._owners[row - 1] and not self._taken[row - 1]
+        return row > 0 and self._owners[row] == self._owners[row - 1] and not self._taken[row - 1]
 
     def _answers_as_heading(self, row: int, most: int) -> bool:
         """Whether a heading scores as an answer does; where room is small, one that is not named whole anyway."""
@@ -492,9 +522,24 @@ class PassageMaker:
                 start, stop = low, high
         return start, stop
 
+    def _rounded(self, start: int, stop: int, most: int) -> tuple[int, int]:
+        """Return a stretch with the paragraphs completed that it begins and ends in, where they lack little."""
+        block = self._unit(start).block
+        low = start
+        while self._precedes(low) and self._unit(low - 1).block == block and self._cost(low - 1, start) <= most:
+            low -= 1
+        whole = not (self._precedes(low) and self._unit(low - 1).block == block)
+        start = low if whole else start
+        block = self._unit(stop - 1).block
+        high = stop
+        while self._follows(high) and self._unit(high).block == block and self._cost(stop, high + 1) <= most:
+            high += 1
+        whole = not (self._follows(high) and self._unit(high).block == block)
+        return start, high if whole else stop
+
     def _as_far(self, whole: Whole, start: int, stop: int, room: int) -> tuple[int, int]:
         """Return a stretch with a list from its beginning, cut at the end, where steps or all items are wanted."""
-        wanted = (self._asked.steps or self._asked.all) and whole.kind == "list"
+        wanted = self._is_wanted(start) and not self._asked.sample and whole.kind == "list"
         low = min(start, whole.start)
         high = min(whole.stop, self._end_within(low, room))
         fits = high >= stop and self._free(low, high)

@@ -332,7 +332,7 @@ def lift_terms(request: str, tagged: Sequence[Sequence[Sentence]], values: Float
     for literal in named:
         rows = [row for row, text in enumerate(units) if begins_with(text, literal)]
         if len(rows) < DEFINING:
-            lifted[rows] += np.float32(NAMED) * (values.max(initial=0.0) - values[rows])
+            lifted[rows] = np.nextafter(values.max(initial=0.0), np.float32(np.inf))
     return lifted
 
 

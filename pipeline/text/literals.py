@@ -1,7 +1,7 @@
 """Words that are written in one way only: options, versions, file names, functions.
 
-`--merge`, `^1.2.3`, `scram-sha-256`, `pg_hba.conf`, `.requiredOption`. Stems and vectors see `^1.2.3` and `~1.2.3` as one
-word, so such words are compared letter by letter. Not for: names of persons and places (`words.find_entities`).
+`--merge`, `^1.2.3`, `scram-sha-256`, `pg_hba.conf`, `.requiredOption`. Stems and vectors see `^1.2.3` and `~1.2.3` as
+one word, so such words are compared letter by letter. Not for: names of persons and places (`words.find_entities`).
 """
 
 import re
