@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from pipeline.documents import Page
-from pipeline.html.blocks import block_tree, content_blocks, resolve
+from pipeline.html.block_tree import block_tree
+from pipeline.html.blocks import content_blocks, resolve
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
 from pipeline.html.tree import text_of, walk

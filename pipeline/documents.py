@@ -9,7 +9,7 @@ renders; types that only one package uses stay in that package.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Final, Literal, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -186,6 +186,16 @@ class Page:
         return self.final_url.startswith("file:") or WITH_COOKIES in self.notes
 
 
+class Ordinal(NamedTuple):
+    """The number of an item of a list."""
+
+    value: int
+    form: str
+    """`type` of its list in HTML: `1`, `a`, `A`, `i`, `I`."""
+    mark: str
+    """What a reader sees, such as `4.` or `b.`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A piece of a cleaned page: a node of the block tree, or one content unit (paragraph, item, row, …)."""
@@ -217,6 +227,8 @@ class Block:
     """Whether it speaks to a model that reads it (`pipeline/text/frame.py`); content units only."""
     lead: str = ""
     """What makes the block readable alone: a row's caption and header row, an item's lead-in sentence."""
+    ordinal: Ordinal | None = None
+    """Number of the item that begins with it; None outside of numbered lists."""
     place: str = ""
     """Where in a file it stands, as the fragment of a link: `page=3`, `slide=2`, `Costs!A4:C4`, `t=00:12:31,00:12:40`;
     empty for web pages."""

@@ -24,6 +24,7 @@ from selectolax.lexbor import LexborNode
 from errors import SourceError, SourceTimeout, UsageError
 from pipeline.documents import Failure, Page, SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.files import DOCUMENTS, split_span
+from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
 from pipeline.prune.render import absolute
 from pipeline.rank.relevance import score_texts
@@ -32,7 +33,7 @@ from pipeline.read.sniff import HTML
 from pipeline.search.chain import Found, canonical_url
 from pipeline.search.parse import SITE
 from pipeline.services import Fetches, Services
-from pipeline.text.frame import LONGEST, address, one_line
+from pipeline.text.frame import LONGEST, one_line, place_of
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
 
 READ: Final = 16
@@ -124,7 +125,8 @@ class Twins:
         page = await self._web.fetch(url, since=since)
         root = await in_thread(parse, page.html) if page.media_type == HTML else None
         link = root.css_first(_MARKDOWN_LINK) if root is not None else None
-        twin = absolute(link.attributes.get("href") or "", page.final_url) if link is not None else ""
+        base = base_of(page.html, page.final_url)
+        twin = absolute(link.attributes.get("href") or "", base) if link is not None else ""
         if twin and _place(twin)[0] == _place(page.final_url)[0]:
             with suppress(SourceError):  # the page itself is there
                 return replace(await self._web.fetch(twin, since=since), url=url)
@@ -212,7 +214,7 @@ class Survey:
     @property
     def told(self) -> str:
         """A line of progress."""
-        return f"{address(self.name)} lists {len(self.pages)} pages"
+        return f"{place_of(self.name)} lists {len(self.pages)} pages"
 
     async def run(self) -> None:
         """Ask for what lists pages, in three rounds."""
@@ -256,9 +258,10 @@ class Survey:
         root = parse(page.html)
         if root is None:
             return []
-        lists = [absolute(node.attributes.get("href") or "", page.final_url) for node in root.css(_LISTS)]
+        base = base_of(page.html, page.final_url)
+        lists = [absolute(node.attributes.get("href") or "", base) for node in root.css(_LISTS)]
         own = [Listed(page.final_url, page.title)] if page.url == self.start else []
-        for one in chain(own, _links(root, page.final_url)):
+        for one in chain(own, _links(root, base)):
             check_cancelled()
             self._add(one)
         return [url for url in lists if url]

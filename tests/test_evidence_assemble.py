@@ -169,6 +169,19 @@ def test_a_listing_that_does_not_fit_is_cut_at_its_end_and_the_lines_that_follow
     assert re.search(r"\n… \d+ more lines\n", text)
 
 
+def test_neighbours_of_two_slides_are_two_passages_each_with_the_rows_of_its_own_table() -> None:
+    slide = (
+        '<section data-place="slide={0}"><h2>Lock {0}</h2><table><tr><th>Fact</th><th>Value</th></tr>'
+        "<tr><td>Built</td><td>183{0}</td></tr><tr><td>Maker</td><td>Ilse {0}</td></tr></table></section>"
+    )
+    url = "file:///locks.pptx"
+    html = "".join(map(slide.format, (1, 2, 3)))
+    found = filled(read_document(Page(url, url, "Locks", html, "text/html"))).shown.text
+    labels = re.findall(r"\(\w, (slide \d)\) (Lock \d)", found)
+    assert sorted(labels) == [(f"slide {number}", f"Lock {number}") for number in (1, 2, 3)]
+    assert "more row" not in found
+
+
 def test_header_rows_that_are_read_as_one_stand_once_and_a_row_of_another_table_stays() -> None:
     html = """<main><table><tr><td>Map | North</td><td>Chart | 12</td></table><table>
     <thead><tr><th rowspan=2>Model<th colspan=2>Optics<tr><th>Field<th>Focus</thead>

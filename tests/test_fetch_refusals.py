@@ -173,7 +173,12 @@ ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [
     ("challenge", Reply(headers={"cf-mitigated": "challenge"}), SourceBlocked, "check against robots"),
     ("never", Reply(silent=True), SourceTimeout, "not complete after 1 s"),
     ("drip", Reply(stream=drip), SourceTimeout, "not complete after 1 s"),
-    ("cut off", Reply(PAGE, headers={"Content-Length": "9999", "Connection": "close"}), SourceUnavailable, "broke"),
+    (
+        "cut off",
+        Reply(PAGE[:60], headers={"Content-Length": "9999", "Connection": "close"}),
+        SourceUnavailable,
+        "broke",
+    ),
     ("too large", Reply(b"x" * 300_000), SourceTooLarge, "300,000 bytes, over the cap of 200,000"),
     ("bomb", Reply(gzip.compress(b"x" * 900_000), headers={"Content-Encoding": "gzip"}), SourceTooLarge, "unpacks to"),
     ("bad gzip", Reply(headers={"Content-Encoding": "gzip"}), SourceUnreadable, "compression is damaged"),

@@ -1,6 +1,8 @@
 """Pages that show nothing by themselves: what their data holds is read, and what they need is said."""
 
 import json
+import time
+from html import escape
 
 import pytest
 from hypothesis import given
@@ -31,6 +33,7 @@ def shell(inside: str) -> str:
     return f'<!doctype html><html lang="en"><title>Pell</title><body><div id="__next"></div>{inside}</body></html>'
 
 
+STREAM = [{"_1": 2}, "loaderData", {"_3": 4, "_5": 6}, "title", "The light of Pell", "body", POST["body"]]
 SCRIPTS = {
     "__NEXT_DATA__": f'<script id="__NEXT_DATA__" type="application/json">{json.dumps(STATE)}</script>',
     "any JSON": f'<script type="application/json" data-x>{json.dumps({"list": [1, STATE]})}</script>',
@@ -38,6 +41,24 @@ SCRIPTS = {
     "assigned to a name": f"<script>var __APOLLO_STATE__={json.dumps(STATE)}</script>",
     "parsed text": f"<script>window.__STATE__ = JSON.parse({json.dumps(json.dumps(STATE))});</script>",
     "JSON-LD": f'<script type="application/ld+json">{json.dumps(LINKED)}</script>',
+    "an attribute (Inertia)": f'<div data-page="{escape(json.dumps(STATE))}"></div><script src=/app.js></script>',
+    "an attribute of JSON in JSON (Discourse)": "<script src=/app.js></script>"
+    f"<div data-preloaded='{escape(json.dumps({'t': json.dumps(STATE)}))}'></div>",
+    "an island (Astro)": f'<astro-island props="{escape(json.dumps({key: [0, one] for key, one in POST.items()}))}">'
+    "</astro-island><script src=/app.js></script>",
+    "a function's arguments (Nuxt 2)": "<script>window.__NUXT__=(function(a,b,c){a.x=c;return {data:[{post:{title:a,"
+    f"slug:c,body:b}}}}],fetch:{{}}}}}}({json.dumps(POST['title'])},{json.dumps(POST['body'])},'the-light'));</script>",
+    "an arrow's arguments": "<script>const s = ((a, b) => {return {title: b, body: a}})"
+    f"({json.dumps(POST['body'])}, 'The light of Pell')</script>",
+    "names without quotes (SvelteKit)": "<script>{ const element = document.currentScript.parentElement;"
+    ' Promise.all([]).then(([kit, app]) => { kit.start(app, element, { node_ids: [0, 2], data: [null,{type:"data",'
+    f"data:{{post:{{title:'The light of Pell',body:{json.dumps(POST['body'])}}},n:void 0}},uses:{{}}}}], form: null"
+    " }); }); }</script>",
+    "a fetched answer (SvelteKit)": '<script type="application/json" data-sveltekit-fetched data-url=/api>'
+    f"{json.dumps({'status': 200, 'body': json.dumps(STATE)})}</script>",
+    "a stream (React Router)": "<script>window.__reactRouterContext.streamController.enqueue("
+    f"{json.dumps(json.dumps(STREAM) + chr(10))});</script>",
+    "a second assignment": f"<script>window.__A__ = {{}};\nwindow.__B__ = {json.dumps(STATE)};</script>",
 }
 
 ELEMENTS = ["$", "main", None, {"children": [
@@ -107,6 +128,25 @@ def test_the_data_of_a_short_page_never_stands_for_what_it_shows(script: str) ->
     fact = "The ferry of Skellmouth costs four pounds on Sundays, and three on every other day of the week."
     assert read(f"<h1>Ferries</h1><p>{fact}</p>{SCRIPTS[script]}").text == f"Ferries\n{fact}"
     assert read(f"<p>The boat costs four pounds.</p>{SCRIPTS[script]}").text == "The boat costs four pounds."
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_frame_of_a_site_around_an_empty_place_does_not_keep_its_data_unread(script: str) -> None:
+    frame = "© 2026 The harbour authority of Pell. All rights reserved. Imprint, privacy, terms of use, accessibility."
+    for footer in (f"<footer>{frame}</footer>", f"<div><p>{frame}</p></div>"):
+        text = read(shell(footer + SCRIPTS[script])).text
+        assert STORY in text
+        assert frame in text
+
+
+BEGUN = ("=[1,", "={a:[", ",[1,1,1,1,1,1,1,1", "(function(a){return {a:", "=`{", ':"[', "({\\", "=>[{")
+
+
+@pytest.mark.parametrize("piece", BEGUN)
+def test_code_that_begins_values_without_end_is_read_in_the_time_of_its_length(piece: str) -> None:
+    began = time.thread_time()
+    script_texts(f"<div id=root></div><script>{piece * 60_000}</script>")
+    assert time.thread_time() - began < 5
 
 
 def test_a_page_that_shows_its_text_only_without_scripts_is_read() -> None:

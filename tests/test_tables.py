@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -378,6 +379,8 @@ MONTHS = [("North", "2026-02", 5), ("North", "2026-03", 10), ("South", "2026-03"
 DAYS = [("Arn", "2026-02-27", 5), ("Arn", "2026-03-02", 10), ("Holt", "2026-03-17", 20), ("Arn", "2026-04-01", 40)]
 NAMED = [("North", "Feb 2026", 5), ("North", "March 2026", 10), ("South", "Mar 2026", 20), ("South", "April 2026", 40)]
 WRITTEN = [("Arn", "2 March 2026", 10), ("Holt", "17 March 2026", 20), ("Arn", "1 April 2026", 40)]
+FRENCH = [("Arn", "févr. 2026", 5), ("Arn", "mars 2026", 10), ("Holt", "mars 2026", 20), ("Arn", "1er avril 2026", 40)]
+COUNTED = [("Arn", "2026年2月", 5), ("Arn", "2026年3月", 10), ("Holt", "2026年3月17日", 20), ("Arn", "2026年4月", 40)]
 YEARS = [("North", "2025-03", 5), ("North", "2026-03", 10), ("South", "2026-03", 20), ("South", "2026-04", 40)]
 
 
@@ -393,6 +396,13 @@ YEARS = [("North", "2025-03", 5), ("North", "2026-03", 10), ("South", "2026-03",
         (YEARS, "What is the total of tons in March 2026?", "30"),
         (MONTHS, "How many rows are in March 2026?", "2"),
         (WRITTEN, "What is the total of tons on 17 March 2026 and 2 March 2026?", "30"),
+        # One row is the answer where a month leaves one
+        (MONTHS, "What is the total of tons in April 2026?", "40"),
+        (MONTHS, "what is the mean of tons in february?", "5"),
+        # In other languages, in cells too
+        (MONTHS, "Quel est le total de tons en mars 2026 ?", "30"),
+        (FRENCH, "What is the total of tons in March 2026?", "30"),
+        (COUNTED, "What is the total of tons in March 2026?", "30"),
         # Which March is not said, there is no such month, or the day is no month
         (YEARS, "What is the total of tons in March?", None),
         (MONTHS, "What is the total of tons in March 2025?", None),
@@ -403,3 +413,49 @@ YEARS = [("North", "2025-03", 5), ("North", "2026-03", 10), ("South", "2026-03",
 def test_a_month_is_meant_in_any_form(rows: list[tuple[object, ...]], question: str, value: str | None) -> None:
     found = told(question, table("region, month, tons", rows))
     assert (found[0] if found else None) == value
+
+
+TOWNS: list[tuple[object, ...]] = [
+    *(("AK", "Arn", 12000, 5), ("AK", "Holt", 8000, 6), ("AK", "Wick", 30000, 8)),
+    *(("TX", "Dell", 50000, 9), ("TX", "Orr", 4000, 2), ("NM", "Pell", 11000, 4)),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What is the total population where state = AK and population > 10000?", "42000"),
+        ("What is the mean population where state = AK and population > 9,000?", "21000"),
+        ("What is the total area where population > 10000 and area < 9?", "17"),
+        ("How many rows have state = AK and population >= 12000?", "2"),
+        ("How many cities are there where state != AK?", "3"),
+        # No such state, and a column that the table lacks
+        ("How many rows have state = ZZ?", None),
+        ("What is the total population where rain > 10?", None),
+    ],
+)
+def test_conditions_in_signs_are_read_as_those_in_words(question: str, value: str | None) -> None:
+    found = told(question, table("state, city, population, area", TOWNS))
+    assert (found[0] if found else None) == value
+
+
+def test_no_other_table_tells_what_the_one_that_is_meant_cannot() -> None:
+    counted = table("region, tons", [("North", "5"), ("South", "7"), ("East", "9")])
+    mixed = table("region, tons", [("North", "5 t"), ("South", "7 kg"), ("East", "9 t")])
+    unread = table("region, tons", [("North", "1"), ("South", "2"), ("East", "3")])
+    unread = replace(unread, page=replace(unread.page, unread="rows that are hidden"))
+    assert told("What is the total of tons?", counted) == ("21", ["North", "South", "East"])
+    for other in (mixed, unread):
+        assert ask_tables("What is the total of tons?", [counted, other]) is None
+
+
+def test_a_file_that_names_no_language_is_asked_in_its_own() -> None:
+    rows: list[tuple[object, ...]] = [
+        ("Nord", "Februar 2026", 5),
+        ("Nord", "März 2026", 10),
+        ("Süd", "März 2026", 20),
+        ("Süd", "Mai 2026", 40),
+    ]
+    document = table("Region, Monat, Umsatz", rows)
+    document = replace(document, page=replace(document.page, language=""))
+    assert told("Wie hoch ist der Umsatz insgesamt im März 2026?", document) == ("30", ["Nord", "Süd"])

@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from pipeline.documents import Document, Reading, Sentence
+from pipeline.evidence.cite import one_place
 from pipeline.evidence.named import asked_whole, named_sections
 from pipeline.evidence.show import SHORT_HEADING
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
@@ -70,11 +71,14 @@ class Limits(NamedTuple):
     """By which it completes a paragraph, at each end."""
 
 
-def joined(passages: Iterable[Passage]) -> list[range]:
-    """Return the units of passages of one document in reading order, those of neighbours together."""
+def joined(passages: Iterable[Passage], parts: Callable[[int], bool]) -> list[range]:
+    """Return the units of passages of one document in reading order, those of neighbours together.
+
+    A unit that `parts` from the one before it begins a stretch of its own.
+    """
     runs: list[range] = []
     for passage in sorted(passages):
-        if runs and passage.start == runs[-1].stop:
+        if runs and passage.start == runs[-1].stop and not parts(passage.start):
             runs[-1] = range(runs[-1].start, passage.stop)
         else:
             runs.append(range(passage.start, passage.stop))
@@ -340,7 +344,7 @@ class PassageMaker:
         """Return the units of one document's passages in reading order: neighbors together, rows by their table."""
         tables: dict[tuple[int, int], list[int]] = {}
         found: list[list[int]] = []
-        for run in map(list, joined(passages)):
+        for run in map(list, joined(passages, self._begins_place)):
             table = self._table(run)
             if table in tables:
                 tables[table] += run
@@ -349,6 +353,12 @@ class PassageMaker:
                 tables[table] = run
             found.append(run)
         return found
+
+    def _begins_place(self, row: int) -> bool:
+        """Whether a unit begins a page, slide or message of its file: a passage is cited by one of them."""
+        blocks = self._documents[self._owners[row]].blocks
+        first, last = blocks[self._unit(row - 1).block], blocks[self._unit(row).block]
+        return one_place(first.place, last.place) is None
 
     def _table(self, run: Sequence[int]) -> tuple[int, int] | None:
         """Return the range of the table whose rows a stretch consists of, None for anything else."""
@@ -370,7 +380,9 @@ class PassageMaker:
         if whole is None or (alone and whole.kind != "listing"):
             return ""
         if whole.kind == "table":
-            count = self._rows_in(whole, self._header(last)) - sum(self._kind(row) == "row" for row in run)
+            rows = (row for row in run if whole.start <= row < whole.stop and self._kind(row) == "row")
+            header = self._header(last)
+            count = self._rows_in(whole, header) - sum(self._header(row) == header for row in rows)
         else:
             count = self._count_after(last, whole)
         part = _PARTS[whole.kind]

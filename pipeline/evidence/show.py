@@ -7,12 +7,14 @@ choosing evidence (`assemble.py`).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Final, Literal, NamedTuple
 
-from pipeline.documents import Document, Evidence, Page, Reading, Sentence
+from errors import unopened
+from pipeline.documents import Block, Document, Evidence, Page, Reading, Sentence
 from pipeline.evidence.cite import count_origins, place_name
-from pipeline.text.frame import LONGEST, address, framed, headline, inert, notice, one_line, visible
+from pipeline.text.frame import LONGEST, framed, headline, inert, notice, one_line, place_of, source_line, visible
+from pipeline.text.numerals import lettered
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
 FRAME_SHARE: Final = 0.15
@@ -39,6 +41,8 @@ GAP: Final = "…"
 """Stands where units between two others are left out, and where a part was cut; a token or two."""
 MOST_ABSENT: Final = 3
 """Names that an answer says are nowhere."""
+_GAPS: Final = 2
+"""Empty columns for each filled one up to which a row alone is shown below its header, which costs more."""
 ITEM: Final = "- "
 """Begins an item of a list."""
 CUT: Final = "Unsure: not everything was read. Check that these answer."
@@ -124,7 +128,7 @@ def show_evidence(
     labels: list[str] = []
     bodies: list[str] = []
     for number, passages in enumerate(groups, start=1):
-        letters = [_letter(place) for place in range(len(passages))]
+        letters = [lettered(place) for place in range(1, len(passages) + 1)]
         labels.extend(f"{number}{letter}" for letter in letters)
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
     # What marks, labels and headings leave of the frame is for the heads, then for links
@@ -164,10 +168,12 @@ class Head(NamedTuple):
     """Number, and the address where there is room."""
     line: str
     """Title, author and date as the page says them; empty where there is none, or no room."""
+    whole: str = ""
+    """The address where it is too long to stand above."""
 
     def over(self, words: str, mark: str) -> str:
         """Return the words of a page in their frame, below this head."""
-        return "\n".join((self.above, framed("\n".join(filter(None, (self.line, words))), mark)))
+        return "\n".join((self.above, framed("\n".join(filter(None, (self.whole, self.line, words))), mark)))
 
 
 def page_head(number: int, one: Evidence | Page, room: int) -> Head:
@@ -175,18 +181,18 @@ def page_head(number: int, one: Evidence | Page, room: int) -> Head:
 
     The address is always there; without it nothing can be cited or read on.
     """
-    url = address(one.url if isinstance(one, Evidence) else one.final_url)
+    url, whole = source_line(one.url if isinstance(one, Evidence) else one.final_url)
     above = f"[{number}] {url}" if url else f"[{number}]"
-    left = room - count_tokens(above) - 1
-    doi = f"doi:{one.doi}" if one.doi and one.doi not in url.lower() else ""
+    left = room - count_tokens(above) - 1 - (count_tokens(whole) + 1 if whole else 0)
+    doi = f"doi:{one.doi}" if one.doi and one.doi not in (whole or url).lower() else ""
     full = headline(one.title, ", ".join(filter(None, (one.published, doi))), author=one.author)
     title = headline(one.title, "")
     for line in (full, headline(one.title, one.published), title):
         if count_tokens(line) <= left:
-            return Head(above, line)
+            return Head(above, line, whole)
     # Who named a page by its address knows it; who searched for it knows it by its title.
     least = SHORT_HEADING if isinstance(one, Evidence) and room else 0
-    return Head(above, shortened(title, max(left, least)))
+    return Head(above, shortened(title, max(left, least)), whole)
 
 
 def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]:
@@ -243,19 +249,9 @@ def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
     if not passage.also:
         return ""
     urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
-    shown = ", ".join(f"[{numbers[url]}]" if url in numbers else address(url) for url in urls)
+    shown = ", ".join(f"[{numbers[url]}]" if url in numbers else place_of(url) for url in urls)
     more = len(passage.also) - ALSO
     return f"[{label}] also: {shown}" + (f" and {more} more" if more > 0 else "")
-
-
-def _letter(place: int) -> str:
-    """Return a, b, … z, aa, ab … for 0, 1, …"""
-    letters = ""
-    place += 1
-    while place:
-        place, rest = divmod(place - 1, 26)
-        letters = chr(ord("a") + rest) + letters
-    return letters
 
 
 # The words of a passage
@@ -274,7 +270,8 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
             continue
         header = _header(document, sentence)
         told = _row_below_header(document, sentence)
-        if told and header != above and place + 1 < len(run) and _header(document, run[place + 1]) == header:
+        follows = place + 1 < len(run) and _header(document, run[place + 1]) == header
+        if told and header != above and (follows or has_gaps(document.blocks[sentence.block])):
             while lines and _is_part(lines[-1], header):
                 lines.pop()
             lines.append(header)
@@ -287,8 +284,15 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
         if place and run[place - 1].block == sentence.block:
             lines[-1] += f" {words}"
         else:
-            lines.append(f"{ITEM}{words}" if document.blocks[sentence.block].kind == "item" else words)
+            lines.append(item_mark(document.blocks[sentence.block]) + words)
     return "\n".join(lines)
+
+
+def item_mark(block: Block) -> str:
+    """Return what stands before an item of a list, its number or a dash, with a blank; empty for all else."""
+    if block.kind != "item":
+        return ""
+    return f"{block.ordinal.mark} " if block.ordinal else ITEM
 
 
 def listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -320,6 +324,13 @@ def _row_below_header(document: Document, sentence: Sentence) -> str:
         return ""
     told = one_line(document.text[sentence.start : sentence.end])
     return told if len(told) < len(sentence.text) else ""
+
+
+def has_gaps(row: Block) -> bool:
+    """Whether columns of a row are empty below a header, so that what it lacks is seen in its table only."""
+    columns = row.header.split(" | ") if row.header else []
+    empty = sum(bool(column) and not cell for column, cell in zip_longest(columns, row.cells, fillvalue=""))
+    return 0 < empty <= _GAPS * (len(columns) - empty)
 
 
 def _header(document: Document, sentence: Sentence) -> str:
@@ -375,7 +386,7 @@ class Sheet:
 
     def add_cut(self, part: str) -> bool:
         """Write `part`, shortened at a word to what fits; return whether anything was written."""
-        return self.add(part) or self.add(shortened(part, self.room))
+        return self.add(part) or self.add(unopened(shortened(part, self.room)))
 
 
 def shortened(text: str, max_tokens: int) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 import anyio
 import numpy as np
 
-from errors import ModelError
+from errors import ModelError, unopened
 from models.protocols import Generator
 from pipeline.documents import Block, Document, Failure, Reading, Sentence, Verdict
 from pipeline.extract.ask import ASK_FROM, ROOM, Candidate, Chosen, Way, agree, ask, lifted
@@ -29,7 +29,7 @@ from pipeline.rank.verdict import judge
 from pipeline.search.parse import cut_parts
 from pipeline.tables.asked import FEWEST, ask_parts
 from pipeline.tables.cells import number_of
-from pipeline.text.frame import LONGEST, one_line
+from pipeline.text.frame import LONGEST, one_line, told_failure
 from pipeline.text.literals import begins_with, literals
 from pipeline.text.words import heard, index_terms, meanings, raw_words, whole_words, words
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
@@ -128,8 +128,8 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
         return replace(reading, verdict=joint_verdict(parts), parts=parts, cut=any(part.cut for part in parts))
     if not missing or reading.verdict != "none":
         return reading
-    told = "; ".join(one_line(f"{one.source}: {one.reason}").rstrip(".") for one in missing)
-    said = f"Not everything was read ({told[:LONGEST]}). {reading.reason}"
+    told = "; ".join(told_failure(one.source, one.reason).rstrip(".") for one in missing)
+    said = f"Not everything was read ({unopened(told[:LONGEST])}). {reading.reason}"
     return replace(reading, verdict="unsure", reason=said, cut=True)
 
 

@@ -27,7 +27,8 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Page, Reques
 
 from errors import AddressRefused, SourceError, SourceTimeout, SourceTooLarge, SourceUnavailable
 from pipeline.fetch.address import Target, check_url
-from pipeline.fetch.exchange import Answer, read_body
+from pipeline.fetch.body import read_body
+from pipeline.fetch.exchange import Answer
 from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer
 from pipeline.read.convert import Raw
 from pipeline.work import in_thread

@@ -18,9 +18,18 @@ from typing import Final, TypeGuard
 import anyio
 
 from cache.store import Store
-from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout
+from errors import (
+    AddressRefused,
+    SourceBlocked,
+    SourceError,
+    SourceNotFound,
+    SourceTimeout,
+    SourceUnavailable,
+    SourceUnreadable,
+)
 from pipeline.documents import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
+from pipeline.fetch.body import CUT_WORDS, Cut
 from pipeline.fetch.connect import open_client
 from pipeline.fetch.exchange import Answer, Exchange, error_for, lifetime, validators
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
@@ -29,8 +38,11 @@ from pipeline.fetch.handles import NO_COPY, Known, find_answer, find_page, is_ha
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.fetch.transcript import with_transcript
-from pipeline.read.convert import Raw
+from pipeline.read.convert import Raw, kind_of
 from pipeline.read.converted import WHOLE, Span
+from pipeline.read.served import FRONTS, front_of
+from pipeline.read.sniff import HTML, decode
+from pipeline.text.frame import address
 from pipeline.work import alone, in_thread
 
 
@@ -75,6 +87,23 @@ class Flights:
 def _copy(error: SourceError) -> SourceError:
     """Return an equal error without a traceback, which would keep its frames, and a whole body in them, alive."""
     return type(error)(error.what, source=error.source, hint=error.hint)
+
+
+def _refuse_front(raw: Raw, page: Page | None) -> None:
+    """Raise `SourceBlocked` or `SourceUnavailable` where what came is a page in front of the one asked for.
+
+    `page` is what was made of it; None where nothing could be.
+    """
+    if kind_of(raw) != HTML:
+        return
+    html, title = (page.html, page.title) if page is not None else (decode(raw.body).text, "")
+    front = front_of(html, title)
+    if front is None:
+        return
+    what = f"{raw.url} {FRONTS[front]}: what came with status 200 is no page with a text of its own."
+    if front == "missing":
+        raise SourceUnavailable(what, source=raw.url, hint="Check the address, or search for where the page is now.")
+    raise SourceBlocked(what, source=raw.url, hint="Use another source for this.")
 
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -136,7 +165,7 @@ class Fetcher:
             try:
                 return await self._keep(key, *await self._of_forge(plan, source, waited), None)
             except SourceError as error:
-                why = f"read as a page, since its API did not tell: {error.what}"
+                why = f"read as a page, since its API did not tell: {error.shown}"
             waited += anyio.current_time() - began
         # 5. the exchange, within the deadline
         answer = await self._ask(source, known, waited)
@@ -149,11 +178,43 @@ class Fetcher:
             raise refusal
         # 8. bytes to a page, kept for the next time
         raw = await with_transcript(self._raw(source, answer, span), self._get_part, self._limits.step_seconds)
-        # The scripts of a page that is one person's are not run.
-        page = await page_of(raw, None if answer.own else self._renderer, self.files.convert)
-        more = (*([why] if why else []), *([WITH_COOKIES] if answer.own else []))
+        page = await self._page(raw, answer)
+        leads = f"it sends its reader on to {address(answer.leads_to)}" if answer.leads_to else ""
+        more = tuple(filter(None, (why, WITH_COOKIES if answer.own else "", leads)))
         page = replace(page, notes=(*page.notes, *more)) if more else page
-        return await self._keep(key, page, answer, None)
+        # What is cut is asked for again.
+        return page if answer.cut else await self._keep(key, page, answer, None)
+
+    async def _page(self, raw: Raw, answer: Answer) -> Page:
+        """Return an answer as a page; of one that is cut, what came of it."""
+        try:
+            # The scripts of a page that is one person's are not run.
+            page = await page_of(raw, None if answer.own else self._renderer, self.files.convert)
+        except SourceUnreadable as error:
+            if answer.cut:
+                raise self._incomplete(raw.url, answer.cut) from error
+            await in_thread(_refuse_front, raw, None)
+            if answer.leads_to:
+                hint = f"Fetch {address(answer.leads_to)} itself."
+                what = f"{error.what} It sends its reader on to {address(answer.leads_to)}."
+                raise type(error)(what, source=raw.url, hint=hint) from error
+            raise
+        if answer.cut is None:
+            await in_thread(_refuse_front, raw, page)
+            return page
+        rest = f"what follows its first {len(answer.body):,} bytes: {CUT_WORDS[answer.cut]}"
+        return replace(page, unread="; ".join(filter(None, (page.unread, rest))), tables_whole=False)
+
+    def _incomplete(self, source: str, cut: Cut) -> SourceError:
+        """Return the error of a body of which nothing can be read."""
+        if cut == "late":
+            what = f"{source} was not complete after {self._limits.total_seconds:g} s."
+            return SourceTimeout(what, source=source, hint="Try again later, or use another source.")
+        if cut == "damaged":
+            what = f"{source} cannot be unpacked: its compression is damaged."
+            return SourceUnreadable(what, source=source, hint="Try again later.")
+        what = f"{source}: the connection broke before its text came."
+        return SourceUnavailable(what, source=source, hint="Try again later.")
 
     async def _of_forge(self, plan: Plan, source: str, waited: float) -> tuple[Page, Answer]:
         """Return a page as its forge tells it, and an answer without validators, which would be those of the API."""
@@ -175,6 +236,8 @@ class Fetcher:
         answer = await self._exchange.ask(url, validators={}, robots=False)
         if (refusal := error_for(answer, url=url, now=self._clock())) is not None:
             raise refusal
+        if answer.cut:
+            raise self._incomplete(url, answer.cut)
         return answer.body
 
     async def _by_handle(self, handle: str) -> Page:
@@ -199,8 +262,7 @@ class Fetcher:
     async def _ask(self, source: str, known: Known | None, waited: float) -> Answer:
         with anyio.move_on_after(self._limits.total_seconds - waited):
             return await self._exchange.ask(source, validators=known.validators if known is not None else {})
-        what = f"{source} was not complete after {self._limits.total_seconds:g} s."
-        raise SourceTimeout(what, source=source, hint="Try again later, or use another source.")
+        raise self._incomplete(source, "late")
 
     def _raw(self, source: str, answer: Answer, span: Span) -> Raw:
         language = answer.headers.get("content-language", "").strip().lower()

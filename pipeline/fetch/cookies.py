@@ -1,18 +1,30 @@
-"""Cookies of a person's browser, from its exported file (Netscape's cookies.txt), for the pages that need a login.
+"""Cookies: those that the hops of one request set, and those of a person's browser, from its exported file.
 
-Each is sent where the file says: host, subdomains, path, https only, until it expires. Nothing that a site answers
-changes them, and nothing here says a value: not a message, not a log, not `repr`. Not for: logging in, or for servers
-that others call, since the cookies are one person's (`server/transports.py` refuses).
+The first go from hop to hop by their own rules (RFC 6265) and are dropped with the request. The file is Netscape's
+cookies.txt, for the pages that need a login: each is sent where the file says (host, subdomains, path, https only,
+until it expires), nothing that a site answers changes the file, and nothing here says a value: not a message, not a
+log, not `repr`. Not for: logging in, or for servers that others call, since the cookies are one person's
+(`server/transports.py` refuses).
 """
 
 import hashlib
 import logging
 import warnings
-from http.cookiejar import DefaultCookiePolicy, LoadError, MozillaCookieJar
+from collections.abc import Sequence
+from email.message import Message
+from http.client import HTTPResponse
+from http.cookiejar import Cookie, CookieJar, DefaultCookiePolicy, LoadError, MozillaCookieJar
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Final, cast
 from urllib.request import Request
 
 from errors import UsageError
+
+MOST_COOKIES: Final = 50
+"""Of one answer; browsers keep as many of a site (RFC 6265 §6.1)."""
+LONGEST_COOKIE: Final = 4096
+"""Letters of one, with its name and attributes (RFC 6265 §6.1)."""
 
 
 class Cookies:
@@ -50,6 +62,67 @@ class Cookies:
         """Return what tells the answers for these cookies apart from others; empty where none is sent."""
         value = self.headers(url).get("Cookie", "")
         return f" {hashlib.blake2b(value.encode(), digest_size=16).hexdigest()}" if value else ""
+
+
+class Jar:
+    """The cookies of one request: a person's, and those that its hops set, which no other request sees."""
+
+    def __init__(self, person: Cookies | None) -> None:
+        """Begin with a person's cookies, or none."""
+        self._person = person
+        self._jar = CookieJar(_Policy(strict_domain=True, strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain))
+        self.was_personal = False
+        """Whether a cookie of the person's was sent."""
+
+    def forget_person(self) -> None:
+        """Send no cookie of the person's from now on."""
+        self._person = None
+
+    def keep(self, url: str, lines: Sequence[str]) -> None:
+        """Take the `Set-Cookie` lines of the answer from `url`, as far as they are for its own site."""
+        answer = _Headers()
+        for line in lines[:MOST_COOKIES]:
+            if len(line) <= LONGEST_COOKIE:
+                answer.message["Set-Cookie"] = line
+        # The jar reads nothing of an answer but `info()`.
+        self._jar.extract_cookies(cast("HTTPResponse", answer), Request(url))  # noqa: S310  nothing is asked
+
+    def headers(self, url: str) -> dict[str, str]:
+        """Return the header with which `url` is asked; what a hop has set counts before the person's of that name."""
+        request = Request(url)  # noqa: S310  nothing is asked
+        self._jar.add_cookie_header(request)
+        own = self._person.headers(url).get("Cookie", "") if self._person is not None else ""
+        self.was_personal = self.was_personal or bool(own)
+        both = [pair for line in (own, request.get_header("Cookie", "")) for pair in line.split("; ") if pair]
+        sent = {pair.partition("=")[0]: pair for pair in both}
+        return {"Cookie": "; ".join(sent.values())} if sent else {}
+
+
+class _Headers:
+    """What a cookie jar reads of an answer."""
+
+    def __init__(self) -> None:
+        self.message = Message()
+
+    def info(self) -> Message:
+        return self.message
+
+
+class _Policy(DefaultCookiePolicy):
+    """The rules of Python's jar, and that an address has no subdomains."""
+
+    def set_ok_domain(self, cookie: Cookie, request: Request) -> bool:
+        """Return whether an answer may set a cookie for the domain that this one names."""
+        return super().set_ok_domain(cookie, request) and not (cookie.domain_specified and _is_address(cookie.domain))
+
+
+def _is_address(domain: str) -> bool:
+    """Whether a domain, or the end of one, is an IP address: no public name ends in a number."""
+    try:
+        ip_address(domain.strip(".[]"))
+    except ValueError:
+        return domain.rpartition(".")[2].isdecimal()
+    return True
 
 
 def same_site(first: str, other: str) -> bool:

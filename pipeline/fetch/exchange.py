@@ -1,16 +1,13 @@
-"""One web address asked to the end: guarded hops, one retry, robots.txt, bodies within their caps, typed failures.
+"""One web address asked to the end: guarded hops, one retry, robots.txt, typed failures.
 
-httpx2 unpacks gzip, deflate, brotli and zstd in pieces of at most 1 MiB, so that a bomb is noticed at the cap and not
-at its end. Groups of a robots.txt (RFC 9309) are matched by our product token, else `*`; the longest rule wins, `allow`
-on a tie; `*` and `$` work: Python's own `urllib.robotparser` takes the first rule that fits and reads `*` literally.
-Not for: files, the cache, conversion and the deadline (`pipeline/fetch/client.py` puts the steps together); rates over
-time, since a server that wants fewer requests says so with 429 and `Retry-After`.
+Groups of a robots.txt (RFC 9309) are matched by our product token, else `*`; the longest rule wins, `allow` on a tie;
+`*` and `$` work: Python's own `urllib.robotparser` takes the first rule that fits and reads `*` literally. Not for:
+bodies (`pipeline/fetch/body.py`), files, the cache, conversion and the deadline (`pipeline/fetch/client.py` puts the
+steps together); rates over time, since a server that wants fewer requests says so with 429 and `Retry-After`.
 """
 
 import random
 import ssl
-import sys
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -21,7 +18,6 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 import anyio
-import anyio.lowlevel
 import httpcore2
 import httpx2
 
@@ -31,13 +27,14 @@ from errors import (
     SourceError,
     SourceNotFound,
     SourceTimeout,
-    SourceTooLarge,
     SourceUnavailable,
-    SourceUnreadable,
+    narrow,
 )
 from pipeline.fetch.address import Target, check_url
-from pipeline.fetch.cookies import same_site
+from pipeline.fetch.body import Cut, read_as_far
+from pipeline.fetch.cookies import Jar, same_site
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.refresh import MOST_REFRESHES, refresh_of
 from pipeline.read.sniff import decode
 
 DAY: Final = timedelta(days=1).total_seconds()
@@ -68,6 +65,12 @@ class Answer:
     """Unpacked; empty unless the status is 2xx."""
     own: bool = False
     """Whether cookies of the person's were sent for it."""
+    cut: Cut | None = None
+    """Why the rest of the body is missing; None for a whole one."""
+    set_cookies: tuple[str, ...] = ()
+    """Its `Set-Cookie` headers."""
+    leads_to: str = ""
+    """Where a page sends its reader later, or in a way that is not followed."""
 
     @property
     def location(self) -> str:
@@ -284,51 +287,61 @@ class Exchange:
         """Return the answer for `url` after redirects, each hop checked as the first.
 
         `validators` are headers for a conditional request to the first hop and no other. `robots` is False for what a
-        site made for programs: its robots.txt speaks to those who follow links. For pages, cookies are sent by their
-        own rules until a redirect leads to another site: who leads there, or back, may be a stranger.
+        site made for programs: its robots.txt speaks to those who follow links. For pages, a person's cookies are sent
+        by their own rules until a redirect leads to another site: who leads there, or back, may be a stranger. Cookies
+        that a hop sets are sent on by theirs, and go with the request. A page that sends its reader on by itself is a
+        redirect, too.
 
         Raises `SourceError`: refused, unreachable, too slow, too large or damaged.
         """
         first = target = check_url(url, self._limits)
-        headers, own = validators, False
-        cookies = self._limits.cookies if robots else None
-        seen: set[str] = set()
+        headers, refreshes = validators, 0
+        jar = Jar(self._limits.cookies if robots else None)
+        asked: set[tuple[str, str]] = set()
         for _ in range(self._limits.max_redirects + 1):
-            if str(target.url) in seen:
-                raise SourceUnavailable(f"{url} redirects in a circle.", source=url, hint="Use another source.")
-            seen.add(str(target.url))
             if robots and self._limits.respect_robots:
                 await self._check_robots(url, target)
-            cookies = cookies if same_site(first.host, target.host) else None
-            sent = cookies.headers(str(target.url)) if cookies is not None else {}
-            own = own or bool(sent)
+            if not same_site(first.host, target.host):
+                jar.forget_person()
+            sent = jar.headers(str(target.url))
+            step = str(target.url), sent.get("Cookie", "")
+            if step in asked:
+                raise SourceUnavailable(f"{url} redirects in a circle.", source=url, hint="Use another source.")
+            asked.add(step)
             answer = await self._hop(url, target, {**headers, **sent})
-            if not answer.location:
-                return replace(answer, own=own)
-            target = self._next(url, answer)
+            jar.keep(str(target.url), answer.set_cookies)
             headers = {}
+            led = None if answer.location else refresh_of(answer.headers, answer.body, str(target.url))
+            if answer.location:
+                target = self._next(url, answer, answer.location)
+            elif led is None or (led.address, jar.headers(led.address).get("Cookie", "")) in asked:
+                return replace(answer, own=jar.was_personal)
+            elif not led.at_once or refreshes == MOST_REFRESHES:
+                leads_to = led.address if led.address != str(target.url) else ""
+                return replace(answer, own=jar.was_personal, leads_to=leads_to)
+            else:
+                refreshes += 1
+                target = self._next(url, answer, led.address)
         raise SourceUnavailable(
             f"{url} redirects more than {self._limits.max_redirects} times.", source=url, hint="Use another source."
         )
 
-    def _next(self, url: str, answer: Answer) -> Target:
+    def _next(self, url: str, answer: Answer, location: str) -> Target:
         try:
-            return check_url(str(answer.target.url.join(answer.location)), self._limits)
+            return check_url(str(answer.target.url.join(location)), self._limits)
         except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
-            raise SourceUnavailable(
-                f"{url} redirects to an invalid address ({e}).", source=url, hint="Use another source."
-            ) from e
+            what = f"{url} redirects to an invalid address."
+            raise SourceUnavailable(what, source=url, hint="Use another source.") from e
         except AddressRefused as e:
-            raise AddressRefused(
-                f"{url} redirects to where nothing is fetched: {e.what}", source=url, hint=e.hint
-            ) from e
+            what = f"{url} redirects to where nothing is fetched: {e.shown}"
+            raise AddressRefused(what, source=url, hint=e.hint) from e
 
     async def _hop(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
         """Return the answer of one address, unless its site asked to be left alone for longer than is waited here."""
         site = self._sites.of(target.origin)
         silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
-            what = f"{url} is not asked now: {target.host} asked to be left alone for another {silence:.0f} s."
+            what = f"{url} is not asked now: {narrow(target.host)} asked to be left alone for another {silence:.0f} s."
             raise SourceBlocked(what, source=url, hint=f"Try again in {silence:.0f} s, or use another source.")
         await anyio.sleep(silence)
         try:
@@ -352,10 +365,21 @@ class Exchange:
                 asked = retry_after(answer.headers, now=self._clock())
                 wait = asked or 0.0
                 helps = answer.status in _TRANSIENT or (answer.status == 429 and asked is not None)
+                if answer.cut == "broken":
+                    return await self._longer(url, target, headers, answer)
                 if not helps or wait > self._limits.step_seconds:
                     return answer
             await anyio.sleep(wait + random.uniform(*self._limits.retry_pause))
         return await self._once(url, target, headers)
+
+    async def _longer(self, url: str, target: Target, headers: Mapping[str, str], broken: Answer) -> Answer:
+        """Ask again where a body broke off; return the answer with more of it, the first where the second fails."""
+        await anyio.sleep(random.uniform(*self._limits.retry_pause))
+        try:
+            again = await self._once(url, target, headers)
+        except (*_RETRYABLE, SourceError):
+            return broken
+        return again if again.cut is None or len(again.body) > len(broken.body) else broken
 
     async def _once(self, url: str, target: Target, headers: Mapping[str, str], max_bytes: int = 0) -> Answer:
         """Ask once; `max_bytes` above 0 replaces both caps."""
@@ -365,15 +389,16 @@ class Exchange:
                 self._sites.place(target.host),
                 self._client.stream("GET", target.url, headers=dict(headers)) as response,
             ):
-                body = b""
+                body, cut = b"", None
                 if response.is_success:
                     caps = max_bytes or limits.max_bytes, max_bytes or limits.max_unpacked
-                    body = await read_body(response, url=url, max_bytes=caps[0], max_unpacked=caps[1])
+                    body, cut = await read_as_far(response, url=url, max_bytes=caps[0], max_unpacked=caps[1])
                 else:  # a body that nobody needs, read so that its connection can serve the next request
                     with anyio.move_on_after(0.3), suppress(httpx2.HTTPError):
                         async for _ in response.aiter_raw():
                             pass
-                return Answer(target, response.status_code, response.headers, body)
+                cookies = tuple(response.headers.get_list("set-cookie"))
+                return Answer(target, response.status_code, response.headers, body, cut=cut, set_cookies=cookies)
         except _RETRYABLE:
             raise
         except SourceError as e:
@@ -413,47 +438,12 @@ class Exchange:
                 except _RETRYABLE as e:
                     raise _failure(str(target.url), target, e) from e
                 if answer.location:
-                    place = self._next(str(target.url), answer)
-                elif answer.status >= 500 or answer.status == 429:
+                    place = self._next(str(target.url), answer, answer.location)
+                elif answer.status >= 500 or answer.status == 429 or answer.cut:
                     break
                 else:
                     return parse_robots(decode(answer.body).text)
         return Rules(reachable=False)
-
-
-async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int) -> bytes:
-    """Return the unpacked body of a response that was opened as a stream; `url` is for messages.
-
-    At most `max_bytes` come over the wire (a `Content-Length` above is refused unread), `max_unpacked` after unpacking.
-    """
-
-    def too_large(what: str) -> SourceTooLarge:
-        hint = "Ask for a smaller part of it (another page, an API, a section)."
-        return SourceTooLarge(f"{url} {what}.", source=url, hint=hint)
-
-    length = response.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:15]) > max_bytes:
-        raise too_large(f"has {int(length[:15]):,} bytes, over the cap of {max_bytes:,}")
-    body = bytearray()
-    since = time.monotonic()
-    try:
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if response.num_bytes_downloaded > max_bytes:
-                raise too_large(f"sent more than {max_bytes:,} bytes")
-            if len(body) > max_unpacked:
-                raise too_large(f"unpacks to more than {max_unpacked:,} bytes")
-            # What has arrived already is read without a look at the event loop; 64 kB in chunks of a byte take 0.3 s.
-            if time.monotonic() - since > sys.getswitchinterval():
-                await anyio.lowlevel.checkpoint()
-                since = time.monotonic()
-    except (SourceTooLarge, httpx2.DecodingError) as e:
-        body.clear()  # the error keeps this frame alive for as long as someone holds it
-        if isinstance(e, SourceTooLarge):
-            raise
-        what = f"{url} cannot be unpacked: its compression is damaged ({e})."
-        raise SourceUnreadable(what, source=url, hint="Try again later.") from e
-    return bytes(body)
 
 
 def _is_certificate(error: BaseException | None) -> bool:
@@ -465,11 +455,13 @@ def _is_certificate(error: BaseException | None) -> bool:
 
 def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
     if _is_certificate(error):
-        what, hint = f"{url}: the certificate of {target.host} is not valid.", "Use another source."
+        what, hint = f"{url}: the certificate of {narrow(target.host)} is not valid.", "Use another source."
     elif isinstance(error, httpx2.ConnectError):
-        what = f"{url}: no connection to {target.host} port {target.port} ({error or 'refused'})."
+        what = f"{url}: no connection to {narrow(target.host)} port {target.port} ({error or 'refused'})."
         hint = "Check the address, or try later."
     else:
-        what = f"{url}: the connection to {target.host} broke ({error or type(error).__name__})."
+        # What the parser says of an answer that is no HTTP repeats it.
+        said = "" if isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError) else str(error)
+        what = f"{url}: the connection to {narrow(target.host)} broke ({said or type(error).__name__})."
         hint = "Try again later."
     return SourceUnavailable(what, source=url, hint=hint)

@@ -205,13 +205,13 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *,
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
-        raise AddressRefused(f"{source!r} is no regular file.", source=source, hint="Name a file.")
+        raise AddressRefused(f"'{source}' is no regular file.", source=source, hint="Name a file.")
     with os.fdopen(descriptor, "rb") as file:
         # One byte more than allowed: a file may grow while it is read.
         body = file.read(max_bytes + 1) if found.st_size <= max_bytes else b""
     if (size := max(found.st_size, len(body))) > max_bytes:
         raise SourceTooLarge(
-            f"The file {source!r} has {size:,} bytes, over the cap of {max_bytes:,}.",
+            f"The file '{source}' has {size:,} bytes, over the cap of {max_bytes:,}.",
             source=source,
             hint="Split it, or raise the cap.",
         )
@@ -227,7 +227,7 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *,
             ) from error
     if not opened and is_secret(body):
         raise AddressRefused(
-            f"{source!r} may not be read: it holds keys, passwords or cookies.",
+            f"'{source}' may not be read: it holds keys, passwords or cookies.",
             source=source,
             hint="A person can open it by naming the file itself in WINNOW_FOLDERS.",
         )
@@ -272,7 +272,7 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
     """
 
     def refused(why: str, hint: str) -> AddressRefused:
-        return AddressRefused(f"The file {str(path)!r} may not be read: {why}.", source=str(path), hint=hint)
+        return AddressRefused(f"The file '{path}' may not be read: {why}.", source=str(path), hint=hint)
 
     if not roots:
         raise refused("no folder is open to this server", "Open one with WINNOW_FOLDERS.")
@@ -313,17 +313,20 @@ def _resolve(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as e:  # a loop of links, a zero byte in the name
         raise AddressRefused(
-            f"The path {str(path)!r} cannot be resolved: {e}.", source=str(path), hint="Name the file directly."
+            f"The path '{path}' cannot be resolved: {_why(e)}.", source=str(path), hint="Name the file directly."
         ) from e
+
+
+def _why(error: Exception) -> str:
+    """Return why a path leads nowhere, without the path, which the system's own words repeat."""
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
 def path_of_url(url: str) -> Path:
     """Return the path of a `file:` URL."""
     parts = urlsplit(url)
     if parts.netloc not in {"", "localhost"}:
-        raise AddressRefused(
-            f"{url} names a file on another machine ({parts.netloc}).", source=url, hint="Use file:///path."
-        )
+        raise AddressRefused(f"{url} names a file on another machine.", source=url, hint="Use file:///path.")
     return Path(url2pathname(parts.path) if os.name == "nt" else unquote(parts.path))
 
 
@@ -338,9 +341,9 @@ def file_key(path: Path, *, named: str = "") -> str:
 
 def _open_error(error: OSError, source: str) -> SourceNotFound | SourceUnavailable | AddressRefused:
     if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
-        return SourceNotFound(f"There is no file {source!r}.", source=source, hint="Check the path.")
+        return SourceNotFound(f"There is no file '{source}'.", source=source, hint="Check the path.")
     if error.errno in {errno.EISDIR, errno.ELOOP, errno.ENXIO}:
-        return AddressRefused(f"{source!r} is no regular file.", source=source, hint="Name a file.")
+        return AddressRefused(f"'{source}' is no regular file.", source=source, hint="Name a file.")
     return SourceUnavailable(
-        f"The file {source!r} cannot be read: {error.strerror}.", source=source, hint="Check its permissions."
+        f"The file '{source}' cannot be read: {error.strerror}.", source=source, hint="Check its permissions."
     )

@@ -24,7 +24,8 @@ class FetchLimits:
     step_seconds: float = 4.0
     """For one connection, for robots.txt, for a wait that a busy server asks for, and for another process of ours that
     fetches the same page."""
-    max_redirects: int = 5
+    max_redirects: int = 20
+    """As many as browsers follow: logins and publishers lead through a dozen addresses."""
     per_host: int = 6
     """Requests to one host at a time, and idle connections kept to one site; browsers use six."""
     overall: int = 16

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 import anyio
 
 from errors import SourceError
+from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.sniff import HTML, decode
@@ -56,7 +57,7 @@ async def with_transcript(raw: Raw, get: Callable[[str], Awaitable[bytes]], seco
             body = await get(tracks[0].url)
             why = "it has no times"
         except SourceError as error:
-            why = error.what
+            why = error.shown
     spoken = await in_thread(lambda: timed_to_html(decode(body).text))
     if not spoken:
         return replace(raw, notes=(*raw.notes, f"the transcript that the page names could not be read: {why}"))
@@ -70,14 +71,12 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
     """Return the transcripts that a page names, best first, and whether it has a film or sound that a reader plays."""
     html = decode(raw.body, content_type=raw.content_type).text
     found = _players(html)
-    top = parse(html)
+    top, base = parse(html), base_of(html, raw.final_url)
     for one in top.css(_LINKS) if top is not None else ():
         given = one.attributes
         address = given.get("src") or given.get("href") or ""
         if (given.get("kind") or "") in _SPOKEN:
-            found.append(
-                _Track(urljoin(raw.final_url, address), (given.get("srclang") or given.get("hreflang") or "")[:2])
-            )
+            found.append(_Track(urljoin(base, address), (given.get("srclang") or given.get("hreflang") or "")[:2]))
     shows = top is not None and top.css_first("video[controls], audio[controls]") is not None
     language = (top.attributes.get("lang") or "")[:2] if top is not None else ""
     found = [track for track in found if urlsplit(track.url).scheme in {"http", "https"}]

@@ -1,22 +1,22 @@
-"""Cutting a cleaned tree: into content units, read once from top to bottom, and the paper's block tree (Algorithm 1).
+"""Cutting a cleaned tree into content units, read once from top to bottom.
 
 A unit is what a person takes in at once: a heading, a paragraph, a list item, a table row, a listing, a definition, a
 caption, or a run of text that is none of these; each comes with the headings above it and what makes it readable alone.
-`content_blocks` gives them to every other step; `block_tree` is for the paper's pruning. Both put every visible word in
-exactly one block and are linear in the page. Not for: choosing blocks (`pipeline/prune`), or telling content from
-furniture (`furniture.py`).
+`content_blocks` gives them to every other step; every visible word is in exactly one, in time linear in the page. Not
+for: the paper's block tree (`block_tree.py`), choosing blocks (`pipeline/prune`), or telling content from furniture
+(`furniture.py`).
 """
 
 import re
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from typing import Final
 
-from pipeline.documents import Block, BlockKind, Trust
+from pipeline.documents import Block, BlockKind, Ordinal, Trust
 from pipeline.html.furniture import NEIGHBOURS, PROSE, Mark, Unit, judge
+from pipeline.html.ordinals import ordinals_of
 from pipeline.html.table import Grid, read_grid
 from pipeline.html.tree import (
     LABEL_WORDS,
@@ -52,6 +52,9 @@ MOST_LABELS: Final = 4
 """Labels before a record's first sentences beyond which they are no line of who and when, but a menu or a table."""
 _LEVELS: Final = 4
 """Boxes that may stand around a record's first label within it."""
+_BEGIN: Final = 3
+"""Units with which an item may begin, of which the first that may have a number has the item's."""
+_NUMBERED: Final = frozenset({"item", "heading"})
 _PLACE: Final = re.compile(r"\d+(?=/|$)")
 _SCOPES: Final = frozenset({"aside", "blockquote", "footer", "nav", "td", "th", "dialog", "details", "li"})
 """Elements whose headings say nothing about what follows them."""
@@ -164,6 +167,8 @@ class _Frame:
     grid: Grid | None = None
     """Rows to be read, for a data table."""
     caption: str = ""
+    ordinals: Iterator[Ordinal] | None = None
+    """Numbers of the items to come, for an ordered list."""
 
 
 class _Reader:
@@ -177,6 +182,8 @@ class _Reader:
         self._stack: list[_Frame] = []
         self._places: list[tuple[int, str]] = []
         """Places, each with the number of units before it."""
+        self._ordinals: list[tuple[int, str, Ordinal]] = []
+        """Numbers of items, each with the number of units before it and its item's path."""
 
     def run(self) -> list[Unit]:
         self._push(self._root, self._root.tag, "block", mark=None)
@@ -209,6 +216,10 @@ class _Reader:
         for (first, place), (end, _) in pairwise([*self._places, (len(self._units), "")]):
             for unit in self._units[first:end]:
                 unit.place = place
+        for first, path, ordinal in self._ordinals:
+            begins = (unit for unit in self._units[first : first + _BEGIN] if unit.path.startswith(path))
+            if begun := next((unit for unit in begins if unit.kind in _NUMBERED), None):
+                begun.ordinal = ordinal
         return self._units
 
     def _begin(self, node: Node) -> None:
@@ -260,22 +271,14 @@ class _Reader:
         """Read a block-level child: emit it where it is one unit, else open it."""
         tag = child.tag
         mark = _mark_of(child, frame.mark)
+        if frame.term and frame.kind == "definition" and tag != "p" and tag not in _PASSING:
+            self._say_term(frame)
         if tag in _HEADINGS:
             self._heading(frame, child, path, mark=mark)
         elif tag == "pre":
             self._code(frame, child, path, mark=mark)
-        elif tag == "dt":
-            term = text_of(child).rstrip(":： ")
-            frame.term = f"{frame.term}, {term}" if frame.term and term else frame.term or term
-        elif tag == "dd":
-            inner = self._push(child, path, "definition" if frame.term or frame.lead else "block", mark=mark)
-            inner.term, frame.term = frame.term, ""
-            inner.lead = "" if inner.term else frame.lead
-            frame.lead = inner.term or frame.lead
-        elif tag == "li":
-            self._open(child, path, "item", mark=mark, lead=frame.lead)
-        elif tag in {"ul", "ol", "menu", "dir"}:
-            self._push(child, path, "block", mark=mark, lead=self._lead_in(frame))
+        elif tag in _OF_LISTS:
+            self._enter_list(frame, child, path, mark=mark)
         elif tag == "table":
             inner = self._push(child, path, "block", mark=mark)
             inner.grid = read_grid(child)
@@ -292,6 +295,35 @@ class _Reader:
                 frame.runs += 1
         elif tag != "title":
             self._open(child, path, "paragraph" if tag == "p" else "block", mark=mark)
+
+    def _enter_list(self, frame: _Frame, child: Node, path: str, *, mark: Mark | None) -> None:
+        """Read a list, an item, a term or its definition."""
+        if child.tag == "dt":
+            term = text_of(child).rstrip(":： ")
+            frame.term = f"{frame.term}, {term}" if frame.term and term else frame.term or term
+        elif child.tag == "dd":
+            self._define(frame, child, path, mark=mark)
+        elif child.tag == "li":
+            if frame.ordinals is not None and (ordinal := next(frame.ordinals, None)):
+                self._ordinals.append((len(self._units), path, ordinal))
+            self._open(child, path, "item", mark=mark, lead=frame.lead)
+        else:
+            lead = self._lead_in(frame) or (frame.lead if frame.kind == "definition" else "")
+            inner = self._push(child, path, "block", mark=mark, lead=lead)
+            inner.ordinals = ordinals_of(child) if child.tag == "ol" else None
+
+    def _define(self, frame: _Frame, child: Node, path: str, *, mark: Mark | None) -> None:
+        """Open a definition under the term that waits for it; a further one has it as its lead."""
+        inner = self._push(child, path, "definition" if frame.term or frame.lead else "block", mark=mark)
+        inner.term, frame.term = frame.term, ""
+        inner.lead = "" if inner.term else frame.lead
+        frame.lead = inner.term or frame.lead
+
+    def _say_term(self, frame: _Frame) -> None:
+        """Emit the term of a definition that opens with a list, a table or a listing, whose lead it is."""
+        term = frame.term
+        self._emit(frame, f"{frame.path}/text{frame.runs + 1}", term, "definition")
+        frame.lead, frame.runs = term, frame.runs + 1
 
     def _lead_in(self, frame: _Frame) -> str:
         """Return the sentence that a list completes, or the item that it is nested in."""
@@ -385,7 +417,7 @@ class _Reader:
                 self._units.append(Unit(path, self._titles, words, words, html, "caption", frame.mark, 0))
 
     def _next_row(self, frame: _Frame, grid: Grid) -> None:
-        """Emit the next row of a data table under its headers, or open it where it holds a table of its own."""
+        """Emit the next row of a data table under its headers; open its cells that hold a table of their own."""
         if frame.position == len(grid.rows):
             self._finish(frame)
             return
@@ -394,17 +426,20 @@ class _Reader:
         path = f"{frame.path}/{row.path}"
         self._begin(row.node)
         shown = row.shown.strip()
-        if row.is_open:
-            self._push(row.node, path, "block", mark=frame.mark)
-        elif shown.strip("| "):
+        if shown.strip("| "):
             header = f"| {' | '.join(grid.headers)} |" if grid.headers and not row.is_header else ""
             lead = "\n".join(part for part in (frame.caption, row.group, header) if part)
             unit = Unit(path, self._titles, row.text or shown, shown, to_html(row.node), "row", frame.mark, 0)
             unit.cells, unit.carried, unit.lead = row.cells, row.carried, lead
             self._units.append(unit)
+        cells = [child for child in row.node.children if isinstance(child, Node)] if row.opened else []
+        labels = label_children(row.node) if row.opened else []
+        for place in reversed(row.opened):
+            self._push(cells[place], f"{path}/{labels[place]}", "block", mark=_mark_of(cells[place], frame.mark))
 
 
 _NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})
+_OF_LISTS: Final = frozenset({"dd", "dir", "dt", "li", "menu", "ol", "ul"})
 _PASSING: Final = frozenset({"div", "section", "center", "blockquote", "address"})
 _WRAPPERS: Final[dict[BlockKind, str]] = {
     "heading": "p",
@@ -468,8 +503,6 @@ def _cut_listing(listing: str) -> list[str]:
 
 # Blocks
 
-PAPER_WORDS: Final = 256
-"""Words in a block for pruning by embedding (HtmlRAG §4.3); the generative step has half as many."""
 _RUN: Final = re.compile(r"text\d+")
 """Last step of the path of a run of text, which has no element of its own."""
 
@@ -489,54 +522,6 @@ def resolve(root: Node, path: str) -> Node | None:
             return None
         node = found[0]
     return node
-
-
-def block_tree(root: Node, *, max_words: int) -> tuple[Block, ...]:
-    """Return the blocks of the paper's block tree, in breadth-first order (HtmlRAG §3.3, Algorithm 1).
-
-    A node without child nodes, or with fewer than `max_words` words below it, is a block. Any other node is opened:
-    its children are visited, and the text attached directly to it, if any, is a block of its own under its path.
-    Blocks without a word are left out. Linear in the size of the tree.
-    """
-    words = _word_counts(root)
-    found: list[tuple[str, str, str]] = []
-    queue: deque[tuple[Node, str]] = deque([(root, root.tag)])
-    while queue:
-        node, path = queue.popleft()
-        children = [child for child in node.children if isinstance(child, Node)]
-        if not children or words[id(node)] < max_words:
-            text = text_of(node)
-            if text:
-                found.append((path, text, to_html(node)))
-            continue
-        for child, label in zip(children, label_children(node), strict=True):
-            queue.append((child, f"{path}/{label}"))
-        own = " ".join(" ".join(child for child in node.children if isinstance(child, str)).split())
-        if own:
-            shell = Node(node.tag, node.attrs)
-            shell.children = [own]
-            found.append((path, own, to_html(shell)))
-    tokens = count_each([text for _, text, _ in found])
-    return tuple(
-        Block(path=path, heading_path=(), text=text, html=html, tokens=count)
-        for (path, text, html), count in zip(found, tokens, strict=True)
-    )
-
-
-def _word_counts(root: Node) -> dict[int, int]:
-    """Return the number of words below each node, by its `id`."""
-    counts: dict[int, int] = {}
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            counts[id(node)] = sum(
-                count_words(child) if isinstance(child, str) else counts[id(child)] for child in node.children
-            )
-            continue
-        stack.append((node, True))
-        stack.extend((child, False) for child in node.children if isinstance(child, Node))
-    return counts
 
 
 def content_blocks(root: Node, about: Sequence[str] = ()) -> tuple[str, tuple[Block, ...]]:
@@ -573,6 +558,7 @@ def content_blocks(root: Node, about: Sequence[str] = ()) -> tuple[str, tuple[Bl
             carried=unit.carried,
             lead=unit.lead,
             speaks=speaks_to_models(unit.text),
+            ordinal=unit.ordinal,
             place=unit.place,
             trust=_trust(unit),
             closed=unit.mark is not None and unit.mark.closed and not unit.described,

@@ -7,22 +7,39 @@ different blocks are never glued. Not for: choosing what matters (`pipeline/prun
 
 import re
 from collections.abc import Set
-from functools import lru_cache
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.closed import can_be_opened, is_seen_all_the_same, moves_into_sight, something_moves
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
+from pipeline.html.marks import mark_cells
+from pipeline.html.names import (
+    BOX,
+    CELL,
+    DROP,
+    FURNITURE,
+    IMAGE,
+    LINE,
+    NAMED_TAGS,
+    NODE,
+    PLACED,
+    ROOTS,
+    SHUT,
+    THROUGH,
+    VERBATIM,
+    WATCHED,
+    Tag,
+    tag_of,
+)
+from pipeline.html.ordinals import type_of
 from pipeline.html.sheets import Place, StyleJudge
-from pipeline.html.style import READER_CLASSES, Hiding, Shade, can_be_opened, is_drawn, is_long
+from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_drawn, is_long
 from pipeline.html.tree import (
-    BLOCK_TAGS,
-    LINE_ENDS,
     LINES,
     MAX_DEPTH,
     NAMED,
-    NEUTRAL,
     OPENED,
     ROLE_ROW,
     STAYS_EMPTY,
@@ -47,47 +64,16 @@ from pipeline.read.converted import PLACE
 from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
-_DROPPED: Final = tags(
-    "applet area audio base basefont bgsound canvas col colgroup command datalist embed frame "
-    "frameset iframe img input link map math meta noembed noframes noscript object param rp script source style svg "
-    "track video"
-)
-"""Elements of which a person sees nothing, or nothing in words."""
-_KEPT_BLOCKS: Final = tags(
-    "address article aside blockquote body caption dd details dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 header "
-    "hr html legend li main menu nav ol option p pre select summary table td textarea th thead title tr ul"
-)
-_KEPT_INLINE: Final = tags(
-    "a abbr b br cite code del dfn em i ins kbd mark q rt s samp strike strong sub sup time tt u var"
-)
-_SPACED: Final = tags("button label meter optgroup output progress")
-"""Inline elements drawn as boxes of their own; a space keeps their words apart from the text around."""
-_SPEAKING: Final = tags("canvas input math script svg")
-"""Elements without text of their own that may stand for words."""
-_VALUED: Final = tags("meter progress span time")
-"""Elements that may hold nothing and yet say something by their attributes, as any may in a table's cell."""
-_UNCHANGED: Final = tags("del ins rt s strike sub sup")
-"""Marked where they stand in a sentence, but nothing is inserted in a listing."""
 _GRID_ROLES: Final = {
     "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
     "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
 }  # fmt: skip
-_ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
-"""In them, what has no role only wraps rows or cells."""
 _TABLE_TAGS: Final = tags("table tbody td tfoot th thead tr")
 _HOLDERS: Final = {"table": "", "tr": "table", "td": ROLE_ROW, "th": ROLE_ROW, "span": "table"}
 """The element that a table's part must stand in; elsewhere a role makes no table."""
 _DRAWN_AS_LINE: Final = re.compile(r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))")
 _LINE_CLASSES: Final = tags("line code-line codeLine view-line")
-_LISTINGS: Final = frozenset({"code", "pre"})
 _COPIES: Final = frozenset({"copy", "copied", "copied!", "copy code", "copy to clipboard"})
-_WATCHED: Final = frozenset({"aria-hidden", "background", "bgcolor", "color", "hidden", "style"})
-"""Attributes that may hide an element."""
-_MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
-"""Attributes that may say that an element is not what its name says."""
-_ROOTS: Final = frozenset({"html", "body"})
-"""Never taken as hidden: pages hide them only until their scripts have run."""
-_VERBATIM: Final = frozenset({"pre", "textarea"})
 _ROLES: Final = {
     "banner": "header",
     "complementary": "aside",
@@ -96,25 +82,12 @@ _ROLES: Final = {
     "navigation": "nav",
     "heading": "",
 }
-_ATTRIBUTES: Final = {
-    "a": ("href",),
-    "abbr": ("title",),
-    "html": ("lang",),
-    "li": ("value",),
-    "ol": ("start", "type", "reversed"),
-    "td": ("colspan", "rowspan"),
-    "th": ("colspan", "rowspan", "scope"),
-    "time": ("datetime",),
-}
-_FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
 _DROPPED_CLASSES: Final = frozenset({"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"})
 _NUMBER_CLASSES: Final = tags(
     "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno linenos ln lnt rouge-gutter"
 )
 """What holds the numbers of a listing's lines, and is left out where it holds numbers only."""
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
-_NAMED: Final = tags("aside dialog div fieldset figure form header legend menu ol p section table ul")
-"""Elements whose class and id are asked for boilerplate names."""
 
 MAX_NODES: Final = 60_000
 """Elements that are kept as such, and images; of further ones the text is kept. The largest of 495 real pages has
@@ -122,61 +95,7 @@ MAX_NODES: Final = 60_000
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
 
-_DROP, _SAYS, _IMAGE, _SHUT, _PLACE, _THROUGH, _CELL, _BOX, _LINE, _NODE = range(10)
-"""Left out; but for words that it may stand for; images; dialogs, which are shut until opened; places of segments that
-came later; text kept; as a cell in a listing; with blanks around it; as a line of a listing; kept."""
 _Verdict = Literal["", "reader", "dropped", "number"]
-
-
-class _Tag:
-    """What is to be done with the elements of one name; made once a name, since asking sets for each costs a tenth."""
-
-    __slots__ = (
-        "alone", "attributes", "block", "furniture", "kept", "kind", "linking", "listed", "listing", "marking", "name",
-        "named", "neutral", "shown", "stays", "telling", "valued", "wraps",
-    )  # fmt: skip
-
-    def __init__(self, name: str) -> None:
-        """Look a name up in all that is said of names above."""
-        self.name = name
-        self.kind = {"img": _IMAGE, "dialog": _SHUT, "template": _PLACE}.get(name, _DROP)
-        if name in _KEPT_BLOCKS or name in NEUTRAL or name in _KEPT_INLINE:
-            self.kind = _NODE
-        elif not name.startswith(("-", "!")) and name not in _DROPPED and self.kind == _DROP:
-            self.kind = _BOX if name in _SPACED or "-" in name else _THROUGH
-        if name in _SPEAKING:
-            self.kind = _SAYS
-        self.valued = name in _VALUED
-        self.listing = name in _LISTINGS
-        self.linking = name == "a"
-        self.marking = _MARKING | {"style"} if self.kind == _THROUGH or self.valued else _MARKING - {"value"}
-        if name == "table":
-            self.marking |= {"class"}
-        self.block = name in BLOCK_TAGS
-        self.furniture = NAMED * (name in _FURNITURE)
-        self.named = name in _NAMED and not self.furniture
-        self.neutral = name in NEUTRAL
-        self.wraps = _ROLE_PARENTS if self.neutral else frozenset[str]()
-        self.stays = name in STAYS_EMPTY
-        self.alone = self.stays or name in LINE_ENDS or self.block
-        """Whether it means something without a child: if no more, then that what is around it is apart."""
-        self.listed = self.kind
-        """What `kind` is in a listing, where blocks are lines and boxes colour the code."""
-        if name == "button":
-            self.listed = _DROP
-        elif self.stays:
-            self.listed = _CELL
-        elif self.kind == _BOX or name in _UNCHANGED:
-            self.listed = _THROUGH
-        elif self.block and name not in LINE_ENDS and self.kind == _NODE:
-            self.listed = _LINE
-        self.shown = name in _ROOTS
-        self.attributes = _ATTRIBUTES.get(name, ())
-        self.telling = self.marking | _WATCHED
-        self.kept = frozenset((*self.attributes, PLACE, "lang", "role"))  # attributes that `_make` looks at
-
-
-_tag_of: Final = lru_cache(1024)(_Tag)
 
 
 def clean(html: str) -> Node:
@@ -237,10 +156,12 @@ class _Cleaner:
         """Words that were hidden by opacity or visibility, which pages use before an animation."""
         self._boilerplate: dict[str, bool] = {}
         self._images = 0
-        self._met: dict[int, _Tag] = {}
+        self._met: dict[int, Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
+        self._cells: list[tuple[Node, LexborNode]] = []
         self._controlled: Set[str] | None = None
+        self._moves: bool | None = None
         self._segments = Segments(top)
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
@@ -263,13 +184,13 @@ class _Cleaner:
                 continue
             if not (steps := steps + 1) & 0x3FFF:
                 check_cancelled()
-            tag = met.get(number) or met.setdefault(number, _tag_of((current.tag or "-")[:LONGEST]))
-            if (kind := tag.listed if pre else tag.kind) == _DROP:
+            tag = met.get(number) or met.setdefault(number, tag_of((current.tag or "-")[:LONGEST]))
+            if (kind := tag.listed if pre else tag.kind) == DROP:
                 continue
             below, attributes, shade, opened, apart = current.first_child, current.attributes, behind, False, False
-            if kind <= _PLACE:
+            if kind <= PLACED:
                 kind, below, item, opened = self._entered(current, tag, kind, node, pre, around)
-            if below is None and (kind == _DROP or not (tag.alone or tag.valued or node.tag in STAYS_EMPTY)):
+            if below is None and (kind == DROP or not (tag.alone or tag.valued or node.tag in STAYS_EMPTY)):
                 continue
             place = enter(around, tag.name, attributes) if around is not None else None
             known = behind if place is None or place.is_plain else place.shade_in(behind)
@@ -278,51 +199,56 @@ class _Cleaner:
                 shade = known or behind
                 if verdict is None:
                     verdict = self._judge_classes(attributes["class"] or "")
-                if known is None or verdict or not _WATCHED.isdisjoint(attributes):
+                if known is None or verdict or not WATCHED.isdisjoint(attributes):
                     hiding, shade = self._hides(current, attributes, behind, verdict, place)
                     if hiding and not (opened := self._opens(current, tag, attributes, hiding, pre)):
                         continue
                 if pre or not tag.marking.isdisjoint(attributes):
                     tag, kind = _as_marked(current, tag, kind, attributes, node, pre)
-            if kind == _DROP or (below is None and not tag.alone):
+            if kind == DROP or (below is None and not tag.alone):
                 continue
             if shade.apart or shade.parts or behind.parts:
                 kind, apart, shade = _laid(node, shade, behind, kind, pre=pre, inline=not (tag.block or pre))
-            made += kind == _NODE
-            if kind == _NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES or node.tag in tag.wraps):
-                kind = _THROUGH if pre else _BOX
+            made += kind == NODE
+            if kind == NODE and (len(above) >= MAX_DEPTH or made > MAX_NODES or node.tag in tag.wraps):
+                kind = THROUGH if pre else BOX
             if below and below.tag_id == TEXT_NODE and below.next is None and not (opened or apart or shade.unseen):
                 self._add_leaf(node, tag, kind, attributes, below.text_content or "", pre, current)
                 continue
-            above.append((item, node, pre, behind, around, apart or _CELL < kind < _NODE))
+            above.append((item, node, pre, behind, around, apart or CELL < kind < NODE))
             behind, item, around = shade, below, place
-            if kind == _NODE:
+            if kind == NODE:
                 node = self._make(tag, attributes, current, None if pre else node)
-                node.furniture, pre = node.furniture or opened * OPENED, pre or tag.name in _VERBATIM
-            elif kind > _THROUGH:
-                add_space(node) if kind == _BOX else add_line(node, "\n" if kind == _LINE else "\t")
+                node.furniture, pre = node.furniture or opened * OPENED, pre or tag.name in VERBATIM
+            elif kind > THROUGH:
+                add_space(node) if kind == BOX else add_line(node, "\n" if kind == LINE else "\t")
+        return self._done(root, made)
+
+    def _done(self, root: Node, made: int) -> Node:
+        """Return the tree that was filled with so many elements, its end trimmed and its cells marked."""
         trim(root)
+        mark_cells(self._cells)
         return join_texts(root) if made > MAX_NODES else root
 
     def _entered(
-        self, current: LexborNode, tag: _Tag, kind: int, parent: Node, pre: bool, around: Place | None
+        self, current: LexborNode, tag: Tag, kind: int, parent: Node, pre: bool, around: Place | None
     ) -> tuple[int, LexborNode | None, LexborNode | None, bool]:
         """Return how and from which node on an element is read that may be left out, whole or but for what it says.
 
         Returns:
             Its kind; the first node in it, none where it is left out; the node behind; whether a reader has to open it.
         """
-        if kind == _PLACE:
+        if kind == PLACED:
             below, behind = self._segments.at(current)
-            return (_DROP if below is None else _THROUGH), below, behind, False
+            return (DROP if below is None else THROUGH), below, behind, False
         attributes = current.attributes
         place = self._styles.enter(around, tag.name, attributes) if around is not None else None
-        if kind == _SHUT:
+        if kind == SHUT:
             if "open" in attributes:
-                return (_LINE if pre else _NODE), current.first_child, current.next, False
+                return (LINE if pre else NODE), current.first_child, current.next, False
             if not pre and (self._show or can_be_opened(current, attributes, self._ids_of_buttons)):
-                return _NODE, current.first_child, current.next, True
-        elif kind == _IMAGE:
+                return NODE, current.first_child, current.next, True
+        elif kind == IMAGE:
             if self._images < MAX_NODES and attributes.get("alt"):
                 self._images += 1
                 # Hidden from screen readers only, an image is drawn all the same.
@@ -331,7 +257,7 @@ class _Cleaner:
                 if hiding in {"", "soft"} and is_drawn(attributes):
                     _add_image(parent, attributes)
         elif (
-            (tag.name != "script" or parent.tag not in _ROOTS)
+            (tag.name != "script" or parent.tag not in ROOTS)
             and (said := stands_for(current, tag.name, attributes, parent.tag))
             and not self._hides(current, attributes, Shade(), self._verdict(attributes), place)[0]
         ):
@@ -344,10 +270,10 @@ class _Cleaner:
             hiding, _ = self._hides(current, attributes, Shade(), self._verdict(attributes), place)
             if not hiding and is_drawn(attributes):
                 _add_image(parent, {"alt": alt})
-        return _DROP, None, current.next, False
+        return DROP, None, current.next, False
 
     def _opens(
-        self, current: LexborNode, tag: _Tag, attributes: dict[str, str | None], hiding: Hiding, pre: bool
+        self, current: LexborNode, tag: Tag, attributes: dict[str, str | None], hiding: Hiding, pre: bool
     ) -> bool:
         """Whether a hidden element is a block that a reader opens; in a listing, which has no furniture, none is."""
         self.hid = True
@@ -355,15 +281,21 @@ class _Cleaner:
             return False
         if hiding == "begun":
             return True
-        return hiding == "shut" and can_be_opened(current, attributes, self._ids_of_buttons)
+        if hiding == "soft" and moves_into_sight(current, attributes, self._something_moves):
+            return True
+        return hiding in {"shut", "soft"} and can_be_opened(current, attributes, self._ids_of_buttons)
+
+    def _something_moves(self) -> bool:
+        if self._moves is None:
+            self._moves = something_moves(self._top)
+        return self._moves
 
     def _ids_of_buttons(self) -> Set[str]:
         """Return the ids of what the page's buttons say that they control."""
         if self._controlled is None:
-            buttons = self._top.css("[aria-controls]")
-            self._controlled = frozenset(
-                " ".join(button.attributes["aria-controls"] or "" for button in buttons).split()
-            )
+            buttons = [button.attributes for button in self._top.css("[aria-controls], [popovertarget]")]
+            named = [button.get(name) or "" for button in buttons for name in ("aria-controls", "popovertarget")]
+            self._controlled = frozenset(" ".join(named).split())
         return self._controlled
 
     def _verdict(self, attributes: dict[str, str | None]) -> _Verdict:
@@ -374,7 +306,7 @@ class _Cleaner:
     def _add_leaf(
         self,
         parent: Node,
-        tag: _Tag,
+        tag: Tag,
         kind: int,
         attributes: dict[str, str | None],
         text: str,
@@ -384,28 +316,28 @@ class _Cleaner:
         """Add an element that holds one text and nothing else."""
         first = "" if pre else text[:1]
         if first.isdecimal():
-            if kind == _THROUGH or tag.name in {"sup", "time"}:
+            if kind == THROUGH or tag.name in {"sup", "time"}:
                 text = part_number(parent, text, current, raised=tag.name == "sup")
         elif (
             first.isupper()
             and not tag.block
             and parent.children
-            and is_apart(parent, text, current, marks=kind == _NODE and tag.name != "time")
+            and is_apart(parent, text, current, marks=kind == NODE and tag.name != "time")
         ):
             add_space(parent)  # spans, dates and labels drawn as lines of their own
-        if kind == _THROUGH:
+        if kind == THROUGH:
             add_text(parent, text, pre=pre)
-        elif kind == _BOX:
+        elif kind == BOX:
             if tag.name != "button" or text.strip().lower() not in _COPIES:
                 add_boxed(parent, text, pre=pre)
-        elif kind == _CELL:
+        elif kind == CELL:
             add_line(parent, "\t")
             add_text(parent, text, pre=True)
-        elif kind == _LINE:
+        elif kind == LINE:
             add_line(parent)
             add_text(parent, text, pre=True)
             add_line(parent)
-        elif pre or tag.name in _VERBATIM:
+        elif pre or tag.name in VERBATIM:
             node = self._make(tag, attributes, current)
             add_text(node, text, pre=True)
             attach(parent, node)
@@ -442,10 +374,11 @@ class _Cleaner:
             return "hard", behind
         if self._show == "all":
             return "", behind
-        closed = "hidden" in attributes
+        closed = "hidden" in attributes or "popover" in attributes
         if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
             # A second link to a page is for the mouse: seen, and only left out where links are read out.
-            closed = (attributes.get("href") or "#").startswith("#")
+            for_ears = (attributes.get("href") or "#").startswith("#")
+            closed = for_ears and not is_seen_all_the_same(current, attributes)
             if closed:
                 self._cover(current)
         if verdict == "reader":
@@ -487,13 +420,15 @@ class _Cleaner:
         return verdict
 
     def _make(
-        self, tag: _Tag, attributes: dict[str, str | None], current: LexborNode, parent: Node | None = None
+        self, tag: Tag, attributes: dict[str, str | None], current: LexborNode, parent: Node | None = None
     ) -> Node:
         """Return the node of an element, with the attributes that mean something; in a listing it has no parent."""
         if tag.linking and parent is not None and parent.children:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
+        if tag.name == "td":
+            self._cells.append((node, current))
         named = tag.named
         if tag.listing or not tag.kept.isdisjoint(attributes):
             named = _keep(node, tag, attributes, current)
@@ -522,7 +457,7 @@ def _left(
     return item, node, pre, behind, around
 
 
-def _keep(node: Node, tag: _Tag, attributes: dict[str, str | None], current: LexborNode) -> bool:
+def _keep(node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode) -> bool:
     """Give a node those attributes that mean something; return whether its names are asked for furniture."""
     node.place = attributes.get(PLACE) or ""
     named = tag.named
@@ -533,11 +468,13 @@ def _keep(node: Node, tag: _Tag, attributes: dict[str, str | None], current: Lex
             level = attributes.get("aria-level") or "2"
             name = f"h{level}" if level in "123456" else "h6"
         node.tag = name
-        node.furniture = NAMED * (name in _FURNITURE)
-        named = name in _NAMED and not node.furniture
+        node.furniture = NAMED * (name in FURNITURE)
+        named = name in NAMED_TAGS and not node.furniture
     kept = {key: attributes[key] or "" for key in tag.attributes if key in attributes}
     if tag.listing and (spoken := language_of(current)):
         kept["class"] = f"language-{spoken}"
+    if tag.counted and (form := type_of(attributes)):
+        kept["type"] = form
     if tag.block and (language := attributes.get("lang")):
         kept["lang"] = language
     if tag.name == "table" and role in {"presentation", "none"}:
@@ -553,33 +490,33 @@ def _laid(parent: Node, shade: Shade, behind: Shade, kind: int, *, pre: bool, in
     apart = inline and (behind.parts or (shade.apart and own))
     if apart:
         add_space(parent)
-    kind = _LINE if pre and kind == _THROUGH and shade.apart and own else kind
+    kind = LINE if pre and kind == THROUGH and shade.apart and own else kind
     return kind, apart, shade._replace(apart=False, parts=shade.parts and own)
 
 
 def _as_marked(
-    current: LexborNode, tag: _Tag, kind: int, attributes: dict[str, str | None], parent: Node, pre: bool
-) -> tuple[_Tag, int]:
+    current: LexborNode, tag: Tag, kind: int, attributes: dict[str, str | None], parent: Node, pre: bool
+) -> tuple[Tag, int]:
     """Return what an element is by its role and style; one that says a value is written, and dropped."""
     if pre:
-        if kind == _THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
+        if kind == THROUGH and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
             add_line(parent)
         if tag.name == "code" and (before := current.prev) is not None and before.tag == "code" and language_of(before):
             add_line(parent, "\n\n")  # the listing again, in a language of which a sheet shows one at a time
     elif tag.name == "table" and "class" in attributes and is_listing(current, attributes["class"] or ""):
-        return _tag_of("pre"), _NODE
+        return tag_of("pre"), NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)
-        return tag, _DROP
+        return tag, DROP
     elif (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
         _HOLDERS[name] in {"", parent.tag} and tag.name not in _TABLE_TAGS
     ):
-        tag = _Tag(name)
+        tag = Tag(name)
         if name == "tr":
             tag.name = ROLE_ROW
         return tag, tag.kind
-    if pre and kind == _THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
-        kind = _LINE
+    if pre and kind == THROUGH and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
+        kind = LINE
     return tag, kind
 
 

@@ -16,11 +16,13 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from pipeline.documents import Block, Document, Page
+from pipeline.html.addresses import base_of, rebase
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
 from pipeline.html.tree import LABEL_WORDS, Node, to_html
-from pipeline.read.scripts import Json, linked_data, may_be_filled, script_texts
+from pipeline.read.literals import Json
+from pipeline.read.scripts import linked_data, may_be_filled, script_texts
 from pipeline.text.frame import LONGEST, LONGEST_AUTHOR, one_line
 from pipeline.text.words import meanings
 
@@ -28,6 +30,11 @@ FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken
 _TAGGED: Final = re.compile(
     r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b", re.IGNORECASE
 )
+
+
+_FRAMING: Final = re.compile(r"/(?:aside|footer|header|nav)\d*(?=/|$)")
+_OWNED: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
+"""What says whose a site is, in whatever element."""
 
 
 def read_document(page: Page) -> Document:
@@ -64,6 +71,8 @@ def read_document(page: Page) -> Document:
         root.children.append(drawn)
         text, blocks = content_blocks(root, about)
         notes = (*notes, FROM_SCRIPTS)
+    if (base := base_of(page.html, page.final_url)) != page.final_url:
+        rebase(root, base)
     if drawn is not None or waits:
         page = replace(page, trust="script")
     if unseen >= LABEL_WORDS:  # fewer are labels that a design moves away
@@ -85,8 +94,9 @@ def _about(page: Page) -> list[str]:
 
 def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
     """Return the texts in a page's scripts as a body, or None where what the page shows must stand alone."""
-    shown = [block.text for block in blocks if block.main]
-    if not may_be_filled(html, shown):
+    shown = [block for block in blocks if block.main]
+    framing = [block.text for block in shown if _FRAMING.search(block.path) or _OWNED.search(block.text)]
+    if not may_be_filled(html, [block.text for block in shown if block.text not in framing], framing):
         return None
     body = Node("body")
     for tag, text in script_texts(html):

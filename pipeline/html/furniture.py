@@ -12,7 +12,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.documents import BlockKind
+from pipeline.documents import BlockKind, Ordinal
 from pipeline.html.tree import LABEL_WORDS, Node, count_words, tags
 
 _BOILERPLATE: Final = tags(
@@ -103,6 +103,7 @@ class Unit:
     """False where its own text says that it is none, as line numbers do."""
     described: bool = False
     """Whether it is what an image is said to show, beside the text."""
+    ordinal: Ordinal | None = None
     place: str = ""
     """`Block.place`."""
 

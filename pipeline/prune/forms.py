@@ -27,6 +27,10 @@ class Place:
     """Path of its `li`."""
     ordered: bool
     number: int
+    form: str = "1"
+    """`type` of its list in HTML."""
+    mark: str = ""
+    """Its number as a reader sees it."""
 
     @property
     def list(self) -> str:
@@ -99,7 +103,8 @@ def _open_item(out: list[str], opened: list[Place], line: Line) -> None:
         following = opened.pop().number + 1
         out.append("</li>")
     else:
-        out.append("<ol>" if own.ordered else "<ul>")
+        form = f" type={own.form}" if own.form != "1" else ""
+        out.append(f"<ol{form}>" if own.ordered else "<ul>")
     out.append(f"<li value={own.number}>" if own.ordered and own.number != following else "<li>")
     opened.append(own)
 
@@ -155,7 +160,7 @@ def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) 
         mark = ""
         if line.kind == "item":
             own = line.places[-1]
-            mark = f"{own.number}. " if own.ordered else "- "
+            mark = f"{own.mark} " if own.ordered else "- "
             opened.append((own, len(mark)))
         text = mark + one(line)
         if indent:

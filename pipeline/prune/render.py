@@ -8,12 +8,12 @@ below, each address once. Not for: choosing (`prune.py`), how lines are written 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from pipeline.documents import Block, Document, kept_with_document
-from pipeline.evidence.show import GAP, listing
+from pipeline.evidence.show import GAP, has_gaps, listing
 from pipeline.html.blocks import NAMES, resolve
 from pipeline.html.tree import Node, text_of, walk
 from pipeline.prune.forms import Form, Line, Place, write
@@ -21,6 +21,8 @@ from pipeline.rank.bm25 import JOINT
 from pipeline.text.frame import LONGEST
 
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
+_HEADER_ROWS: Final = 4
+"""Rows of headers that a table may have."""
 _LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
 
 
@@ -88,11 +90,20 @@ def table_of(block: Block) -> str:
     return block.path.rpartition("/")[0].removesuffix("/thead")
 
 
-def is_header_row(block: Block, following: Block | None) -> bool:
-    """Whether a row is the header row that the next row names in its lead."""
-    if block.kind != "row" or block.header or following is None or not following.header:
+def is_header_row(blocks: Sequence[Block], number: int) -> bool:
+    """Whether a row is the header row that a row below it names in its lead, or one of several that it joins."""
+    block = blocks[number]
+    if block.kind != "row" or block.header or len(block.cells) < 2:
         return False
-    return following.header == " | ".join(block.cells)
+    for below in blocks[number + 1 : number + 1 + _HEADER_ROWS]:
+        if below.kind != "row" or table_of(below) != table_of(block):
+            return False
+        if below.header:
+            columns = below.header.split(" | ")
+            return below.header == " | ".join(block.cells) or all(
+                not cell or (place < len(columns) and cell in columns[place]) for place, cell in enumerate(block.cells)
+            )
+    return False
 
 
 @dataclass(slots=True)
@@ -140,8 +151,8 @@ class _Writer:
 
     def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
         """Whether a unit before `number` is missing; what stands with its row as caption or header is not."""
-        block, following = self.document.blocks[skipped], self.document.blocks[skipped + 1]
-        if skipped in shown or is_header_row(block, following):
+        block = self.document.blocks[skipped]
+        if skipped in shown or is_header_row(self.document.blocks, skipped):
             return False
         return block.kind != "caption" or block.text not in self.document.blocks[number].lead.split("\n")
 
@@ -165,7 +176,8 @@ class _Writer:
         if same == len(chain):
             return False
         self.chain = chain
-        texts = [blocks[number].text for number in chain[same:] if not repeats_title(blocks[number], self.title)]
+        shown = [blocks[number] for number in chain[same:] if not repeats_title(blocks[number], self.title)]
+        texts = [f"{block.ordinal.mark} {block.text}" if block.ordinal else block.text for block in shown]
         if not texts:
             return False
         level = min(6, len(blocks[chain[-1]].heading_path) + 1)
@@ -191,7 +203,7 @@ class _Writer:
             self.lines.extend([Line("paragraph", lead, places=places[:-1])] if lead else [])
         if self.references is not None:
             text = self.references.marked(number, text)
-        if block.kind == "item" and places:
+        if block.kind == "item" and places and (block.ordinal or not places[-1].ordered):
             self.lines.append(Line("item", text, places=places))
         elif block.kind == "definition" and ": " in text:
             self.lines.append(Line("definition", text))
@@ -213,17 +225,17 @@ class _Writer:
                 break
             rows.append(number)
         header = next((found for number in rows if (found := blocks[number].header)), "")
-        body = [
-            n for n in rows if not (header and is_header_row(blocks[n], blocks[n + 1] if n + 1 < len(blocks) else None))
-        ]
+        heads = [n for n in rows if header and is_header_row(blocks, n)]
+        titles = [n for n in rows if heads and n < heads[0]]
+        self._titles([blocks[number].text for number in titles])
+        body = [n for n in rows if n not in {*heads, *titles}]
         self.lines.extend(Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]]))
         columns = header.split(" | ")
         if len(columns) > 1 and len(set(columns)) == 1:  # one cell over all columns names the table, not a column
             self.lines.extend([] if self._stands(columns[0]) else [Line("paragraph", columns[0])])
             self.printed.add(columns[0])
             header = ""
-        # `header: value` is shorter than a header row for one row.
-        if len(body) == 1 and (len(blocks[body[0]].cells) < 2 or header or ": " in blocks[body[0]].text):
+        if len(body) == 1 and _is_read_alone(blocks[body[0]], header):
             text = _joined(blocks[body[0]].text, spans[body[0]])
             marked = text if self.references is None else self.references.marked(body[0], text)
             self.lines.append(Line("paragraph", marked))
@@ -237,6 +249,11 @@ class _Writer:
         self.lines.append(Line("table", header=tuple(header.split(" | ")) if header else (), rows=tuple(written)))
         return len(rows)
 
+    def _titles(self, titles: Sequence[str]) -> None:
+        """Write what stands above the headers of a table, as a line each."""
+        self.lines.extend(Line("paragraph", text) for text in titles if not self._stands(text))
+        self.printed.update(titles)
+
     def _leads(self, row: Block) -> list[str]:
         """Return the caption and group of a row that do not stand there yet."""
         leads = [line for line in row.lead.split("\n") if line and not line.startswith("| ")]
@@ -245,11 +262,20 @@ class _Writer:
         return fresh
 
 
+def _is_read_alone(row: Block, header: str) -> bool:
+    """Whether a row reads as `header: value`, which is shorter than a table but says nothing of empty columns."""
+    return not has_gaps(row) and (len(row.cells) < 2 or bool(header) or ": " in row.text)
+
+
 def places_of(block: Block) -> tuple[Place, ...]:
     """Return the list items that a unit stands in, outermost first."""
-    return tuple(
+    places = [
         Place(block.path[: found.end()], found[1] == "ol", int(found[2] or 1)) for found in _ITEM.finditer(block.path)
-    )
+    ]
+    if places and block.ordinal:
+        value, form, mark = block.ordinal
+        places[-1] = replace(places[-1], number=value, form=form, mark=mark)
+    return tuple(places)
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -17,6 +17,7 @@ from pipeline.read.converted import WHOLE, Converted, Span, Unreadable, unplaced
 from pipeline.read.scripts import NeedsScripts, look_at
 from pipeline.read.sniff import decode
 from pipeline.read.unpack import PACKED, is_packed, unpacked
+from pipeline.read.xhtml import is_xhtml, xhtml_to_html
 from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
 
@@ -173,6 +174,7 @@ def _convert(raw: Raw, kind: str) -> Converted:
     decoded = decode(raw.body, content_type=raw.content_type)
     text = decoded.text.replace("\x00", "")
     if kind == sniff.HTML:
+        text = xhtml_to_html(text) if is_xhtml(raw.content_type, raw.name, text) else text
         made = look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
     elif kind == sniff.SOURCE:
         language = sniff.language_of(raw.name)

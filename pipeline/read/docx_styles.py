@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from lxml import etree
 
 from pipeline.read.docx_looks import W
+from pipeline.text.numerals import roman
 
 _HEADING: Final = re.compile(r"(?:heading|berschrift|titre|t[ií]tulo)\s?([1-9])\Z", re.IGNORECASE)
 """Names of the heading styles: English ones in most files whatever the language, German, French and Spanish ones."""
@@ -22,10 +23,6 @@ _BODY_TEXT: Final = 9
 _BASED: Final = 20
 """Styles in a chain of those that are based on another."""
 _LEVEL_MARK: Final = re.compile(r"%([1-9])")
-_ROMAN: Final = (
-    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
-    *((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
-)
 _MOST: Final = 100_000
 """Beyond, a number is written with digits, whatever its format."""
 _SIGNS: Final = frozenset({"bullet", "none"})
@@ -163,10 +160,7 @@ def in_form(number: int, form: str) -> str:
         letter = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 9)
         return letter.upper() if form == "upperLetter" else letter
     if form in {"lowerRoman", "upperRoman"} and 0 < number < _MOST:
-        text = ""
-        for value, sign in _ROMAN:
-            text += sign * (number // value)
-            number %= value
+        text = roman(number)
         return text.upper() if form == "upperRoman" else text
     return f"{number:02d}" if form == "decimalZero" else str(number)
 

@@ -7,14 +7,13 @@ import posixpath
 import re
 from typing import Final
 
-from pipeline.html.tree import VOID_TAGS
 from pipeline.read.converted import Converted, Unreadable, placed, whole_page
 from pipeline.read.package import Package, open_package, resolved
 from pipeline.read.sniff import decode
 from pipeline.read.text import child_text, fragment_to_html
+from pipeline.read.xhtml import xhtml_to_html
 from pipeline.work import check_cancelled
 
-_EMPTY: Final = re.compile(r"<([A-Za-z][\w:-]*)((?:\s[^<>]{0,2000})?)/>")
 _SHORT: Final = re.compile(
     r"(?<!<sup>)<(?P<tag>a|span)(?P<attributes>(?:\s[^<>]{0,500})?)>[\[(]?[\w*†‡]{1,4}[\])]?</(?P=tag)>(?!</sup>)"
 )
@@ -51,7 +50,7 @@ def epub_to_html(body: bytes) -> Converted:
         for number, name in enumerate(shown, start=1):
             check_cancelled()
             if chapter := package.read(name):
-                text = _raised(_EMPTY.sub(_closed, decode(chapter).text), raised)
+                text = _raised(xhtml_to_html(decode(chapter).text), raised)
                 chapters.append(placed(fragment_to_html(text), f"chapter={number}"))
     if not chapters:
         raise Unreadable(
@@ -70,11 +69,6 @@ def _raised(text: str, names: set[str]) -> str:
         return f"<sup>{found[0]}</sup>" if names.intersection(said) else found[0]
 
     return _SHORT.sub(mark, text)
-
-
-def _closed(empty: re.Match[str]) -> str:
-    """Return an empty element as HTML has it, which takes `<title/>` for the beginning of one."""
-    return empty[0] if empty[1].lower() in VOID_TAGS | {"link", "meta"} else f"<{empty[1]}{empty[2]}></{empty[1]}>"
 
 
 def _sealed(package: Package) -> set[str]:

@@ -4,22 +4,24 @@
 itself in `<title>` and `<html lang>`. One linear scan over the tags, no tree: parsing is quadratic in depth (200,000
 nested `div` take Lexbor minutes), and most pages show enough text right after their head.
 
-One reader for all data beside the markup: JSON-LD, Next.js (`__NEXT_DATA__`, and React's flight in `self.__next_f`),
-Nuxt (`__NUXT_DATA__`, whose values name each other by number), Apollo and other assigned state. `linked_data` serves
-the metadata of every page; `script_texts` is for pages that show nothing by themselves. Nothing here takes longer than
-the page is long; what is no JSON is left alone. Not for: running scripts, or what is main text (`pipeline/html`).
+One reader for all data beside the markup: JSON-LD, React's flight in `self.__next_f`, and what frameworks leave in
+scripts and attributes (`page_data.py`). `linked_data` serves the metadata of every page; `script_texts` is for pages
+that show nothing by themselves. Nothing here takes longer than the page is long. Not for: running scripts, or what is
+main text (`pipeline/html`).
 """
 
 import html as entities
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from pipeline.read.converted import MAX_ITEMS, Converted, Unreadable
+from pipeline.read.literals import Json
+from pipeline.read.page_data import elements, page_values, value_of
 from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
@@ -30,8 +32,8 @@ _ROOT: Final = re.compile(
     r"""\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby|svelte|main-app)["'\s>]|\bng-app\b|\bdata-reactroot\b"""
 )
 _EMPTY_ROOT: Final = re.compile(
-    r"""<(?:div|main|section)\b[^<>]{0,200}?\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby)["'\s>][^<>]{0,200}>?\s{0,200}</"""
-    r"""|<app-root\b[^<>]{0,200}>\s{0,200}</""",
+    r"""<(?:div|main|section)\b[^<>]{0,200}?\bid\s{0,3}=\s{0,3}["']?(?:root|app|__next|__nuxt|___gatsby)["'\s>](?:[^<>]*+>)?\s{0,200}</"""
+    r"""|<(?:app-root|astro-island)\b[^<>]*+>\s{0,200}</""",
     re.IGNORECASE,
 )
 _FRAME_LETTERS: Final = 1500
@@ -68,18 +70,25 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     return Converted(html, scan.title, scan.language, notes=notes)
 
 
-def may_be_filled(html: str, shown: Sequence[str]) -> bool:
+def may_be_filled(html: str, shown: Sequence[str], framing: Sequence[str] = ()) -> bool:
     """Return whether text in a page's scripts may be read as the page's: it shows none, or is a shell that loads.
 
     No reader is sure to see that text, so that it never stands beside what a page does say (the texts `shown`, without
-    its navigation), let alone for it.
+    its navigation), let alone for it; what stands around all pages of a site (`framing`: its footer) says nothing.
     """
     letters = sum(map(letters_in, shown))
-    if not letters or letters >= EMPTY_LETTERS:
+    if letters >= EMPTY_LETTERS or not (letters or any(framing)):
         return not letters
     scan = _Scan(html)
     scan.run()
-    return scan.is_shell()
+    return scan.is_shell() or (bool(framing) and scan.has_empty_root())
+
+
+def shows(html: str, letters: int) -> bool:
+    """Return whether a page shows at least so many letters and digits; linear, and no further than needed."""
+    scan = _Scan(html, enough=letters)
+    scan.run()
+    return scan.letters >= letters
 
 
 @dataclass(slots=True)
@@ -160,8 +169,6 @@ class _Scan:
 
 # What scripts carry
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-
 SENTENCE_WORDS: Final = 6
 """A string of a framework's state with fewer words is a label, a path or a class name."""
 EMPTY_LETTERS: Final = 60
@@ -189,17 +196,13 @@ _ABOUT_THE_SITE: Final = frozenset(
     ["BreadcrumbList", "ImageObject", "Organization", "Person", "SiteNavigationElement", "WebSite"]
 )
 _MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
-_ASSIGNED: Final = re.compile(
-    r"\s{0,200}(?:(?:window|self|globalThis|var|let|const)[\s.]\s{0,5})?[\w$.\[\]\"']{1,80}\s{0,5}=\s{0,5}(JSON\.parse\(\s{0,5})?(?=[{\[\"])"
-)
-"""`window.__INITIAL_STATE__ = {` and its kin, where data stands first in a script."""
 
 
 def linked_data(html: str) -> list[dict[str, Json]]:
     """Return the JSON-LD objects of a page, graphs opened, in order; without broken ones and those about its site."""
     found: list[dict[str, Json]] = []
-    for tag, script in _elements(html, "script"):
-        waiting = deque([_value(script)] if "application/ld+json" in tag else [])
+    for tag, script in elements(html, "script"):
+        waiting = deque([value_of(script)] if "application/ld+json" in tag else [])
         while waiting and len(found) < MAX_ITEMS:
             item = waiting.popleft()
             if isinstance(item, list):
@@ -217,18 +220,13 @@ def script_texts(html: str) -> list[tuple[str, str]]:
     holds more than names, or from `noscript` (HTML) where that holds more, as forums write themselves out for crawlers;
     empty where none does.
     """
-    state: list[Json] = []
-    for tag, script in _elements(html, "script"):
-        if "ld+json" not in tag:
-            value = _value(script)
-            state.append(_revived(value) if "__NUXT_DATA__" in tag and isinstance(value, list) else value)
     told: list[tuple[str, str]] = []
-    for texts in (_texts([*linked_data(html)], _LINKED_TEXTS.split()), _flight_texts(html), _texts(state)):
+    for texts in (_texts([*linked_data(html)], _LINKED_TEXTS.split()), _flight_texts(html), _texts(page_values(html))):
         check_cancelled()
         told = list(dict.fromkeys(texts))
         if _letters(told) >= 2 * EMPTY_LETTERS:
             break
-    unscripted = [("noscript", inner) for _, inner in _elements(html, "noscript")]
+    unscripted = [("noscript", inner) for _, inner in elements(html, "noscript")]
     most = max(told, unscripted, key=_letters)
     return most if _letters(most) >= 2 * EMPTY_LETTERS else []
 
@@ -242,45 +240,18 @@ def letters_in(text: str) -> int:
     return sum(map(str.isalnum, text))
 
 
-def _elements(html: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield opening tag and content of a page's elements that hold raw text."""
-    position = 0
-    while (start := html.find(f"<{name}", position)) >= 0:
-        begin = html.find(">", start) + 1
-        end = html.find(f"</{name}", begin)
-        if not begin or end < 0:
-            return
-        yield html[start:begin], html[begin:end]
-        position = end
-
-
 def _is_about_the_site(item: dict[str, Json]) -> bool:
     kinds = item.get("@type")
     names = {kinds} if isinstance(kinds, str) else set(map(str, kinds)) if isinstance(kinds, list) else set()
     return bool(names) and names <= _ABOUT_THE_SITE
 
 
-def _value(script: str) -> Json:
-    """Return the JSON that a script is or assigns, None when it is neither."""
-    source = script.strip().removeprefix("<!--").removeprefix("//<![CDATA[").lstrip()
-    assigned = _ASSIGNED.match(source) if source[:1] not in "{[" else None
-    if assigned is None and source[:1] not in {"{", "["}:
-        return None
-    try:
-        value: Json = json.JSONDecoder(strict=False).raw_decode(source, assigned.end() if assigned else 0)[0]
-        if assigned and assigned[1] and isinstance(value, str):
-            value = json.loads(value, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
-def _texts(data: list[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     """Yield tag and text of names and of what they name, without recursion.
 
     With `keys`, of the values below them; without, of all strings that read like sentences.
     """
-    waiting: list[Json] = data[::-1]
+    waiting: list[Json] = [*data][::-1]
     for _ in range(MAX_ITEMS):
         if not waiting:
             return
@@ -327,21 +298,10 @@ def _price(item: dict[str, Json]) -> str:
     return f"price: {' to '.join(prices)} {currency}" if prices and currency else ""
 
 
-def _revived(values: list[Json]) -> Json:
-    """Return what Nuxt wrote as one list in which objects and lists name their parts by number."""
-    # One level is enough: each object stands in the list itself, and with it what it names.
-    leaves = {at: value for at, value in enumerate(values) if not isinstance(value, dict | list)}
-    return [
-        {key: leaves.get(at) for key, at in value.items() if isinstance(at, int)}
-        for value in values
-        if isinstance(value, dict)
-    ]
-
-
 def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
     """Yield tag and text of the elements in React's flight, in the order in which they came."""
     parts: list[str] = []
-    for _, script in _elements(html, "script"):
+    for _, script in elements(html, "script"):
         if (call := _FLIGHT.search(script)) is None:
             continue
         try:

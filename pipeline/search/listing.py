@@ -26,7 +26,6 @@ from typing import Final, NamedTuple
 from pipeline.fetch.files import DOCUMENTS, OTHERS, ending_of, is_document
 from pipeline.fetch.secrets import SECRET_NAME
 from pipeline.search.word_index import FileStamp
-from pipeline.text.frame import one_line
 from pipeline.work import check_cancelled
 
 MOST_FILES: Final = 200_000
@@ -43,6 +42,8 @@ _LOCAL: Final = frozenset(
 _OLD: Final = ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm .djvu .xps .vsd .vsdx"
 _UNREAD_DOCUMENTS: Final = frozenset(_OLD.split())
 """Endings of documents of forms that no reader here knows."""
+_ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
+"""An ending as messages name it: longer ones, and those with blanks, are words of whoever named the file."""
 _NAMED: Final = 6
 """Endings that a message names."""
 _MOUNTS: Final = Path("/proc/self/mountinfo")
@@ -244,8 +245,9 @@ def may_answer(passed: Passed) -> bool:
 
 def not_searched(passed: Passed) -> str:
     """Return what messages say of files that are no text: `21 files not searched: .bin 17, .xls 4`."""
-    named = [f"{one_line(ending) or 'without ending'} {count}" for ending, count in passed[:_NAMED]]
-    rest = sum(count for _, count in passed[_NAMED:])
+    plain = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)][:_NAMED]
+    named = [f"{ending or 'without ending'} {count}" for ending, count in plain]
+    rest = sum(count for _, count in passed) - sum(count for _, count in plain)
     named += [f"others {rest}"] if rest else []
     total = sum(count for _, count in passed)
     return f"{total} {'file' if total == 1 else 'files'} not searched: {', '.join(named)}"

@@ -2,23 +2,22 @@
 
 Every word that says something must be explained: by what is to be done, a column's name, a cell's value, a number that
 is compared, or the table's title. One that is not means another table, or something that no table tells, and nothing is
-said: a wrong value is worse than none. Not for: computing (`query.py`).
+said: a wrong value is worse than none. Not for: reading the question (`spoken.py`), or computing (`query.py`).
 """
 
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
 from errors import UsageError
 from pipeline.documents import Document
-from pipeline.tables.months import AskedMonth, Month, month_of, months_in
-from pipeline.tables.query import Condition, Measure, Operator, Query, measured, rows_of, without_totals
+from pipeline.tables.months import Month, month_of
+from pipeline.tables.query import Condition, Measure, Query, measured, rows_of, without_totals
+from pipeline.tables.spoken import Compared, Spoken, Token, heard_by, read_question, said_of, tokens_of
 from pipeline.tables.table import GROUP, KNOWN, Table, Told, all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
-from pipeline.text.words import heard, index_terms, meanings, whole_words, words
+from pipeline.text.words import guess_language, index_terms, meanings, words
 
 FEWEST: Final = 3
 """Rows of a table in which something can be chosen, and as many that share an extreme are no choice."""
@@ -28,92 +27,43 @@ REACH: Final = 4
 """Words between `not` and what it denies, and between a column's name and the number that it is compared with."""
 MOST_ROWS: Final = 0.5
 """Share of a table beyond which the rows that a condition keeps are no choice."""
-_WORD: Final = re.compile(r"\d[\d.,:]*\d|[^\W_]+(?:['’][^\W\d_]+)?|[%€$£✓✗]")
-_COMPARING: Final[tuple[tuple[str, Operator], ...]] = (
-    ("tables.most", "<="),
-    ("tables.least", ">="),
-    ("tables.below", "<"),
-    ("tables.above", ">"),
-)
-"""Sections of words before a number and what they ask of it; the first that stand at a place hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word of the question."""
-
-    text: str
-    stem: str
-    """Its index term, a month's short form as its whole name; stop words have one too."""
-    start: int
-    says: bool
-    """Whether it is no stop word."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A number of the question and what is asked of it: `under 50`."""
-
-    operator: Operator
-    number: int
-    """The number's place among the tokens."""
-    words: range
-    """Places of the words that compare."""
-
-
-@dataclass(slots=True)
-class Spoken:
-    """What the words of a question ask of a table."""
-
-    tokens: tuple[Token, ...]
-    language: str
-    least: set[int] = field(default_factory=set)
-    """Places of words that ask for the least; those for the most, and of the others, likewise."""
-    most: set[int] = field(default_factory=set)
-    total: set[int] = field(default_factory=set)
-    mean: set[int] = field(default_factory=set)
-    count: set[int] = field(default_factory=set)
-    negated: set[int] = field(default_factory=set)
-    compared: tuple[Compared, ...] = ()
-    months: tuple[AskedMonth, ...] = ()
-    place: int = 1
-    """2 for the second least or most."""
-    rows: int = 1
-    """How many of the least or most are asked for."""
-    ranks: set[int] = field(default_factory=set)
-    """Places of the words that say `place` or `rows`."""
-
-    @property
-    def asks(self) -> bool:
-        """Whether it chooses, compares, counts or adds."""
-        return bool(self.least | self.most | self.total | self.mean | self.count | self.negated or self.compared)
-
-    @property
-    def operating(self) -> set[int]:
-        """Places of the words that say what is to be done."""
-        compared = {place for one in self.compared for place in one.words}
-        chosen = self.least | self.most | self.ranks
-        return chosen | self.total | self.mean | self.count | self.negated | compared
+_EQUAL: Final = "="
 
 
 def ask_tables(question: str, documents: Sequence[Document]) -> Told | None:
-    """Return what the one table that a question is about tells, None where that is not sure."""
+    """Return what the one table that a question is about tells, None where that is not sure.
+
+    It is not sure where another table that the question's words are about as well cannot tell it: some of its rows
+    were not read, or its cells do not add up.
+    """
     found: list[Told] = []
+    silent = -1
+    own = guess_language(question)
     spoken: dict[str, Spoken] = {}
     for place, document in enumerate(documents):
-        language = document.page.language or "en"
-        asked = spoken.setdefault(language, read_question(heard(question, language), language))
-        if not asked.asks or not all_rows(document):
-            continue
-        about = index_terms(f"{document.page.title} {document.page.final_url}", language=language)
-        for table in tables_of(document):
-            told = _Asking(asked, table, place, about).told() if table.named and len(table.rows) >= FEWEST else None
-            found += [told] if told is not None else []
+        # A file that does not name its language is in English or in that of the question.
+        said = document.page.language
+        for language in (said,) if said else dict.fromkeys(("en", own or "en")):
+            asked = spoken.setdefault(language, read_question(heard_by(question, language), language))
+            for asking in _asking(asked, document, place) if asked.asks else ():
+                told = asking.told()
+                if told is not None and all_rows(document):
+                    found.append(told)
+                elif told is not None or asking.doubtful:
+                    silent = max(silent, len(asking.used))
     best = max((told.fit for told in found), default=0)
     first = [told for told in found if told.fit == best]
     if not first or len({(told.value, _shown(told)) for told in first}) > 1:
         return None
-    return first[0]
+    return first[0] if first[0].explained > silent else None
+
+
+def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]":
+    """Yield a question put to each table of a document that names its columns."""
+    about = index_terms(f"{document.page.title} {document.page.final_url}", language=asked.language)
+    for table in tables_of(document):
+        if table.named and len(table.rows) >= FEWEST:
+            yield _Asking(asked, table, place, about)
 
 
 def ask_parts(question: str, parts: Iterable[str], documents: Sequence[Document]) -> tuple[Told, ...]:
@@ -143,6 +93,10 @@ class _Asking:
     """Columns that the question names or filters by."""
     denied: bool = False
     """Whether what the question denies was found."""
+    dated: bool = False
+    """Whether a month that the question names chooses rows."""
+    doubtful: bool = False
+    """Whether all words of the question are about it, but its cells do not add up or compare."""
 
     def told(self) -> Told | None:
         """Return what the table tells, None where it does not tell it surely."""
@@ -151,8 +105,10 @@ class _Asking:
         try:
             told = self._computed()
         except UsageError:
-            return None
-        return told if told is not None and self._explained() else None
+            told, self.doubtful = None, True
+        explained = self._explained()
+        self.doubtful = self.doubtful and explained
+        return replace(told, explained=len(self.used)) if told is not None and explained else None
 
     # Which rows
 
@@ -198,6 +154,7 @@ class _Asking:
             if len(found) == 1:
                 places = [at for at, token in enumerate(self.spoken.tokens) if one.start <= token.start < one.end]
                 self.used |= set(places)
+                self.dated = True
                 for column, cell in months[found[0]]:
                     self._take(column, cell, places[0])
 
@@ -288,9 +245,7 @@ class _Asking:
         """Find the column of each number that is compared; whether all are found."""
         for one in self.spoken.compared:
             number = self.spoken.tokens[one.number]
-            near = range(one.words[0] - REACH, one.number + REACH)
-            words_near = said_of("choosing.measures", self._within(one.words)) + " " + self._same(near)
-            column = self._numeric(near, words_near)
+            column = self._named_before(one.words[0]) if one.signed else self._compared_with(one)
             if column is None:
                 return False
             self.conditions.append(Condition(column, one.operator, number.text.rstrip(".,:")))
@@ -301,6 +256,24 @@ class _Asking:
             if after and (after[0].text.lower() in units or not after[0].text.isalnum()):
                 self.used.add(one.number + 1)
         return True
+
+    def _compared_with(self, one: Compared) -> int | None:
+        """Return the column of a number that words compare."""
+        near = range(one.words[0] - REACH, one.number + REACH)
+        words_near = said_of("choosing.measures", self._within(one.words)) + " " + self._same(near)
+        return self._numeric(near, words_near)
+
+    def _named_before(self, sign: int) -> int | None:
+        """Return the column that is named right before a sign (`unit price <= 5`)."""
+        for reach in range(1, REACH + 1):
+            near = range(sign - reach, sign)
+            named = [c for c in range(len(self.table.columns)) if self._matched(c, near)]
+            if len(named) > 1:
+                continue
+            if named and self.table.is_numeric(named[0]):
+                self.used |= self._matched(named[0], near)
+                return named[0]
+        return None
 
     def _within(self, places: Iterable[int]) -> list[Token]:
         return [self.spoken.tokens[place] for place in places if 0 <= place < len(self.spoken.tokens)]
@@ -386,7 +359,7 @@ class _Asking:
         columns = [c for c in range(len(self.table.columns)) if self.table.is_numeric(c)]
         if any(self._matched(c, after) for c in columns):
             column = self._numeric(None, "")
-            return self._measured("sum", column, rows) if len(rows) > 1 and (adding or self.either) else None
+            return self._measured("sum", column, rows) if adding or self.either else None
         of_rows = any(token.text.lower() in words("tables.filler") for token in self._within(after))
         headed = self._matched(self._label(), after)
         self.used |= headed
@@ -395,7 +368,11 @@ class _Asking:
         return self._answer(str(len(rows)), "rows", rows, ())
 
     def _measured(self, measure: Measure, column: int | None, rows: list[int]) -> Told | None:
-        if column is None or len(rows) < 2 or not self._is_plain(column, rows):
+        fewest = 1 if self.dated else 2
+        if column is None or len(rows) < fewest:
+            return None
+        if not self._is_plain(column, rows):
+            self.doubtful = True
             return None
         _, computed = measured(self.table, measure, column, rows)
         what = f"{measure} of {self.table.columns[column]}"
@@ -410,7 +387,10 @@ class _Asking:
         column = self._numeric(None, hints.replace("+", "").replace("-", ""))
         if column is None:
             column = self._dates(hints)
-        if column is None or len(rows) < FEWEST or not self._is_plain(column, rows):
+        if column is None or len(rows) < FEWEST:
+            return None
+        if not self._is_plain(column, rows):
+            self.doubtful = True
             return None
         most = self._way(column, hints)
         if most is None:
@@ -469,81 +449,6 @@ class _Asking:
         filler = words("tables.filler") | words("verdict.asking") | meanings("tables.same").keys()
         filler |= meanings("choosing.measures").keys()
         known = self.used | self.spoken.operating
+        known |= {place for place, token in enumerate(self.spoken.tokens) if token.text == _EQUAL}
         rest = (token for place, token in enumerate(self.spoken.tokens) if token.says and place not in known)
         return all(token.stem in about or token.text.lower() in filler for token in rest)
-
-
-def read_question(question: str, language: str) -> Spoken:
-    """Return what the words of a question ask of tables of a language."""
-    lowered = question.lower()
-    tokens = tokens_of(question, language)
-    spoken = Spoken(tokens, language, months=tuple(months_in(question)))
-    spoken.compared = _compared(lowered, tokens)
-    taken = {place for one in spoken.compared for place in one.words}
-    spoken.least = _places(lowered, tokens, "choosing.least") - taken
-    spoken.most = _places(lowered, tokens, "choosing.most") - taken
-    spoken.total = _places(lowered, tokens, "tables.sum")
-    spoken.mean = _places(lowered, tokens, "tables.mean")
-    count = _places(lowered, tokens, "tables.count")
-    spoken.count = set() if count & spoken.total else count
-    spoken.negated = _places(lowered, tokens, "tables.not") - taken
-    _rank(spoken)
-    return spoken
-
-
-@lru_cache(maxsize=20_000)
-def tokens_of(text: str, language: str) -> tuple[Token, ...]:
-    """Return the words of a text."""
-    return tuple(_token(found, language) for found in _WORD.finditer(text))
-
-
-def _token(found: re.Match[str], language: str) -> Token:
-    text = found[0]
-    stems = name_terms(text, language)
-    stem = " ".join(stems) or text.lower()
-    return Token(text, stem, found.start(), bool(index_terms(text, language=language)) or not text.isalpha())
-
-
-@lru_cache(maxsize=32)
-def _pattern(section: str) -> re.Pattern[str]:
-    return whole_words(words(section))
-
-
-def _places(lowered: str, tokens: Sequence[Token], section: str) -> set[int]:
-    spans = [found.span() for found in _pattern(section).finditer(lowered)]
-    return {place for place, token in enumerate(tokens) for start, end in spans if start <= token.start < end}
-
-
-def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
-    """Return each number that words compare with, a currency or a short word between them at most."""
-    found: dict[int, Compared] = {}
-    for section, operator in _COMPARING:
-        for match in _pattern(section).finditer(lowered):
-            own = [place for place, token in enumerate(tokens) if match.start() <= token.start < match.end()]
-            after = own[-1] + 1 if own else len(tokens)
-            near = range(after, min(after + 2, len(tokens)))
-            number = next((place for place in near if tokens[place].text[0].isdigit()), -1)
-            if number >= 0 and not any(set(own) & set(one.words) for one in found.values()):
-                found.setdefault(number, Compared(operator, number, range(own[0], after)))
-    return tuple(found.values())
-
-
-def _rank(spoken: Spoken) -> None:
-    """Read `second highest` and `three cheapest`, whose words stand next to each other."""
-    ordinals, numbers = meanings("tables.ordinals"), meanings("tables.numbers")
-    for chosen in sorted(spoken.least | spoken.most):
-        before = spoken.tokens[chosen - 1] if chosen else None
-        said = before.text.lower() if before else ""
-        if said in ordinals:
-            spoken.place, spoken.ranks = int(ordinals[said]), {chosen - 1}
-        elif said in numbers or (said.isdigit() and len(said) < 3):
-            spoken.rows, spoken.ranks = int(numbers.get(said, said)), {chosen - 1}
-
-
-def said_of(section: str, tokens: Iterable[Token]) -> str:
-    """Return what the entries of a section say of some words."""
-    known = meanings(section)
-    spoken = [token.text.lower() for token in tokens]
-    # German words end in n, too
-    forms = dict.fromkeys(form for word in spoken for form in (word, word.removesuffix("n")))
-    return " ".join(known[form] for form in forms if form in known)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from pipeline.tables.months import COUNTED, month_named
+
 CellKind = Literal["number", "date", "clock"]
 
 _NOTE: Final = re.compile(r"\[[^\[\]]{0,9}\]|[*†‡]+$")
@@ -18,8 +20,6 @@ _NUMBER: Final = re.compile(
 )
 _YEAR: Final = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
 _ISO: Final = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?(?!\d)")
-_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec"
-_MONTH: Final = re.compile(rf"\b({_MONTHS.replace(' ', '|')})", re.IGNORECASE)
 _DAY: Final = re.compile(r"(?<!\d)([0-3]?\d)(?!\d)")
 _DATE: Final = 30
 """Characters of a cell in which a year stands for a date."""
@@ -82,16 +82,17 @@ def value_of(cell: str, *, decimal_comma: bool = False) -> Value | None:
 
 def _dated(text: str) -> Value | None:
     """Return a date with its month, in years."""
-    if iso := _ISO.match(text):
-        day = int(iso[3] or 0)
-        return Value(float(iso[1]) + (int(iso[2]) - 1) / 12 + day / 400, "date")
-    year = _YEAR.search(text) if len(text) <= _DATE else None
-    month = _MONTH.search(text) if year else None
-    if year is None or month is None:
+    counted = COUNTED.match(text)
+    if digits := _ISO.match(text) or (counted if counted and counted["year"] else None):
+        year, month, day = (int(part or 0) for part in digits.group(1, 2, 3))
+        return Value(float(year) + (month - 1) / 12 + day / 400, "date")
+    found = _YEAR.search(text) if len(text) <= _DATE else None
+    month = month_named(text) if found else 0
+    if found is None or not month:
         return None
     day_found = _DAY.search(text)
-    months = _MONTHS.index(month[1].lower()) / 4 / 12
-    return Value(float(year[1]) + months + (int(day_found[1]) if day_found else 0) / 400, "date")
+    day = int(day_found[1]) if day_found else 0
+    return Value(float(found[1]) + (month - 1) / 12 + day / 400, "date")
 
 
 def _read_number(spelled: str, *, decimal_comma: bool = False) -> float:

@@ -1,0 +1,109 @@
+"""Bodies of answers, read within their caps: whole, or as far as they came.
+
+httpx2 unpacks gzip, deflate, brotli and zstd in pieces of at most 1 MiB, so that a bomb is noticed at the cap and not
+at its end. Not for: what asks (`pipeline/fetch/exchange.py`), nor what a body is (`pipeline/read/sniff.py`).
+"""
+
+import math
+import sys
+import time
+from typing import Final, Literal, NamedTuple
+
+import anyio
+import anyio.lowlevel
+import httpx2
+
+from errors import SourceTooLarge, SourceUnreadable
+
+Cut = Literal["broken", "late", "damaged"]
+"""The connection broke, the time was up, or the rest cannot be unpacked."""
+CUT_WORDS: Final[dict[Cut, str]] = {
+    "broken": "the connection broke there",
+    "late": "the rest was not there in time",
+    "damaged": "the compression of the rest is damaged",
+}
+_TO_READ: Final = 1.0
+"""Seconds kept for reading what came of a late body, or less:"""
+_SHARE_TO_READ: Final = 0.1
+"""of the time that there was for it."""
+_BREAKS: Final = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.ReadTimeout)
+
+
+class Body(NamedTuple):
+    """A body, unpacked."""
+
+    data: bytes
+    cut: Cut | None = None
+    """Why the rest is missing; None for a whole one."""
+
+
+async def read_as_far(response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int) -> Body:
+    """Return a body as `read_body` does, or what came of it before it broke, or before the call's time was up.
+
+    Raises what broke it where nothing came, and what `read_body` raises for one that is too large.
+    """
+    body = bytearray()
+    left = anyio.current_effective_deadline() - anyio.current_time()
+    cut: Cut | None = None
+    # Minus infinity is that of a call that was given up: it ends at the next wait.
+    with anyio.move_on_after(left - min(_TO_READ, _SHARE_TO_READ * left) if 0 < left < math.inf else None) as scope:
+        try:
+            await _read(response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked)
+            cut = "broken" if body and _lacks_its_end(response) else None
+        except _BREAKS:
+            if not body:
+                raise
+            cut = "broken"
+        except SourceUnreadable:
+            if not body:
+                raise
+            cut = "damaged"
+    return Body(bytes(body), "late" if scope.cancelled_caught else cut)
+
+
+async def read_body(response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int) -> bytes:
+    """Return the unpacked body of a response that was opened as a stream; `url` is for messages.
+
+    At most `max_bytes` come over the wire (a `Content-Length` above is refused unread), `max_unpacked` after unpacking.
+    """
+    body = bytearray()
+    await _read(response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked)
+    return bytes(body)
+
+
+def _lacks_its_end(response: httpx2.Response) -> bool:
+    """Whether a body packed as gzip or deflate ended before its stream did, where the connection's end is its end.
+
+    httpx2 unpacks what there is of it and says nothing.
+    """
+    packing = getattr(response._get_content_decoder(), "decompressor", None)
+    stream = getattr(packing, "decompressor", None)
+    return getattr(stream, "eof", True) is False
+
+
+async def _read(response: httpx2.Response, body: bytearray, *, url: str, max_bytes: int, max_unpacked: int) -> None:
+    """Read into `body`, which has what came also where this raises, but for what is too large."""
+
+    def too_large(what: str) -> SourceTooLarge:
+        body.clear()  # the error keeps this frame alive for as long as someone holds it
+        hint = "Ask for a smaller part of it (another page, an API, a section)."
+        return SourceTooLarge(f"{url} {what}.", source=url, hint=hint)
+
+    length = response.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:15]) > max_bytes:
+        raise too_large(f"has {int(length[:15]):,} bytes, over the cap of {max_bytes:,}")
+    since = time.monotonic()
+    try:
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if response.num_bytes_downloaded > max_bytes:
+                raise too_large(f"sent more than {max_bytes:,} bytes")
+            if len(body) > max_unpacked:
+                raise too_large(f"unpacks to more than {max_unpacked:,} bytes")
+            # What has arrived already is read without a look at the event loop; 64 kB in chunks of a byte take 0.3 s.
+            if time.monotonic() - since > sys.getswitchinterval():
+                await anyio.lowlevel.checkpoint()
+                since = time.monotonic()
+    except httpx2.DecodingError as e:
+        what = f"{url} cannot be unpacked: its compression is damaged."
+        raise SourceUnreadable(what, source=url, hint="Try again later.") from e

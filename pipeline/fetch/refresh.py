@@ -1,0 +1,124 @@
+"""Pages that send their reader on by themselves: the `Refresh` header, and `<meta http-equiv=refresh>`.
+
+Read as browsers do (HTML, "shared declarative refresh steps"), without running scripts: one linear scan over the
+beginning of a page, which skips comments and elements whose text is no markup. Not for: following them
+(`pipeline/fetch/exchange.py`), and redirects that scripts make.
+"""
+
+import html as entities
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from pipeline.read.scripts import shows
+from pipeline.read.sniff import decode
+
+MOST_REFRESHES: Final = 5
+"""Of one request; pages that reload themselves for ever end there."""
+AT_ONCE: Final = 5.0
+"""Seconds up to which a page is no more than a way to another; who waits longer is meant to read it."""
+_BEGINNING: Final = 65_536
+"""Bytes in which it is looked for: a head, and the body of a page that says no more than where to go."""
+_OWN_TEXT: Final = 200
+"""Visible letters from which a page is read itself where only readers without scripts are sent on, or to itself."""
+_LONGEST: Final = 2_000
+"""Letters of an attribute and of an address."""
+_SAID: Final = re.compile(
+    r"\s*(?=[\d.])(\d{0,9})[\d.]*(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?+(.*)", re.IGNORECASE | re.DOTALL
+)
+_TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)((?:[^<>\"']|\"[^\"]{0,2000}\"|'[^']{0,2000}')*)>", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r"([a-z-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_RAW: Final = frozenset({"script", "style", "title", "textarea", "template", "iframe", "xmp", "noembed", "noframes"})
+"""Elements whose content is no markup of the page."""
+
+
+class Refresh(NamedTuple):
+    """Where a page sends its reader."""
+
+    seconds: float
+    address: str
+    """Absolute, without fragment."""
+
+    @property
+    def at_once(self) -> bool:
+        """Whether it is a redirect."""
+        return self.seconds <= AT_ONCE
+
+
+def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | None:
+    """Return where the page that came from `url` sends its reader; None for one that is meant to be read there.
+
+    A page with text of its own is read where it sends on only readers without scripts, or to its own address.
+    """
+    for content, base, unscripted in _said_by(headers, body):
+        found = _parsed(content, urljoin(url, base))
+        if found is not None:
+            is_own = unscripted or found.address == url.partition("#")[0]
+            return None if is_own and _shows(body, headers) else found
+    return None
+
+
+def _said_by(headers: Mapping[str, str], body: bytes) -> Iterator[tuple[str, str, bool]]:
+    """Yield what header and markup say of it, with the base of addresses, and whether it is for who runs no scripts."""
+    yield headers.get("refresh", ""), "", False
+    start = body[:_BEGINNING]
+    if b"efresh" in start or b"EFRESH" in start:
+        yield from _declared(_text(start, headers))
+
+
+def _text(body: bytes, headers: Mapping[str, str]) -> str:
+    kind = headers.get("content-type", "").lower()
+    return decode(body, content_type=kind).text if "html" in kind or not kind else ""
+
+
+def _shows(body: bytes, headers: Mapping[str, str]) -> bool:
+    return shows(_text(body[: 4 * _BEGINNING], headers), _OWN_TEXT)
+
+
+def _parsed(content: str, base: str) -> Refresh | None:
+    """Return what a refresh says; None for a page that is only to be read again, or an address that is none."""
+    found = _SAID.fullmatch(content[: 2 * _LONGEST])
+    if found is None:
+        return None
+    said = found[2].strip()
+    if said[:1] in {"'", '"'}:
+        said = said[1:].partition(said[0])[0]
+    try:
+        address = urljoin(base, said.strip()).partition("#")[0]
+        known = urlsplit(address).scheme in {"http", "https"} and 0 < len(said) <= _LONGEST
+    except ValueError:
+        return None
+    return Refresh(float(found[1] or 0), address) if known else None
+
+
+def _declared(html: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield each refresh of a page's markup, with its base, and whether it is for readers without scripts."""
+    at, base, unscripted = 0, "", False
+    lowered = html.lower()
+    while (start := html.find("<", at)) >= 0:
+        if html.startswith("<!--", start):
+            end = html.find("-->", start + 2)
+            if end < 0:
+                return
+            at = end + 3
+            continue
+        tag = _TAG.match(html, start)
+        at = tag.end() if tag is not None else start + 1
+        if tag is None:
+            continue
+        name, closes = tag[2].lower(), bool(tag[1])
+        if name in _RAW and not closes and not tag[3].endswith("/"):
+            at = lowered.find(f"</{name}", at)
+            if at < 0:
+                return
+        elif name == "noscript":
+            unscripted = not closes
+        elif name in {"meta", "base"}:
+            given = {
+                key.lower(): entities.unescape(double or single or bare)
+                for key, double, single, bare in _ATTRIBUTE.findall(tag[3])
+            }
+            base = base or (given.get("href", "") if name == "base" else "")
+            if given.get("http-equiv", "").strip().lower() == "refresh":
+                yield given.get("content", ""), base, unscripted

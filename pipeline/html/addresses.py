@@ -1,0 +1,44 @@
+"""What the addresses in a page are relative to: its own, or that of its `base` element.
+
+Not for: which addresses are links to other pages (`pipeline/prune/render.py`).
+"""
+
+import html as entities
+import re
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from pipeline.html.tree import Node, walk
+
+_BASE: Final = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|template|textarea|title)\b.*?(?:</\1|\Z)|<base\b([^<>]*)>",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A `base` element; what holds no elements is passed over."""
+_HREF: Final = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+
+
+def base_of(html: str, url: str) -> str:
+    """Return the address that those in a page at `url` are relative to; another than http(s) is none."""
+    if "<base" not in html and "<BASE" not in html:
+        return url
+    tags = (found[2] for found in _BASE.finditer(html) if found[2])
+    said = next((named for tag in tags if (named := _HREF.search(tag))), None)
+    if said is None:
+        return url
+    try:
+        base = urljoin(url, entities.unescape(said[1] or said[2] or said[3] or "").strip())
+        return base if urlsplit(base).scheme in {"http", "https"} else url
+    except ValueError:
+        return url
+
+
+def rebase(root: Node, base: str) -> None:
+    """Make the links of a cleaned tree relative to nothing; those to a place in the page stay as they are."""
+    for node in walk(root):
+        href = node.attrs.get("href", "") if node.tag == "a" else ""
+        if href and not href.startswith("#"):
+            try:
+                node.attrs = {**node.attrs, "href": urljoin(base, "".join(href.split()))}
+            except ValueError:
+                continue

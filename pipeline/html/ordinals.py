@@ -1,0 +1,44 @@
+"""The numbers that a reader sees before the items of a list: its start, its values, its type, counted down or up.
+
+Not for: numbers that style sheets draw (counters), which no markup has.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pipeline.documents import Ordinal
+from pipeline.html.tree import Node
+from pipeline.text.numerals import numeral
+
+_INTEGER: Final = re.compile(r"\s*([-+]?\d{1,9})")
+_STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b(lower|upper)-(alpha|latin|roman)")
+_FORMS: Final = {"lower-alpha": "a", "lower-latin": "a", "lower-roman": "i"}
+
+
+def ordinals_of(items: Node) -> Iterator[Ordinal]:
+    """Yield the number of each item of an ordered list of a cleaned page."""
+    form = items.attrs.get("type", "1")
+    down = "reversed" in items.attrs
+    below = [child for child in items.children if isinstance(child, Node) and child.tag == "li"]
+    following = _integer(items.attrs.get("start", ""), len(below) if down else 1)
+    for item in below:
+        value = _integer(item.attrs.get("value", ""), following)
+        own = item.attrs.get("type", form)
+        yield Ordinal(value, own, f"{numeral(value, own)}.")
+        following = value - 1 if down else value + 1
+
+
+def type_of(attributes: Mapping[str, str | None]) -> str:
+    """Return the `type` of a list, or of an item with one of its own, by its style or attribute; empty for none."""
+    styled = _STYLED.search((attributes.get("style") or "").lower())
+    if styled is None:
+        said = (attributes.get("type") or "").strip()
+        return said if said in {"1", "a", "A", "i", "I"} else ""
+    form = _FORMS[f"lower-{styled[2]}"]
+    return form.upper() if styled[1] == "upper" else form
+
+
+def _integer(text: str, other: int) -> int:
+    found = _INTEGER.match(text)
+    return int(found[1]) if found else other

@@ -1,0 +1,162 @@
+"""Values written in JavaScript: objects whose names need no quotes, single quotes, a function that names its arguments.
+
+    {post: {title: a, html: "<p>…"}}        (function (a, b) {return {title: a, text: b}}("Lock", "It is shut."))
+
+Nothing is run: what is no value (a sum, a call, a condition) ends the reading there. One reader has a number of steps
+for all of a page, so that it takes no longer than the page is long. Not for: JSON, which `json` reads faster.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from pipeline.work import check_cancelled
+
+Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+
+MAX_DEPTH: Final = 100
+MOST_STEPS: Final = 300_000
+"""Names, values and signs that are read in one page: half a second."""
+_TOKEN: Final = re.compile(
+    r"""\s*+(?:(?P<string>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\$]|\\.|\$(?!\{))*+`)"""
+    r"""|(?P<number>-?(?:0x[\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))n?(?![\w$])"""
+    r"""|(?P<name>[A-Za-z_$][\w$]*+(?:\.[\w$]++)*+)|(?P<mark>[{}\[\](),:!;]))""",
+    re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|u\{([\da-fA-F]{1,6})\}|\r?\n|(.))", re.DOTALL)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": ""}
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_CONSTANTS: Final[Mapping[str, Json]] = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None}
+_FUNCTION: Final = re.compile(
+    r"(?:\bfunction\s*+[\w$]{0,60}+\s*+\(([\w$\s,]*+)\)|(?<![\w$])\(([\w$\s,]*+)\)\s*+=>)\s*+\{"
+)
+_RETURN: Final = re.compile(r"\breturn\s*(?=[{\[])")
+_CALLED: Final = re.compile(r"\s*;?\s*\}\s*\)?\s*\(")
+"""From the end of what a function returns to its arguments."""
+_LOOKED_AT: Final = 20
+"""Functions of a script, and returns of each, that are looked at."""
+
+
+class NoLiteral(Exception):
+    """What stands there is no value, or there are no steps left."""
+
+
+class Literals:
+    """Reads the values of one page, in a number of steps for all of them."""
+
+    def __init__(self) -> None:
+        """Begin with all steps."""
+        self._left = MOST_STEPS
+
+    def value(self, source: str, at: int, names: Mapping[str, Json] = _CONSTANTS, depth: int = 0) -> tuple[Json, int]:
+        """Return the value at a place and where it ends; raises `NoLiteral` where there is none."""
+        kind, text, end = self._token(source, at)
+        if depth > MAX_DEPTH:
+            raise NoLiteral
+        if kind == "string":
+            return string_of(text), end
+        if kind == "number":
+            return (int(text, 16) if "x" in text else float(text) if set(text) & set(".eE") else int(text[:300])), end
+        if kind == "name":
+            return self._named(source, text, end, names, depth)
+        if text == "!":
+            inner, end = self.value(source, end, names, depth + 1)
+            return not inner, end
+        if text == "[":
+            return self._list(source, end, "]", names, depth)
+        if text == "{":
+            return self._object(source, end, names, depth)
+        raise NoLiteral
+
+    def called(self, source: str) -> list[Json]:
+        """Return what functions return that a script calls where it makes them, their arguments filled in."""
+        found: list[Json] = []
+        for _, made in zip(range(_LOOKED_AT), _FUNCTION.finditer(source), strict=False):
+            parameters = [name.strip() for name in (made[1] or made[2] or "").split(",")]
+            for _, back in zip(range(_LOOKED_AT), _RETURN.finditer(source, made.end()), strict=False):
+                try:
+                    _, end = self.value(source, back.end())
+                    if (call := _CALLED.match(source, end)) is None:
+                        continue
+                    given, _ = self._list(source, call.end(), ")", _CONSTANTS, 0)
+                    names = {**_CONSTANTS, **dict(zip(parameters, given, strict=False))}
+                    found.append(self.value(source, back.end(), names)[0])
+                    return found
+                except NoLiteral:
+                    continue
+        return found
+
+    def _token(self, source: str, at: int) -> tuple[str, str, int]:
+        self._left -= 1
+        if not self._left & 0xFFF:
+            check_cancelled()
+        token = _TOKEN.match(source, at) if self._left > 0 else None
+        if token is None or token.lastgroup is None:
+            raise NoLiteral
+        return token.lastgroup, token[token.lastgroup], token.end()
+
+    def _named(self, source: str, name: str, end: int, names: Mapping[str, Json], depth: int) -> tuple[Json, int]:
+        """Return what a name is: of an argument its value, of a call its first argument, of any other nothing."""
+        if name in {"void", "new"}:
+            return self.value(source, end, names, depth + 1)
+        if name in {"function", "async", "class", "return"} or source.startswith("=>", end):
+            raise NoLiteral
+        if name not in names and source.startswith("(", end):
+            given, end = self._list(source, end + 1, ")", names, depth)
+            return (given[0] if given else None), end
+        return names.get(name), end
+
+    def _list(
+        self, source: str, at: int, closing: str, names: Mapping[str, Json], depth: int
+    ) -> tuple[list[Json], int]:
+        found: list[Json] = []
+        while True:
+            kind, text, end = self._token(source, at)
+            if kind == "mark" and text == closing:
+                return found, end
+            if kind == "mark" and text == ",":
+                at = end
+                continue
+            value, at = self.value(source, at, names, depth + 1)
+            found.append(value)
+            _, text, _ = self._token(source, at)
+            if text not in {",", closing}:
+                raise NoLiteral
+
+    def _object(self, source: str, at: int, names: Mapping[str, Json], depth: int) -> tuple[dict[str, Json], int]:
+        found: dict[str, Json] = {}
+        while True:
+            kind, text, at = self._token(source, at)
+            if kind == "mark" and text == "}":
+                return found, at
+            if kind == "mark" and text == ",":
+                continue
+            if kind == "mark":
+                raise NoLiteral
+            key = string_of(text) if kind == "string" else text
+            _, mark, end = self._token(source, at)
+            if mark == ":":
+                found[key], at = self.value(source, end, names, depth + 1)
+                _, mark, _ = self._token(source, at)
+            else:
+                found[key] = names.get(key)
+            if mark not in {",", "}"}:
+                raise NoLiteral
+
+
+def string_of(quoted: str) -> str:
+    """Return what a string of JavaScript with its quotes says."""
+    inner = quoted[1:-1]
+    if "\\" not in inner:
+        return inner
+    text = _ESCAPE.sub(_plain, inner)
+    text = _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
+    return _HALF.sub("\ufffd", text)
+
+
+def _plain(escape: re.Match[str]) -> str:
+    code = escape[1] or escape[2] or escape[3]
+    if code:
+        return chr(min(int(code, 16), 0x10FFFF))
+    return _ESCAPED.get(escape[4] or "", escape[4] or "")

@@ -1,0 +1,243 @@
+"""Pages that stand in front of the one asked for, or say that there is none, though they came with status 200.
+
+Told by their shape: few words and no main text, with a form, a script of a service that checks for robots, or a title
+that says so (`[served.*]` of `pipeline/text/words`). A title alone never decides: articles are about logging in, too.
+One linear scan, and only of pages that show a sign. Not for: statuses and headers (`pipeline/fetch/exchange.py`).
+"""
+
+import html as entities
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, Literal, get_args
+
+from pipeline.read.scripts import letters_in, shows
+from pipeline.text.words import any_of, is_cjk, words
+
+Front = Literal["check", "login", "consent", "missing"]
+"""A check against robots, a log-in, a question for consent, or a page that says that there is none."""
+_KINDS: Final[tuple[Front, ...]] = get_args(Front)
+FRONTS: Final[Mapping[Front, str]] = {
+    "check": "is behind a check against robots (a bot check)",
+    "login": "is behind a log-in",
+    "consent": "is behind a question for consent to cookies",
+    "missing": "is not there",
+}
+"""How messages say it of an address."""
+_FEW: Final = 600
+"""Letters, outside of links, menus and buttons, above which a page has text of its own."""
+_SHORT: Final = 250
+"""Letters of a paragraph above which it is text of its own."""
+_FORM_ALONE: Final = 250
+"""Letters up to which a page with a field for a password is a log-in, whatever its title."""
+_MOST_CONSENT: Final = 4_000
+"""Letters of a whole page that asks for consent: such texts are longer, and speak of nothing else."""
+_BESIDE: Final = 250
+"""Letters of such a page that may speak of something else."""
+_LINE: Final = 60
+"""Letters from which a line is a sentence and no label."""
+_CJK_LETTERS: Final = 3
+"""Latin letters that one of Chinese, Japanese or Korean stands for."""
+_MOST: Final = 1_500_000
+"""Characters of a page that is scanned; longer ones stand in front of nothing."""
+_LOOKED_AT: Final = 400_000
+"""Characters in which its headings are looked for."""
+_ALL: Final = 10_000
+"""Letters of all menus, links and buttons: more is a page that lists something."""
+_EXTRA_WORDS: Final = 4
+"""Words that a title has besides those that say it: a site's name, `to continue`."""
+_EXTRA_LETTERS: Final = 12
+_CHECKS: Final = re.compile(
+    r"_cf_chl_opt|cf-challenge|challenge-form|challenge-error-text|captcha-delivery\.com|px-captcha|gokuProps"
+    r"|sec-if-cpt-container|cp_challenge|sucuri_cloudproxy|anubis_challenge|KPSDK|_Incapsula_Resource\?[^\"'>]{0,200}edet"
+    r"|ddos-guard/js-challenge|/\.well-known/vercel/security|bm-verify|geo\.captcha|arkose-enforcement|aws-waf-token"
+)
+"""What only the checks themselves have; the scripts that watch over every page of a site are not among it."""
+_WIDGETS: Final = re.compile(r"g-recaptcha|h-captcha|hcaptcha\.com|cf-turnstile|turnstile/v0|geetest|smartcaptcha")
+_PASSWORD: Final = re.compile(r"<input\b[^<>]{0,500}?\btype\s{0,3}=\s{0,3}[\"']?password\b", re.IGNORECASE)
+_HEADING: Final = re.compile(r"<h[12]\b[^<>]{0,500}>(.{0,400}?)</h[12]", re.IGNORECASE | re.DOTALL)
+_MARKUP: Final = re.compile(r"<[^<>]{0,500}>")
+_PARTS: Final = re.compile(r"\s[-–—:/]\s|\s*[|»•·]\s*|:\s")
+_NO_WORDS: Final = re.compile(r"[^\w\s'-]+")
+_STATUS: Final = re.compile(r"(?:(?:error|http|code|status)\s)*[45]\d\d\b[\s-]*")
+_TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)\b([^<>]{0,2000})>?", re.IGNORECASE)
+_SILENT: Final = frozenset({"script", "style", "template", "noscript", "svg", "textarea", "title", "iframe", "head"})
+_APART: Final = frozenset({"nav", "footer", "aside", "button", "select"})
+"""Elements whose text, as that of links, is no text of the page's own."""
+_INLINE: Final = frozenset(
+    {"b", "i", "em", "strong", "span", "code", "small", "font", "u", "sub", "sup", "abbr", "wbr"}
+)
+_NO_FIELDS: Final = re.compile(
+    r"type\s{0,3}=\s{0,3}[\"']?(?:hidden|search|submit|button|checkbox|radio|image|reset)\b", re.I
+)
+_ACTS: Final = re.compile(
+    r"type\s{0,3}=\s{0,3}[\"']?(?:submit|button)\b[^<>]{0,400}?value\s{0,3}=\s{0,3}[\"']([^\"'<>]{1,60})", re.I
+)
+
+
+@dataclass(slots=True)
+class _Shape:
+    """What a page shows, gathered by one scan that is linear in its length."""
+
+    lines: list[str] = field(default_factory=list)
+    """Texts between the ends of blocks, outside of links, menus and buttons."""
+    buttons: list[str] = field(default_factory=list)
+    """Words of these; many links are drawn as buttons."""
+    fields: int = 0
+    """Places to write in, but those to search."""
+    forms: int = 0
+    scripts: int = 0
+    _line: list[str] = field(default_factory=list)
+    _button: list[str] = field(default_factory=list)
+    _within: int = 0
+    """Menus and buttons that are open."""
+    _in_link: bool = False
+
+    @property
+    def letters(self) -> int:
+        return sum(map(_size, self.lines))
+
+    @property
+    def others(self) -> int:
+        """Letters of links, menus and buttons."""
+        return sum(map(_size, self.buttons))
+
+    @property
+    def few(self) -> bool:
+        """Whether it has no text of its own to speak of."""
+        return self.letters <= _FEW and max(map(_size, self.lines), default=0) <= _SHORT and self.others <= _ALL
+
+    def scan(self, html: str) -> None:
+        """Gather what `html` shows."""
+        lowered, at = html.lower(), 0
+        while (start := html.find("<", at)) >= 0:
+            if text := html[at:start].strip():
+                (self._button if self._within or self._in_link else self._line).append(entities.unescape(text))
+            tag = _TAG.match(html, start)
+            if tag is None:
+                # A comment, a declaration, or a sign of its own.
+                ends = (
+                    "-->"
+                    if html.startswith("<!--", start)
+                    else ">"
+                    if html[start + 1 : start + 2] in {"!", "?"}
+                    else "<"
+                )
+                end = html.find(ends, start + 1)
+                at = end + len(ends) * (ends != "<") if end >= 0 else len(html)
+                continue
+            at, name, closes = tag.end(), tag[2].lower(), bool(tag[1])
+            if name in _SILENT and not closes and not tag[3].endswith("/"):
+                self.scripts += name == "script"
+                end = lowered.find(f"</{name}", at)
+                at = end if end >= 0 else len(html)
+            else:
+                self._enter(name, tag[3], closes=closes)
+        self._end()
+
+    def _enter(self, name: str, attributes: str, *, closes: bool) -> None:
+        if name in _INLINE:
+            return
+        self._end()
+        if name == "a":
+            # A link that was never closed ends where another begins.
+            self._in_link = not closes
+        elif name in _APART:
+            self._within = max(0, self._within + (-1 if closes else 1))
+        elif name == "form":
+            self.forms += not closes
+        elif name == "input" and (act := _ACTS.search(attributes)):
+            self.buttons.append(act[1])
+        elif name == "input" and not _NO_FIELDS.search(attributes):
+            self.fields += 1
+
+    def _end(self) -> None:
+        """Take what was gathered since the last block ended."""
+        for pieces, texts in ((self._line, self.lines), (self._button, self.buttons)):
+            if pieces:
+                texts.append(" ".join(" ".join(pieces).split()))
+                pieces.clear()
+
+
+def front_of(html: str, title: str) -> Front | None:
+    """Return what a page that came with status 200 is in place of the one asked for; None for a page."""
+    said = _said(html, title)
+    checks, password = bool(_CHECKS.search(html)), bool(_PASSWORD.search(html))
+    may_ask = said == "consent" or (not shows(html, _MOST_CONSENT) and _about_cookies().search(html) is not None)
+    if len(html) > _MOST or (said is None and not checks and not password and not may_ask):
+        return None
+    shape = _Shape()
+    shape.scan(html)
+    asks: dict[Front, bool] = {
+        "check": checks or (said == "check" and bool(shape.scripts or shape.forms or _WIDGETS.search(html))),
+        "login": said == "login" and bool(password or shape.fields),
+        "missing": said == "missing",
+    }
+    found: Front | None = next((front for front, sign in asks.items() if sign and shape.few), None)
+    if found is None and password and said is None and shape.letters + shape.others <= _FORM_ALONE:
+        return "login"
+    return found or ("consent" if may_ask and _asks_for_consent(shape) else None)
+
+
+def _said(html: str, title: str) -> Front | None:
+    """Return what title or headings say that the page is."""
+    headings = (entities.unescape(_MARKUP.sub(" ", found[1])) for found in _first(_HEADING.finditer(html[:_LOOKED_AT])))
+    for text in (*_PARTS.split(f" {title} "), *headings):
+        folded = " ".join(_NO_WORDS.sub(" ", text.replace("’", "'").casefold()).split()).strip("-' ")
+        for said in dict.fromkeys((folded, _STATUS.sub("", folded, count=1).strip())):
+            if found := next((front for front in _KINDS if _is_said(front, said)), None):
+                return found
+        if folded and _STATUS.fullmatch(folded + " "):
+            return "missing"
+    return None
+
+
+def _first(found: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
+    for _, one in zip(range(2), found, strict=False):
+        yield one
+
+
+def _is_said(front: Front, text: str) -> bool:
+    """Whether a text is one of the phrases of a kind, with a few words more."""
+    starts = front in {"login", "consent"}
+    found = (_phrases(front).match if starts else _phrases(front).search)(text[:200])
+    if found is None:
+        return False
+    more = text[: found.start()] + text[found.end() :]
+    return len(more) <= _EXTRA_LETTERS if is_cjk(found[0]) else len(more.split()) <= _EXTRA_WORDS
+
+
+@cache
+def _phrases(front: Front) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w'])(?:{any_of(words(f'served.{front}'))})(?!\w)|{_unparted(f'served.{front}')}")
+
+
+def _unparted(section: str) -> str:
+    return any_of(entry for entry in words(section) if is_cjk(entry))
+
+
+@cache
+def _about_cookies() -> re.Pattern[str]:
+    known = words("served.cookies")
+    return re.compile(rf"(?<!\w)(?:{any_of(known)})|{_unparted('served.cookies')}", re.IGNORECASE)
+
+
+@cache
+def _accepts() -> frozenset[str]:
+    return words("served.accept")
+
+
+def _asks_for_consent(shape: _Shape) -> bool:
+    """Whether a page has a button to accept, and its sentences speak of cookies, each of them."""
+    folded = (" ".join(_NO_WORDS.sub(" ", one.casefold()).split()) for one in shape.buttons)
+    if shape.letters > _MOST_CONSENT or not any(one in _accepts() for one in folded):
+        return False
+    about = [line for line in shape.lines if _about_cookies().search(line)]
+    beside = sum(_size(line) for line in shape.lines) - sum(map(_size, about))
+    return any(_size(line) >= _LINE for line in about) and beside <= _BESIDE
+
+
+def _size(text: str) -> int:
+    letters = letters_in(text)
+    return letters * _CJK_LETTERS if is_cjk(text) else letters

@@ -1,0 +1,46 @@
+"""XHTML as the HTML that it stands for: empty elements closed, CDATA as text.
+
+To a parser of HTML `<title/>` and `<script/>` begin elements that swallow the rest of the page, and `<a id="x"/>` and
+`<div/>` all that follows. Not for: pages that are HTML by their type; browsers read those as HTML, too.
+"""
+
+import re
+from typing import Final
+
+from pipeline.html.tree import VOID_TAGS
+from pipeline.read.converted import escape
+
+_EMPTY: Final = re.compile(r"<([A-Za-z][\w:.-]{0,100})((?:\s[^<>]{0,2000})?)/>")
+_OPENS: Final = "<![CDATA["
+_COMMENTED: Final = ("//", "/*")
+"""What stands before a CDATA section in a script or style, which are no text."""
+
+
+def is_xhtml(kind: str, name: str, text: str) -> bool:
+    """Return whether a page's markup is XML: by its declared type, the ending of its name, or how it begins."""
+    said = kind.partition(";")[0].strip().lower()
+    return (
+        said.endswith(("+xml", "/xml"))
+        or name.lower().endswith((".xhtml", ".xht"))
+        or text[:200].lstrip("\ufeff \t\r\n").startswith("<?xml")
+    )
+
+
+def xhtml_to_html(text: str) -> str:
+    """Return markup with empty elements closed as HTML has it, and CDATA sections as text."""
+    return _EMPTY.sub(_closed, _without_sections(text) if _OPENS in text else text)
+
+
+def _closed(empty: re.Match[str]) -> str:
+    name = empty[1].lower()
+    return empty[0] if name in VOID_TAGS or name in {"link", "meta"} else f"<{empty[1]}{empty[2]}></{empty[1]}>"
+
+
+def _without_sections(text: str) -> str:
+    first, *others = text.split(_OPENS)
+    pieces = [first]
+    for other in others:
+        said, ends, rest = other.partition("]]>")
+        is_code = pieces[-1].rstrip(" \t").endswith(_COMMENTED)
+        pieces.append(f"{said}{rest}" if is_code or not ends else f"{escape(said)}{rest}")
+    return "".join(pieces)
