@@ -167,7 +167,7 @@ class Fetcher:
             try:
                 return await self._keep(key, *await self._of_forge(plan, source, waited), None)
             except SourceError as error:
-                why = f"read as a page, since its API did not tell: {error.what}"
+                why = f"read as a page, since its API did not tell: {error.shown}"
             waited += anyio.current_time() - began
         # 5. the exchange, within the deadline
         answer = await self._ask(source, known, waited)

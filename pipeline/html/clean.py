@@ -342,10 +342,9 @@ class _Cleaner:
     def _ids_of_buttons(self) -> Set[str]:
         """Return the ids of what the page's buttons say that they control."""
         if self._controlled is None:
-            buttons = self._top.css("[aria-controls]")
-            self._controlled = frozenset(
-                " ".join(button.attributes["aria-controls"] or "" for button in buttons).split()
-            )
+            buttons = [button.attributes for button in self._top.css("[aria-controls], [popovertarget]")]
+            named = [button.get(name) or "" for button in buttons for name in ("aria-controls", "popovertarget")]
+            self._controlled = frozenset(" ".join(named).split())
         return self._controlled
 
     def _verdict(self, attributes: dict[str, str | None]) -> Verdict:
@@ -424,7 +423,7 @@ class _Cleaner:
             return "hard", behind
         if self._show == "all":
             return "", behind
-        closed = "hidden" in attributes
+        closed = "hidden" in attributes or "popover" in attributes
         if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
             # A second link to a page is for the mouse: seen, and only left out where links are read out.
             for_ears = (attributes.get("href") or "#").startswith("#")

@@ -12,7 +12,8 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.style import READER_CLASSES, declarations, how_hidden, is_long
+from pipeline.html.rules import declarations
+from pipeline.html.style import READER_CLASSES, how_hidden, is_long
 from pipeline.html.tree import BLOCK_TAGS, LABEL_WORDS, count_words, tags
 
 _OPENED: Final = re.compile(

@@ -37,7 +37,7 @@ _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
 _LINED: Final = frozenset({"code", "p", "samp"})
 """With boxes, what may keep its line breaks by its style."""
 _LISTINGS: Final = frozenset({"code", "pre"})
-WATCHED: Final = frozenset({"aria-hidden", "background", "bgcolor", "color", "hidden", "style"})
+WATCHED: Final = frozenset({"aria-hidden", "background", "bgcolor", "color", "hidden", "popover", "style"})
 """Attributes that may hide an element."""
 _MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
 """Attributes that may say that an element is not what its name says."""

@@ -62,8 +62,11 @@ def table_html(rows: list[Row]) -> str:
     return f"<table>\n{written}\n</table>" if written else ""
 
 
-def lists_html(items: list[tuple[Number, str]]) -> Iterator[str]:
-    """Yield items as lists: bullets, several numbers that HTML counts; others as paragraphs with their number."""
+def lists_html(items: list[tuple[Number, str]], *, in_cell: bool) -> Iterator[str]:
+    """Yield items as lists: bullets, several numbers that HTML counts; others as paragraphs with their number.
+
+    A table's cell is read as one text, in which each number is written out.
+    """
     at = 0
     while at < len(items):
         number, text = items[at]
@@ -71,8 +74,9 @@ def lists_html(items: list[tuple[Number, str]]) -> Iterator[str]:
         end = at + 1
         while kind is not None and end < len(items) and _follows(items[end - 1][0], items[end][0], kind):
             end += 1
-        if kind is None or (kind and end == at + 1):
+        if kind is None or (kind and (end == at + 1 or in_cell)):
             yield f"<p>{escape(number.text)} {text}</p>"
+            end = at + 1
         else:
             inner = "".join(f"<li>{one}</li>" for _, one in items[at:end])
             yield f"<ul>{inner}</ul>" if not number.text else f'<ol start="{number.text[:-1]}">{inner}</ol>'

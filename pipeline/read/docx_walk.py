@@ -107,6 +107,8 @@ class Walk:
     """Whether a header or footer is read."""
     has_page_number: bool = False
     in_table: int = 0
+    initial: str = ""
+    """A drop cap: a large first letter in a frame of its own, before the paragraph that it begins."""
 
     # Parts
 
@@ -173,16 +175,19 @@ class Walk:
             if number is not None:
                 items.append((number, made))
             elif items and (made or self.after):
-                yield from lists_html(items)
+                yield from lists_html(items, in_cell=self.in_table > 0)
                 items = []
             if number is None and made:
                 yield made
             if self.after and not self.in_table:
                 after, self.after = self.after, []
-                yield from lists_html(items)
+                yield from lists_html(items, in_cell=self.in_table > 0)
                 yield from after
                 items = []
-        yield from lists_html(items)
+        yield from lists_html(items, in_cell=self.in_table > 0)
+        if self.initial:  # nothing followed it
+            initial, self.initial = self.initial, ""
+            yield f"<p>{initial}</p>"
 
     def _block(self, element: etree._Element) -> tuple[Number | None, str]:
         """Return one element as HTML, with its number where it is an item of a list."""
@@ -212,6 +217,10 @@ class Walk:
         text = text.strip()
         if not text or (self.in_margin and self.has_page_number and len(_plain(text).split()) <= _FEW):
             return None, ""
+        if _is_drop_cap(paragraph):
+            self.initial += text
+            return None, ""
+        text, self.initial = f"{self.initial}{text}", ""
         if level:
             return None, f"<h{level}>{escape(number.text) + ' ' if number and number.text else ''}{text}</h{level}>"
         return (number, text) if number is not None else (None, f"<p>{text}</p>")
@@ -541,6 +550,11 @@ def _led(lead: str, blocks: list[str]) -> list[str]:
 def _comment_lead(comment: etree._Element) -> str:
     author = " ".join(comment.get(f"{W}author", "").split())
     return f"Comment by {escape(author)}: " if author else "Comment: "
+
+
+def _is_drop_cap(paragraph: etree._Element) -> bool:
+    frame = paragraph.find(f"{W}pPr/{W}framePr")
+    return frame is not None and frame.get(f"{W}dropCap", "none") != "none"
 
 
 def count_words(element: etree._Element) -> int:
