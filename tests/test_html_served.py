@@ -83,8 +83,15 @@ CLOSED = {
     "a section that moves in": "<div style='opacity:0;transform:translateY(9px)'><p>In.</p></div><section style='opacity:0'>"
     "<h2>Fees</h2><p>WORD</p></section>",
     "a section of a library": "<style>[data-aos]{opacity:0}</style><div data-aos=fade-up><h2>Fees</h2><p>WORD</p></div>",
+    "a section that screen readers pass over": "<section aria-hidden=true><h2>Fees</h2><p>WORD</p></section>",
+    "a table that screen readers pass over": "<div aria-hidden=true><table><tr><th>A<th>B<tr><td>1<td>WORD</table></div>",
 }
 UNOPENED = {
+    "a paragraph for no reader": "<p aria-hidden=true>WORD</p>",
+    "a box that covers the page": "<div class=modal-box aria-hidden=true><h2>Stay</h2><p>WORD</p></div>",
+    "a section for no reader": "<section aria-hidden=true style='display:none'><h2>Stay</h2><p>WORD</p></section>",
+    "a section that a sheet hides": "<style>.q{visibility:hidden}</style><div class=q aria-hidden=true><h2>A</h2><p>WORD</p></div>",
+    "a dialog": "<div role=dialog aria-hidden=true><h2>Stay</h2><p>WORD</p></div>",
     "below a heading": f"<h1>Harbour</h1><p {FLAT}>WORD</p>",
     "below a paragraph in a box": f"<div class=faq><p>Boats leave.</p><p {FLAT}>WORD</p></div>",
     "behind one button": f"<button>Book</button><p {FLAT}>WORD</p>",

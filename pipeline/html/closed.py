@@ -31,6 +31,11 @@ _OPENER_NODES: Final = 12
 many of those beside a button are compared with it."""
 _NO_CONTENT: Final = frozenset({"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"})
 """Roles of closed things that hold no content."""
+_WAITING: Final = re.compile(
+    r"modal|overlay|popup|offcanvas|off-canvas|drawer|dropdown|tooltip|backdrop|panel|slide|toast"
+)
+"""Names of what covers a page once it is opened."""
+_PARTS: Final = tags("blockquote dd li p pre")
 _OPENERS: Final = tags("button dt h2 h3 h4 h5 h6 label summary")
 _SAID: Final = 600
 """Characters of an element that are looked at."""
@@ -149,6 +154,19 @@ def something_moves(top: LexborNode) -> bool:
     """Return whether an element of a page is clear by its own style until an animation begins."""
     found = islice(top.css('[style*="opacity"]'), _SAID)
     return any(how_hidden(declarations(node.attributes.get("style") or "")) == "begun" for node in found)
+
+
+def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:
+    """Return whether a box that is hidden from screen readers alone is a part of the page: it has a heading and text, a
+    table, or several paragraphs, and no name or role of what waits to be opened."""
+    if attributes.get("aria-hidden") != "true" or not {"hidden", "popover", "role", "tabindex"}.isdisjoint(attributes):
+        return False
+    names = _names(current)
+    if _SHUT.search(names) or _WAITING.search(names) or not READER_CLASSES.isdisjoint(names.split()):
+        return False
+    inner = [node.tag for node in islice(current.traverse(), 1, _LOOKED_AT)]
+    parts = sum(name in _PARTS for name in inner)
+    return "table" in inner or parts > 1 or (parts > 0 and any(name in _HEADINGS for name in inner))
 
 
 def is_seen_all_the_same(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:
