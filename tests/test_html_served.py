@@ -80,6 +80,8 @@ CLOSED = {
     "buttons alike": f"<button class=q>A</button><p {FLAT}>WORD</p><button class=q>B</button><p {FLAT}>more</p>",
     "boxes alike": "".join(f"<div class=q><button>A{n}</button><p {FLAT}>WORD</p></div>" for n in range(3)),
     "a label of a box to tick": f"<div class=fold><input type=checkbox id=a><label for=a>Q</label><p {FLAT}>WORD</p></div>",
+    "questions alike": "".join(f"<li><p class=q>Is it {n}?</p><p {FLAT}>WORD</p>" for n in range(2)),
+    "a place that a link opens": f"<h2><a role=button href='#c'>Winter</a></h2><p>It is so.</p><div id=c {FLAT}>WORD</div>",
     "a section that moves in": "<div style='opacity:0;transform:translateY(9px)'><p>In.</p></div><section style='opacity:0'>"
     "<h2>Fees</h2><p>WORD</p></section>",
     "a section of a library": "<style>[data-aos]{opacity:0}</style><div data-aos=fade-up><h2>Fees</h2><p>WORD</p></div>",
@@ -95,6 +97,8 @@ UNOPENED = {
     "below a heading": f"<h1>Harbour</h1><p {FLAT}>WORD</p>",
     "below a paragraph in a box": f"<div class=faq><p>Boats leave.</p><p {FLAT}>WORD</p></div>",
     "behind one button": f"<button>Book</button><p {FLAT}>WORD</p>",
+    "behind one question": f"<div><p class=q>Is it so?</p><p {FLAT}>WORD</p></div>",
+    "behind plain questions": f"<p>Is it so?</p><p {FLAT}>WORD</p><p>Or so?</p><p {FLAT}>WORD</p>",
     "a menu": f"<div class=fold><button>Q</button><ul {FLAT}><li><a href=/a>WORD</a><li><a href=/b>WORD two</a></ul></div>",
     "a log-in": f"<div class=login-panel><button>Log in</button><p {FLAT}>WORD</p></div>",
     "tiny behind a button": "<div class=faq><button>Q</button><p style='font-size:0'>WORD</p></div>",

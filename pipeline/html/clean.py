@@ -12,7 +12,15 @@ from typing import Final, Literal
 from selectolax.lexbor import LexborNode
 
 from pipeline.html.addresses import base_of, rebase
-from pipeline.html.closed import can_be_opened, is_covered_part, is_seen_all_the_same, moves_into_sight, something_moves
+from pipeline.html.closed import (
+    CONTROLLING,
+    CONTROLS,
+    can_be_opened,
+    is_covered_part,
+    is_seen_all_the_same,
+    moves_into_sight,
+    something_moves,
+)
 from pipeline.html.drawing import BLANK_FILL, presented, words_of
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
@@ -346,9 +354,9 @@ class _Cleaner:
     def _ids_of_buttons(self) -> Set[str]:
         """Return the ids of what the page's buttons say that they control."""
         if self._controlled is None:
-            buttons = [button.attributes for button in self._top.css("[aria-controls], [popovertarget]")]
-            named = [button.get(name) or "" for button in buttons for name in ("aria-controls", "popovertarget")]
-            self._controlled = frozenset(" ".join(named).split())
+            buttons = [button.attributes for button in self._top.css(CONTROLS)]
+            named = [button.get(name) or "" for button in buttons for name in CONTROLLING]
+            self._controlled = frozenset(" ".join(named).replace("#", " ").split())
         return self._controlled
 
     def _verdict(self, attributes: dict[str, str | None]) -> Verdict:

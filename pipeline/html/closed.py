@@ -31,6 +31,12 @@ _OPENER_NODES: Final = 12
 many of those beside a button are compared with it."""
 _NO_CONTENT: Final = frozenset({"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"})
 """Roles of closed things that hold no content."""
+CONTROLLING: Final = ("aria-controls", "popovertarget", "data-target", "data-bs-target", "href")
+CONTROLS: Final = (
+    "[aria-controls], [popovertarget], [data-target], [data-bs-target], "
+    "a[href^='#'][role=button], a[href^='#'][data-toggle], a[href^='#'][data-bs-toggle]"
+)
+"""What opens something with an id, and the attributes that name it."""
 _WAITING: Final = re.compile(
     r"modal|overlay|popup|offcanvas|off-canvas|drawer|dropdown|tooltip|backdrop|panel|slide|toast"
 )
@@ -90,10 +96,11 @@ def _opens(before: LexborNode, current: LexborNode, label: str) -> bool:
     if not before.is_element_node or around is None or is_long(before):
         return False
     is_button = before.tag in {"button", "label"} or before.attributes.get("role") == "button"
-    if not is_button and before.tag not in _OPENERS:
+    asks = is_button or before.text(deep=True).rstrip().endswith(("?", "？", "؟"))
+    if not asks and before.tag not in _OPENERS:
         return False
     names = f"{label} {_names(around)}"
-    if _SHUT.search(names) or (not _FOLDED.search(names) and not (is_button and _has_like(before))):
+    if _SHUT.search(names) or (not _FOLDED.search(names) and not (asks and _has_like(before))):
         return False
     return not _is_menu(current)
 
@@ -107,14 +114,17 @@ def _is_menu(current: LexborNode) -> bool:
 
 
 def _has_like(button: LexborNode) -> bool:
-    """Whether another button of the same class stands beside one, or in a box like that around it."""
+    """Whether another button or question of the same class stands beside one, or in a box like that around it."""
     own, around = button.attributes.get("class"), button.parent
     if any(other.tag == button.tag and other.attributes.get("class") == own for other in _beside(button)):
-        return True
-    boxes = _beside(around) if around is not None and around.attributes.get("class") else ()
+        return own is not None or button.tag in {"button", "dt", "label"}
+    boxes = _beside(around) if around is not None and (own or around.attributes.get("class")) else ()
     return any(
         box.attributes.get("class") == around.attributes.get("class")
-        and any(node.tag == button.tag for node in islice(box.traverse(), _OPENER_NODES))
+        and any(
+            node.tag == button.tag and node.attributes.get("class") == own
+            for node in islice(box.traverse(), _OPENER_NODES)
+        )
         for box in boxes
         if around is not None
     )
