@@ -293,7 +293,7 @@ class Settings:
         "Over stdio only; what is read is cached in a folder of its own on this machine.",
         _path,
     )
-    page_mb: int = _setting("30", "Largest page after decompression, in MB.", _whole(1, 1000))
+    page_mb: int = _setting("30", "Largest page or file, as it comes and unpacked, in MB.", _whole(1, 1000))
     seconds: float = _setting("25", "Time a tool call may take before it answers with what it has.", _number(1, 3600))
     structured: bool = _setting(
         "false",
