@@ -1,16 +1,14 @@
 """Cleaning, hostile shapes and the query-less form of a page, measured.
 
     PYTHONPATH=. python -m bench.html_clean            all tables; a few minutes
-    PYTHONPATH=. python -m bench.html_clean --main     main content beside other readers, by type of page
     PYTHONPATH=. python -m bench.html_clean --check    hostile shapes and a tenth of the pages against the bars
 
 Reference of the query-less form. Prose: runs of four words of the main text of wcxb.jsonl that stand in the raw page
 and are not hidden there. Rows and listings: those of the page's own DOM (tables of two rows and two columns or more;
 `pre`) in its main region, or all outside furniture where it marks none. Furniture: runs of four words in nav, footer,
 aside and their roles that are not in the main text; Wikipedia pages have no main text and count for rows, listings and
-furniture only. Main content: precision, recall and F1 over the words of what is shown and of the labelled main text,
-each as often as it stands there, mean over pages. Half of the sites, by CRC-32, are held aside: of them only totals are
-printed. Not for: questions and budgets (`bench/html.py`).
+furniture only. Half of the sites, by CRC-32, are held aside: of them only totals are printed. Not for: main content
+beside other readers (`bench/main_content.py`), questions and budgets (`bench/html.py`).
 """
 
 import argparse
@@ -24,15 +22,13 @@ import resource
 import sys
 import time
 import zlib
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import numpy as np
-import trafilatura
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from bench.html import speed
@@ -50,8 +46,6 @@ RUN: Final = 4
 """Words of a run that is looked for."""
 WORDS: Final = 20
 """Words from which a labelled main text is one."""
-PRECISION, RECALL = 0.88, 0.95
-"""Of main content, on the sites held aside; F1 must be above trafilatura's as well."""
 UNBOUNDED: Final = 10_000_000
 SECONDS: Final = 2.0
 """Most seconds of processor time for cleaning a hostile page."""
@@ -283,63 +277,6 @@ def print_plain(every: int) -> list[str]:
     return short
 
 
-def readers() -> Mapping[str, Callable[[str], str]]:
-    """Return ours and what else reads main content here."""
-    found: dict[str, Callable[[str], str]] = {
-        "ours": lambda html: plain_form(html, "text")[0],
-        "trafilatura": lambda html: trafilatura.extract(html) or "",
-    }
-    try:
-        readability = importlib.import_module("readability")
-        found["readability"] = lambda html: _shown(readability.Document(html).summary())
-    except ImportError:
-        print("readability-lxml is not installed")
-    try:
-        plain = importlib.import_module("resiliparse.extract.html2text").extract_plain_text
-        found["resiliparse"] = lambda html: plain(html, main_content=True)
-    except ImportError:
-        print("resiliparse is not installed")
-    return found
-
-
-def _shown(html: str) -> str:
-    root = LexborHTMLParser(html).root
-    return root.text(separator=" ") if root else ""
-
-
-def shares(text: str, main: str) -> tuple[float, float, float]:
-    """Return precision, recall and F1 of the words of a text against the main text's."""
-    have, want = Counter(_WORD.findall(text.lower())), Counter(_WORD.findall(main.lower()))
-    both = (have & want).total()
-    return both / max(1, have.total()), both / max(1, want.total()), 2 * both / max(1, have.total() + want.total())
-
-
-def print_main(every: int) -> list[str]:
-    """Print how the main content of labelled pages is read, by type; return what falls short."""
-    known = labels()
-    pages = sorted(known)[::every]
-    sources = {name: _source(DATA / f"{name}.html.gz") for name in pages}
-    table: dict[str, dict[str, tuple[float, float, float]]] = {}
-    for reader, read in readers().items():
-        begin = time.process_time()
-        table[reader] = {name: shares(read(html), known[name].main) for name, html in sources.items()}
-        print(f"  {reader:12}{(time.process_time() - begin) / len(pages) * 1e3:6.0f} ms of processor a page")
-    short: list[str] = []
-    for held in (False, True):
-        print(f"Main content, {'held aside' if held else 'tuned on'}: precision / recall / F1")
-        half = [name for name in pages if known[name].held == held]
-        for kind in ("all", *sorted({known[name].kind for name in half})):
-            part = [name for name in half if kind in {"all", known[name].kind}]
-            means = {reader: np.mean([rows[name] for name in part], axis=0) for reader, rows in table.items()}
-            cells = "".join(f"  {reader} " + " / ".join(f"{v:.3f}" for v in mean) for reader, mean in means.items())
-            print(f"  {kind:14}{len(part):4}{cells}")
-            if means["ours"][2] <= means["trafilatura"][2]:
-                short.append(f"{kind}: F1 {means['ours'][2]:.3f}, trafilatura {means['trafilatura'][2]:.3f}")
-            if held and kind == "all" and (means["ours"][0] < PRECISION or means["ours"][1] < RECALL):
-                short.append(f"precision {means['ours'][0]:.3f}, recall {means['ours'][1]:.3f}")
-    return short
-
-
 def print_speed(every: int) -> None:
     """Print megabytes a second of cleaning, the bare parse and htmlrag where it is installed.
 
@@ -400,18 +337,15 @@ def main() -> int:
     """Run."""
     parser = argparse.ArgumentParser(description="Cleaning and the query-less form.")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--main", action="store_true", help="main content only")
     parser.add_argument("--every", type=int, default=1, help="take every n-th page")
     given = parser.parse_args()
     if not DATA.is_dir():
         print("not measured: ../shared/data is not beside this checkout")
         return 0
-    short = 0 if given.main else print_growth() + print_hostile()
-    lines = print_main(given.every)
-    if not (given.check or given.main):
+    short = print_growth() + print_hostile()
+    if not given.check:
         print_speed(given.every)
-    if not given.main:
-        lines += print_plain(10 if given.check else given.every)
+    lines = print_plain(10 if given.check else given.every)
     for line in lines:
         print(f"SHORT {line}")
     return 1 if short or lines else 0

@@ -215,3 +215,39 @@ async def test_a_piece_of_a_post_in_boxes_is_shown_with_its_writer() -> None:
 def test_sections_of_a_page_are_no_records() -> None:
     sections = "".join(f"<section><h2>Part {place}</h2><p>{line}</p></section>" for place, line in enumerate(STORY))
     assert {block.lead for block in document(f"<main><h1>Lamps</h1>{sections}</main>").blocks} == {""}
+
+
+async def test_a_short_story_among_teasers_is_shown_without_them() -> None:
+    lines = (
+        "The last lamp of the outer coast went dark on Sunday, ninety years after the first keeper rowed out to it.",
+        "Maud Orvane, who trimmed its wick for half of that time, asked for the glass and was given it by the council.",
+        "What the tower will be used for is open, since the road to it lies under water for eleven hours of the day.",
+    )
+    story = "".join(f"<p>{line}</p>" for line in lines)
+    teasers = "".join(
+        f"<div class=card><a href=/{n}><h3>Wreck {n} is seen again off the northern isle</h3></a>"
+        f"<p>Divers who went down to wreck {n} brought up a bell, a plate, and a bottle of wine.</p></div>"
+        for n in range(40)
+    )
+    text = await shown(f"<body><div class=story><h1>The last lamp</h1>{story}</div><div>{teasers}</div></body>")
+    assert all(line in text for line in lines)
+    assert "Divers" not in text
+
+
+@pytest.mark.parametrize("line", ["Porridge with milk and salt", "Two cups of tea"])
+async def test_a_line_that_two_days_of_a_plan_have_in_common_is_in_both(line: str) -> None:
+    days = "".join(
+        f"<section><h2>{day}</h2><ul><li>Breakfast at seven sharp</li><li>{line}</li>"
+        f"<li>{STORY[place]}</li></ul></section>"
+        for place, day in enumerate(("Monday", "Tuesday", "Wednesday"))
+    )
+    text = await shown(page(f"{days}{PARAGRAPHS.replace('lamp', 'lantern')}"))
+    assert text.count(line) == text.count("Breakfast at seven sharp") == 3
+
+
+async def test_a_heading_behind_the_story_is_not_where_it_begins() -> None:
+    more = "".join(f"<p>{line.replace('lamp', 'lantern')}</p>" for line in STORY[:4])
+    head = "<head><title>The last lamp - The Magazine</title></head>"
+    story = f"<main><h2>The last lamp</h2>{PARAGRAPHS}</main>"
+    text = await shown(f"<html>{head}<body>{story}<main><h1>More of this magazine</h1>{more}</main></body></html>")
+    assert STORY[0] in text and STORY[11] in text

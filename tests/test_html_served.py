@@ -1,5 +1,7 @@
 """The web as it is served, read as its reader sees it: numbers of items, terms, addresses, marks, closed text, data."""
 
+# ruff: noqa: E501  the rows of tables
+
 import pytest
 
 from pipeline.prune.render import Kept, Style, all_links, render
@@ -7,6 +9,7 @@ from tests.support import Connect, Site, text_of
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
+STORY = "The harbour of Arnvik lies on the western shore and has been used by fishing boats for four hundred years."
 LISTS = {
     "a start below zero": ("<ol start=-1><li>one<li>two<li>three</ol>", "-1. one\n0. two\n1. three"),
     "a start that is no number": ("<ol start=x><li>one<li>two</ol>", "1. one\n2. two"),
@@ -66,6 +69,144 @@ async def test_every_tool_cites_a_rule_by_its_number(connect: Connect, site: Sit
         }
         for tool, arguments in calls.items():
             assert "4. No boat leaves the basin after dark." in text_of(await client.call_tool(tool, arguments)), tool
+
+
+FLAT = "style='max-height:0;overflow:hidden'"
+CLOSED = {
+    "an answer below its heading": f"<div class=faq><h3>Who opens?</h3><div {FLAT}>WORD</div></div>",
+    "an answer below its term": "<dl class=faq-list><dt>Who opens?</dt><dd style='display:none'>WORD</dd></dl>",
+    "a panel that is not seen": "<div class=acc-item><div role=button>Q</div><p style='visibility:hidden;height:0'>WORD</p></div>",
+    "a panel behind its button": "<style>.p-panel{max-height:0;overflow:hidden}</style><button>Q</button><div class=p-panel>WORD</div>",
+    "buttons alike": f"<button class=q>A</button><p {FLAT}>WORD</p><button class=q>B</button><p {FLAT}>more</p>",
+    "boxes alike": "".join(f"<div class=q><button>A{n}</button><p {FLAT}>WORD</p></div>" for n in range(3)),
+    "a label of a box to tick": f"<div class=fold><input type=checkbox id=a><label for=a>Q</label><p {FLAT}>WORD</p></div>",
+    "a section that moves in": "<div style='opacity:0;transform:translateY(9px)'><p>In.</p></div><section style='opacity:0'>"
+    "<h2>Fees</h2><p>WORD</p></section>",
+    "a section of a library": "<style>[data-aos]{opacity:0}</style><div data-aos=fade-up><h2>Fees</h2><p>WORD</p></div>",
+}
+UNOPENED = {
+    "below a heading": f"<h1>Harbour</h1><p {FLAT}>WORD</p>",
+    "below a paragraph in a box": f"<div class=faq><p>Boats leave.</p><p {FLAT}>WORD</p></div>",
+    "behind one button": f"<button>Book</button><p {FLAT}>WORD</p>",
+    "a menu": f"<div class=fold><button>Q</button><ul {FLAT}><li><a href=/a>WORD</a><li><a href=/b>WORD two</a></ul></div>",
+    "a log-in": f"<div class=login-panel><button>Log in</button><p {FLAT}>WORD</p></div>",
+    "tiny behind a button": "<div class=faq><button>Q</button><p style='font-size:0'>WORD</p></div>",
+    "off the screen": "<div class=faq><h3>Q</h3><p style='position:absolute;left:-9999px'>WORD</p></div>",
+    "clear without a heading": "<div style='opacity:0;transform:translateY(9px)'><p>In.</p></div><p style='opacity:0'>WORD</p>",
+    "clear and alone": "<section style='opacity:0'><h2>Fees</h2><p>WORD</p></section>",
+}
+COVERED = {
+    "a price in a line": ("<p>A night costs <span aria-hidden=true>31 crowns</span>.</p>", "costs 31 crowns."),
+    "a value in a cell": (
+        "<table><tr><th>A<th>B<tr><td>1<td><span aria-hidden=true>31 crowns</span></table>",
+        "31 crowns",
+    ),
+    "beside what is read out": (
+        "<p>Now <span aria-hidden=true>$31.00</span><span class=sr-only>31 dollars</span></p>",
+        "Now 31 dollars",
+    ),
+    "an icon": ("<p>Next <i class=material-icons aria-hidden=true>chevron right</i></p>", "Next"),
+    "a formula": ("<p>So <span class=katex><span aria-hidden=true>a 1</span></span></p>", "So"),
+}
+
+
+MARKS = {
+    "<i class='fa fa-check'></i>": "✓",
+    "<i class='bi bi-x-circle-fill'></i>": "✗",
+    "<svg class='icon icon-tick'><path d='M0 0'/></svg>": "✓",
+    "<svg><use href='/sprite.svg#icon-cross'/></svg>": "✗",
+    "<img src=/img/check_green.png alt=''>": "✓",
+    "<img src='/i/no.gif?v=2'>": "✗",
+    "<span class=material-icons>close</span>": "✗",
+    "<ion-icon name=checkmark-circle></ion-icon>": "✓",
+    "<span class=not-included></span>": "✗",
+    "<input type=checkbox checked disabled>": "✓",
+    "<input type=checkbox disabled>": "✗",
+    "<span class=no-wrap></span>": "",
+    "<span class=check-in></span>": "",
+    "<i class=fa-check></i><i class=fa-times></i>": "",
+    "<i class=fa-check hidden></i><i class=fa-times></i>": "✗",
+    "<button><i class=fa-times></i></button>": "",
+    "<input type=checkbox>": "",
+    "done": "done",
+}
+
+
+@pytest.mark.parametrize("cell", MARKS)
+def test_a_cell_without_words_has_the_mark_that_its_markup_names(cell: str) -> None:
+    table = f"<table><tr><th>Feature<th>Basic<tr><td>Crane<td>{cell}</td><tr><td>Water<td>yes</table>"
+    row = next(block for block in document(table).blocks if block.text.startswith("Feature: Crane"))
+    assert row.text == "; ".join(["Feature: Crane", *[f"Basic: {MARKS[cell]}"][: bool(MARKS[cell])]])
+
+
+HEADERS = {
+    "two rows of headers": "<tr><th rowspan=2>Boat<th colspan=2>Night<tr><th>Summer<th>Winter",
+    "plain cells below a wide header": "<tr><th>Boat<th colspan=2>Night<tr><td><td>Summer<td>Winter",
+    "plain cells beside a high header": "<tr><th rowspan=2>Boat<th colspan=2>Night<tr><td>Summer<td>Winter",
+    "bold print": "<tr><td><td colspan=2><b>Night</b><tr><td><b>Boat</b><td><b>Summer</b><td><b>Winter</b>",
+}
+INNER = "<table><tr><td>Day<td>5<tr><td>Night<td>7</table>"
+NESTED = {
+    "below headers": f"<tr><th>Boat<th>Fees<tr><td>Small<td>{INNER}</td><tr><td>Big<td>{INNER}",
+    "in a caption's table": f"<caption>Fees</caption><tr><td>Small<td>{INNER}</td><tr><td>Big<td>9",
+    "without headers": f"<tr><td>Small<td>{INNER}</td><tr><td>Big<td>9<tr><td>Huge<td>10",
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_headers_of_two_rows_are_joined_and_stand_once(case: str) -> None:
+    page = f"<table>{HEADERS[case]}<tr><td>Small<td>1<td>2<tr><td>Big<td>3<td>4</table>"
+    assert written(page) == "Boat | Night Summer | Night Winter\n-|-|-\nSmall | 1 | 2\nBig | 3 | 4"
+
+
+def test_a_title_over_all_columns_stands_above_the_headers() -> None:
+    page = "<table><tr><th colspan=2>Rates 2026<tr><th>Boat<th>Night<tr><td>Small<td>1<tr><td>Big<td>3</table>"
+    assert written(page) == "Rates 2026\n\nBoat | Night\n-|-\nSmall | 1\nBig | 3"
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_a_small_table_in_a_cell_is_a_value_of_the_outer_one(case: str) -> None:
+    text = written(f"<p>{STORY}</p><table>{NESTED[case]}</table>")
+    assert "Small | Day 5 / Night 7" in text
+    assert "Big | " in text
+
+
+def test_a_large_table_in_a_cell_follows_its_row_and_leaves_the_others_in_place() -> None:
+    inner = "".join(f"<tr><td>Day {n}<td>{n} crowns and a half" for n in range(20))
+    page = f"<table><tr><th>Boat<th>Fees<tr><td>Small<td><table>{inner}</table></td><tr><td>Big<td>9</table>"
+    texts = [block.text for block in document(page).blocks]
+    assert texts[:2] == ["Boat | Fees", "Boat: Small"]
+    assert texts[-1] == "Boat: Big; Fees: 9"
+
+
+async def test_headings_over_empty_columns_are_kept_in_every_tool(connect: Connect, site: Site) -> None:
+    rota = "<table><tr><th>Shift<th>Monday<th>Tuesday<th>Friday<tr><td>Morning<td>Ilse<td><td></table>"
+    url = site.put("/rota", f"<title>Rota</title><h1>Rota</h1><p>It is filled in by hand every Friday.</p>{rota}")
+    async with connect(allow_loopback="true", embedder="none") as client:
+        for tool, asked in (
+            ("fetch_and_prune_html", {}),
+            ("extract_relevant", {"question": "Who is on in the morning?"}),
+        ):
+            text = text_of(await client.call_tool(tool, {"sources": [url], **asked}))
+            assert "Shift | Monday | Tuesday | Friday" in text, tool
+
+
+@pytest.mark.parametrize("case", CLOSED)
+def test_what_a_reader_opens_or_scrolls_to_is_content_of_low_rank(case: str) -> None:
+    found = [block for block in document(f"<p>{STORY}</p>{CLOSED[case]}").blocks if "WORD" in block.text]
+    assert found
+    assert all(block.closed and not block.main for block in found)
+
+
+@pytest.mark.parametrize("case", UNOPENED)
+def test_what_nothing_opens_is_not_read(case: str) -> None:
+    assert "WORD" not in document(f"<p>{STORY}</p>{UNOPENED[case]}").text
+
+
+@pytest.mark.parametrize("case", COVERED)
+def test_words_that_only_screen_readers_pass_over_are_read_once(case: str) -> None:
+    html, wanted = COVERED[case]
+    assert written(f"<p>{STORY}</p>{html}").rstrip(" |").endswith(wanted)
 
 
 @pytest.mark.parametrize(

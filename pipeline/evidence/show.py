@@ -7,7 +7,7 @@ choosing evidence (`assemble.py`).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Final, Literal, NamedTuple
 
 from pipeline.documents import Block, Document, Evidence, Page, Reading, Sentence
@@ -40,6 +40,8 @@ GAP: Final = "…"
 """Stands where units between two others are left out, and where a part was cut; a token or two."""
 MOST_ABSENT: Final = 3
 """Names that an answer says are nowhere."""
+_GAPS: Final = 2
+"""Empty columns for each filled one up to which a row alone is shown below its header, which costs more."""
 ITEM: Final = "- "
 """Begins an item of a list."""
 CUT: Final = "Unsure: not everything was read. Check that these answer."
@@ -265,7 +267,8 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
             continue
         header = _header(document, sentence)
         told = _row_below_header(document, sentence)
-        if told and header != above and place + 1 < len(run) and _header(document, run[place + 1]) == header:
+        follows = place + 1 < len(run) and _header(document, run[place + 1]) == header
+        if told and header != above and (follows or has_gaps(document.blocks[sentence.block])):
             while lines and _is_part(lines[-1], header):
                 lines.pop()
             lines.append(header)
@@ -318,6 +321,13 @@ def _row_below_header(document: Document, sentence: Sentence) -> str:
         return ""
     told = one_line(document.text[sentence.start : sentence.end])
     return told if len(told) < len(sentence.text) else ""
+
+
+def has_gaps(row: Block) -> bool:
+    """Whether columns of a row are empty below a header, so that what it lacks is seen in its table only."""
+    columns = row.header.split(" | ") if row.header else []
+    empty = sum(bool(column) and not cell for column, cell in zip_longest(columns, row.cells, fillvalue=""))
+    return 0 < empty <= _GAPS * (len(columns) - empty)
 
 
 def _header(document: Document, sentence: Sentence) -> str:

@@ -417,7 +417,7 @@ class _Reader:
                 self._units.append(Unit(path, self._titles, words, words, html, "caption", frame.mark, 0))
 
     def _next_row(self, frame: _Frame, grid: Grid) -> None:
-        """Emit the next row of a data table under its headers, or open it where it holds a table of its own."""
+        """Emit the next row of a data table under its headers; open its cells that hold a table of their own."""
         if frame.position == len(grid.rows):
             self._finish(frame)
             return
@@ -426,14 +426,16 @@ class _Reader:
         path = f"{frame.path}/{row.path}"
         self._begin(row.node)
         shown = row.shown.strip()
-        if row.is_open:
-            self._push(row.node, path, "block", mark=frame.mark)
-        elif shown.strip("| "):
+        if shown.strip("| "):
             header = f"| {' | '.join(grid.headers)} |" if grid.headers and not row.is_header else ""
             lead = "\n".join(part for part in (frame.caption, row.group, header) if part)
             unit = Unit(path, self._titles, row.text or shown, shown, to_html(row.node), "row", frame.mark, 0)
             unit.cells, unit.carried, unit.lead = row.cells, row.carried, lead
             self._units.append(unit)
+        cells = [child for child in row.node.children if isinstance(child, Node)] if row.opened else []
+        labels = label_children(row.node) if row.opened else []
+        for place in reversed(row.opened):
+            self._push(cells[place], f"{path}/{labels[place]}", "block", mark=_mark_of(cells[place], frame.mark))
 
 
 _NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})

@@ -11,8 +11,10 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.closed import can_be_opened, is_seen_all_the_same, moves_into_sight, something_moves
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import Segments, parse
+from pipeline.html.marks import mark_cells
 from pipeline.html.names import (
     BOX,
     CELL,
@@ -33,7 +35,7 @@ from pipeline.html.names import (
 )
 from pipeline.html.ordinals import type_of
 from pipeline.html.sheets import Place, StyleJudge
-from pipeline.html.style import READER_CLASSES, Hiding, Shade, can_be_opened, is_drawn, is_long
+from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_drawn, is_long
 from pipeline.html.tree import (
     LINES,
     MAX_DEPTH,
@@ -157,7 +159,9 @@ class _Cleaner:
         self._met: dict[int, Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts: dict[str | None, _Verdict] = {None: ""}
+        self._cells: list[tuple[Node, LexborNode]] = []
         self._controlled: Set[str] | None = None
+        self._moves: bool | None = None
         self._segments = Segments(top)
 
     def run(self) -> Node:  # noqa: PLR0912, PLR0915  one walk; calls per element cost a third
@@ -218,7 +222,12 @@ class _Cleaner:
                 node.furniture, pre = node.furniture or opened * OPENED, pre or tag.name in VERBATIM
             elif kind > THROUGH:
                 add_space(node) if kind == BOX else add_line(node, "\n" if kind == LINE else "\t")
+        return self._done(root, made)
+
+    def _done(self, root: Node, made: int) -> Node:
+        """Return the tree that was filled with so many elements, its end trimmed and its cells marked."""
         trim(root)
+        mark_cells(self._cells)
         return join_texts(root) if made > MAX_NODES else root
 
     def _entered(
@@ -272,15 +281,21 @@ class _Cleaner:
             return False
         if hiding == "begun":
             return True
-        return hiding == "shut" and can_be_opened(current, attributes, self._ids_of_buttons)
+        if hiding == "soft" and moves_into_sight(current, attributes, self._something_moves):
+            return True
+        return hiding in {"shut", "soft"} and can_be_opened(current, attributes, self._ids_of_buttons)
+
+    def _something_moves(self) -> bool:
+        if self._moves is None:
+            self._moves = something_moves(self._top)
+        return self._moves
 
     def _ids_of_buttons(self) -> Set[str]:
         """Return the ids of what the page's buttons say that they control."""
         if self._controlled is None:
-            buttons = self._top.css("[aria-controls]")
-            self._controlled = frozenset(
-                " ".join(button.attributes["aria-controls"] or "" for button in buttons).split()
-            )
+            buttons = [button.attributes for button in self._top.css("[aria-controls], [popovertarget]")]
+            named = [button.get(name) or "" for button in buttons for name in ("aria-controls", "popovertarget")]
+            self._controlled = frozenset(" ".join(named).split())
         return self._controlled
 
     def _verdict(self, attributes: dict[str, str | None]) -> _Verdict:
@@ -359,10 +374,11 @@ class _Cleaner:
             return "hard", behind
         if self._show == "all":
             return "", behind
-        closed = "hidden" in attributes
+        closed = "hidden" in attributes or "popover" in attributes
         if not closed and attributes.get("aria-hidden") == "true" and current.mem_id not in self._uncovered:
             # A second link to a page is for the mouse: seen, and only left out where links are read out.
-            closed = (attributes.get("href") or "#").startswith("#")
+            for_ears = (attributes.get("href") or "#").startswith("#")
+            closed = for_ears and not is_seen_all_the_same(current, attributes)
             if closed:
                 self._cover(current)
         if verdict == "reader":
@@ -411,6 +427,8 @@ class _Cleaner:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
+        if tag.name == "td":
+            self._cells.append((node, current))
         named = tag.named
         if tag.listing or not tag.kept.isdisjoint(attributes):
             named = _keep(node, tag, attributes, current)

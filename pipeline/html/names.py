@@ -34,7 +34,7 @@ _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
 """In them, what has no role only wraps rows or cells."""
 _LISTINGS: Final = frozenset({"code", "pre"})
-WATCHED: Final = frozenset({"aria-hidden", "background", "bgcolor", "color", "hidden", "style"})
+WATCHED: Final = frozenset({"aria-hidden", "background", "bgcolor", "color", "hidden", "popover", "style"})
 """Attributes that may hide an element."""
 _MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
 """Attributes that may say that an element is not what its name says."""

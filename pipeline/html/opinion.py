@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from html import unescape
-from itertools import accumulate, islice
+from itertools import accumulate, pairwise, takewhile
 from operator import itemgetter
 from typing import Final, Literal
 
 from pipeline.documents import Block, Document
 from pipeline.html.document import FAILURES, LXML
+from pipeline.html.furniture import PROSE
 from pipeline.html.tree import LABEL_WORDS, count_words
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
@@ -29,10 +30,17 @@ RUN: Final = 3
 TOLD: Final = 4
 """Words from which a block says enough to be found in another text, and to be told twice."""
 AGREED: Final = 0.4
-"""Share of the content's words that trafilatura must have as well to be believed. On half of the labelled sites word F1
-is .860 with .25, .861 with .4, .855 with .6."""
+"""Share of the content's words from which trafilatura is believed wherever they stand: on pages of products and lists.
+Without this bound word F1 on the labelled half of `bench.main_content` that is looked at is .002 lower."""
+COMPACT: Final = 0.8
+"""Share of what stands between the first and last block that both have from which trafilatura is believed, however
+small it is beside the teasers around: then its text is one piece. Any bound from .5 to .9 gives the same on news."""
+FEWEST: Final = 0.1
+"""Share of the content's words below which such a piece is a notice, not the story."""
 LONG: Final = 100
-"""Words of content from which a second opinion is asked: a shorter page is read at a glance."""
+"""Words of content from which a second opinion is asked, and of a piece from which it is believed."""
+STORY: Final = 60
+"""Words of running text below a page's title that are its story. With 40 to 100 the figures are the same."""
 LONGEST: Final = 1_000_000
 """Characters of markup, scripts and styles left out, up to which a second opinion is asked; most take a tenth of a
 second, the longest half of one."""
@@ -41,10 +49,9 @@ LABEL: Final = 8
 BUTTON: Final = 20
 """Words up to which a button is looked for in a text; the longest that is one on 108 pages has 16."""
 MOST: Final = 0.7
-"""Share of the content that a `main` or `article` must hold for what stands around it to be none; that stands before a
-heading which leads away, for it to end the page; and that may stand above a page's one `h1`. Other such sections, and
-what stands above another title, may hold no more than the rest. Word F1 over blocks of the pages tuned on / held
-aside is .902 / .892 with .7, .897 / .892 with .65, .901 / .891 with .8."""
+"""Share of the content that a `main` or `article` must hold for what stands around it to be none; and that stands
+before a heading which leads away, for it to end the page. Other such sections may hold no more than the rest. Word F1
+over blocks of the pages tuned on / held aside is .902 / .892 with .7, .897 / .892 with .65, .901 / .891 with .8."""
 _SHORT: Final = frozenset({"block", "item", "paragraph"})
 """Kinds of blocks that may be buttons or links."""
 _WHOLE: Final = frozenset({"code", "row"})
@@ -65,26 +72,50 @@ def main_content(document: Document) -> list[bool]:
     content = [(block.main or block.closed) and block.kind != "about" for block in blocks]
     words = [_WORD.findall(block.text.lower()) if told else [] for block, told in zip(blocks, content, strict=True)]
     of_all = sum(map(len, words))
+    titles = _titles(document, words)
+    story = [number for title in titles for number in _prose_under(blocks, words, title)]
     aside = [not told for told in content]
-    for left in (_around(blocks, words), _asides(blocks, words)):
+    for left in (_around(blocks, words, story), _asides(blocks, words)):
         for number in left:
             aside[number], words[number] = True, []
-    agreed = _agreed(document, words, of_all)
-    first = _top(document, words) or (_heading_over(blocks, min(agreed)) if agreed else 0)
+    agreed = _agreed(document, words, of_all, titles, story)
+    begin = _heading_over(blocks, min(agreed)) if agreed else 0
+    first = max(begin, _top(titles, words, agreed))
     last = _end(blocks, max(agreed)) if agreed else len(blocks) - 1
     near = {number + step for number in agreed for step in (-1, 0, 1)}
-    said, buttons = set[str](), _buttons(document.page.html)
+    inside = {number: words[number] for number in range(first, last + 1) if words[number]}
+    again, buttons = _again(blocks, inside), _buttons(document.page.html)
     shown = set[int]()
     for number, block in enumerate(blocks):
-        again = len(words[number]) >= TOLD and block.kind != "definition" and block.text in said
-        fresh = first <= number <= last and not again
+        fresh = first <= number <= last and number not in again
         label = block.kind in _SHORT and _is_buttons(words[number], buttons)
         if agreed and number not in agreed:
             label = label or _is_label(block, _length(block, words[number]), apart=number not in near)
         if not aside[number] and ((fresh and not label) or block.kind in _WHOLE):
             shown.add(number)
-            said.add(block.text)
     return [number in shown for number in range(len(blocks))]
+
+
+def _again(blocks: Sequence[Block], words: Mapping[int, Sequence[str]]) -> set[int]:
+    """Return which of some blocks stand there a second time, for another width of screen or as a quotation.
+
+    They do so below the same headings, or as running text beside a neighbour that is there again as well; but not in
+    the box of the first, nor as a line that two days of a plan have in common.
+    """
+    found, known, pairs = set[int](), set[tuple[str, str | tuple[str, ...]]](), set[tuple[str, str]]()
+    numbers = list(words)
+    for place, number in enumerate(numbers):
+        block = blocks[number]
+        box = (block.text, block.path.rpartition("/")[0])
+        below = (block.text, block.heading_path)
+        near = [blocks[other].text for other in numbers[max(0, place - 1) : place + 2]]
+        is_copy = below in known or (len(words[number]) >= PROSE and not pairs.isdisjoint(pairwise(near)))
+        if is_copy and box not in known and len(words[number]) >= TOLD and block.kind != "definition":
+            found.add(number)
+        known |= {box, below}
+        if place:
+            pairs.add((near[0], block.text))
+    return found
 
 
 def _end(blocks: Sequence[Block], last: int) -> int:
@@ -95,8 +126,8 @@ def _end(blocks: Sequence[Block], last: int) -> int:
     return last
 
 
-def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int]:
-    """Return what stands outside of the element main, or the article, that holds most of the content."""
+def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]], story: Sequence[int]) -> list[int]:
+    """Return what stands outside of the element main, or the article, that holds most of the content and the story."""
     outside = set[int]()
     for region in _REGIONS:
         inside = Counter[str]()
@@ -104,7 +135,9 @@ def _around(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
             if found := region.match(block.path):
                 inside[found[0]] += len(of)
         box, held = max(inside.items(), key=itemgetter(1), default=("", 0))
-        if box and held >= MOST * sum(map(len, words)):
+        apart = [number for number in story if not blocks[number].path.startswith(box)]
+        is_story = sum(len(words[number]) for number in apart) >= STORY
+        if box and held >= MOST * sum(map(len, words)) and not is_story:
             outside |= {number for number, block in enumerate(blocks) if not block.path.startswith(box)}
     return sorted(outside)
 
@@ -192,15 +225,30 @@ def _is_buttons(words: Sequence[str], buttons: Mapping[str, Set[tuple[str, ...]]
     return len(words) in ends and bool(words)
 
 
-def _top(document: Document, words: Sequence[Sequence[str]]) -> int:
-    """Return the number of the page's one `h1`, or of the first heading that its title names, else 0."""
-    blocks, of_all = document.blocks, sum(map(len, words))
+def _titles(document: Document, words: Sequence[Sequence[str]]) -> list[int]:
+    """Return the number of the first heading that the page's title names, else of its one `h1`, if it has either."""
+    blocks = document.blocks
     heads = [number for number, block in enumerate(blocks) if words[number] and block.kind == "heading"]
     first = [number for number in heads if blocks[number].html.startswith("<h1>")]
     title = f" {' '.join(_WORD.findall(document.page.title.lower()))} "
-    named = (number for number in heads if len(words[number]) > 1 and f" {' '.join(words[number])} " in title)
-    tops = dict.fromkeys(first, MOST) if len(first) == 1 else dict.fromkeys(islice(named, 1), 1 - MOST)
-    return max((top for top, most in tops.items() if sum(map(len, words[:top])) <= most * of_all), default=0)
+    named = (number for number in heads if f" {' '.join(words[number])} " in title)
+    own = [number for number in named if len(words[number]) > 1]
+    return own[:1] or (first if len(first) == 1 else [])
+
+
+def _prose_under(blocks: Sequence[Block], words: Sequence[Sequence[str]], heading: int) -> list[int]:
+    """Return the running text between a heading and the next."""
+    below = takewhile(lambda number: blocks[number].kind != "heading", range(heading + 1, len(blocks)))
+    return [number for number in below if len(words[number]) >= PROSE]
+
+
+def _top(titles: Sequence[int], words: Sequence[Sequence[str]], agreed: Set[int]) -> int:
+    """Return the number of the heading over the story, else 0.
+
+    No such heading stands behind the story: above it is less than half of what both readers have, or of all words.
+    """
+    counts = [len(of) if number in agreed or not agreed else 0 for number, of in enumerate(words)]
+    return max((top for top in titles if 2 * sum(counts[:top]) < sum(counts)), default=0)
 
 
 def _heading_over(blocks: Sequence[Block], first: int) -> int:
@@ -224,7 +272,9 @@ def _is_label(block: Block, words: int, *, apart: bool) -> bool:
     return 2 * sum(map(len, _LINK.findall(block.html))) > len(block.text)
 
 
-def _agreed(document: Document, words: list[list[str]], of_all: int) -> set[int]:
+def _agreed(
+    document: Document, words: list[list[str]], of_all: int, titles: Sequence[int], story: Sequence[int]
+) -> set[int]:
     """Return the blocks that trafilatura calls content as well; none where it agrees on too little."""
     if of_all < LONG or "html" not in document.page.media_type:
         return set()
@@ -234,8 +284,17 @@ def _agreed(document: Document, words: list[list[str]], of_all: int) -> set[int]
     other = _WORD.findall(_extracted(html, document.page.final_url).lower())
     runs = set(zip(*(other[place:] for place in range(RUN)), strict=False))
     found = {number for number, of in enumerate(words) if len(of) >= TOLD and _is_in(of, runs)}
-    shared = sum(len(words[number]) for number in found)
-    return found if shared >= AGREED * of_all else set()
+    shared, lacking = (
+        sum(len(words[number]) for number in below if (number in found) == has)
+        for below, has in ((found, True), (story, False))
+    )
+    of_story = sum(len(words[number]) for number in story)
+    if not found or (lacking >= STORY and 2 * lacking >= of_story):
+        return set()
+    span = sum(map(len, words[min(found) : max(found) + 1]))
+    titled = _heading_over(document.blocks, min(found)) in titles
+    least = STORY if titled else max(LONG, FEWEST * of_all)
+    return found if shared >= min(AGREED * of_all, max(least, COMPACT * span)) else set()
 
 
 def _shown(html: str) -> str:

@@ -12,6 +12,8 @@ from pipeline.html.tree import LABEL_WORDS, Node, count_words, label_children, t
 
 MAX_SPAN: Final = 64
 """Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more than 40."""
+_FEW_ROWS: Final = 2
+"""Rows up to which a table without headers that holds another may lay out a page."""
 MAX_CARRIED: Final = 20
 """Cells carried down by row spans, for each real cell; beyond, spans are ignored, so that a grid stays linear. A table
 of 100,000 cells, 40,000 of them spanning all rows, takes 4 processor seconds so, and 8 at 64."""
@@ -39,8 +41,8 @@ class Row:
     is_header: bool
     group: str
     """Text of the row across the whole table that heads this one and its neighbours, empty for none."""
-    is_open: bool = False
-    """Whether a cell holds a table or listing of its own, so that the row is read as a container instead."""
+    opened: tuple[int, ...] = ()
+    """Children of the row's node that hold a table or listing of their own, and are read as containers behind it."""
     carried: tuple[int, ...] = ()
     """Columns whose cell begins in a row above and covers this one."""
 
@@ -61,13 +63,20 @@ class _Cell:
     width: int
     height: int
     is_box: bool
+    is_bold: bool = False
+    """Whether all of it is printed bold."""
+
+    @property
+    def is_headlike(self) -> bool:
+        """Whether it may be a header by its looks."""
+        return self.is_head or self.is_bold
 
 
 def read_grid(table: Node) -> Grid | None:
     """Return the grid of a data table, or None for a table that lays out a page (its cells are ordinary containers)."""
     sources = list(_row_nodes(table))
     boxes = sum(node.boxed for _, node, _ in sources)
-    if 2 * boxes >= len(sources):
+    if not sources or (2 * boxes >= len(sources) and not (_is_captioned(table) or _has_heads(sources[0]))):
         return None
     raw = [(path, node, in_head, _cells(node)) for path, node, in_head in sources]
     if _is_layout(table, [cells for _, _, _, cells in raw]):
@@ -81,9 +90,11 @@ def read_grid(table: Node) -> Grid | None:
     for number, (path, node, _, cells) in enumerate(raw):
         texts = _by_column(placed[number])
         shown = " | ".join(cell.text for cell in cells)
-        if any(cell.is_box for cell in cells):
-            rows.append(Row(path, texts, shown, "", node, False, group, is_open=True))
-        elif number < heads:
+        opened = tuple(place for place, cell in enumerate(cells) if cell.is_box)
+        if opened:
+            text = _readable(placed[number], headers)
+            rows.append(Row(path, texts, shown, text, node, False, group, opened=opened))
+        elif number in heads:
             rows.append(Row(path, texts, shown, "", node, True, ""))
         elif len(cells) == 1 and width > 1 and cells[0].text and (cells[0].width >= width or cells[0].is_head):
             group = cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
@@ -106,6 +117,17 @@ def _row_nodes(table: Node) -> Iterator[tuple[str, Node, bool]]:
                     yield f"{path}/{below}", row, True
 
 
+def _is_captioned(table: Node) -> bool:
+    return any(isinstance(child, Node) and child.tag == "caption" for child in table.children)
+
+
+def _has_heads(source: tuple[str, Node, bool]) -> bool:
+    """Whether a table's first row holds column headers, so that what its cells hold lays out no page."""
+    _, row, in_head = source
+    cells = [child for child in row.children if isinstance(child, Node) and child.tag in {"td", "th"}]
+    return not row.boxed and len(cells) > 1 and (in_head or all(cell.tag == "th" for cell in cells))
+
+
 def _labelled(node: Node) -> Iterator[tuple[str, Node]]:
     children = [child for child in node.children if isinstance(child, Node)]
     return zip(label_children(node), children, strict=True)
@@ -115,11 +137,30 @@ def _cells(row: Node) -> list[_Cell]:
     found: list[_Cell] = []
     for child in row.children:
         if isinstance(child, Node) and child.tag in {"td", "th"}:
-            text = "" if child.boxed else _cell_text(child)
+            inner = _inner_text(child) if child.boxed else ""
+            text = inner if child.boxed else _cell_text(child)
             width = _span(child.attrs.get("colspan", ""), MAX_SPAN)
             height = _span(child.attrs.get("rowspan", ""), 65_534)
-            found.append(_Cell(text, child.tag == "th", width, height, child.boxed))
+            found.append(_Cell(text, child.tag == "th", width, height, child.boxed and not inner, _is_bold(child)))
     return found
+
+
+def _inner_text(cell: Node) -> str:
+    """Return a small table in a cell on one line, its rows parted by strokes; empty for anything else."""
+    words = 0
+    for node in walk(cell):
+        words += sum(count_words(child) for child in node.children if isinstance(child, str))
+        if words > LONG_CELL or node.tag == "pre":
+            return ""
+    parts = [" ".join(text_of(node).split()) for node in walk(cell) if node.tag == "tr" and not node.boxed]
+    whole = " ".join(text_of(cell).split())
+    return " / ".join(filter(None, parts)) if " ".join(filter(None, parts)) == whole else whole
+
+
+def _is_bold(cell: Node) -> bool:
+    """Whether all of a cell stands in one element that prints it bold."""
+    only = cell.children[0] if len(cell.children) == 1 else None
+    return isinstance(only, Node) and only.tag in {"b", "strong"}
 
 
 def _cell_text(cell: Node) -> str:
@@ -139,15 +180,23 @@ def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
         return True
     if any(isinstance(child, Node) and child.tag not in {"tr", "thead", "caption"} for child in table.children):
         return True
-    captioned = any(isinstance(child, Node) and child.tag == "caption" for child in table.children)
-    if captioned or any(cell.is_head for row in rows for cell in row):
+    if _is_captioned(table) or any(cell.is_head for row in rows for cell in row):
         return False
     inner = {node.tag for node in walk(table) if node is not table} if len(rows) > 1 else set()
+    if _is_even(rows):
+        inner -= {"table"}
     if not inner.isdisjoint(_PARTS) or len(rows) < 2:
         return True
     if not inner.isdisjoint(_HEADED) and any(count_words(cell.text) > LONG_CELL for row in rows for cell in row):
         return True
     return not any(cell.text for row in rows for cell in row)
+
+
+def _is_even(rows: list[list[_Cell]]) -> bool:
+    """Whether rows are as long as each other and their cells short, small tables in them included: values, no page."""
+    cells = [cell for row in rows for cell in row]
+    even = len(rows) > _FEW_ROWS and len({sum(cell.width for cell in row) for row in rows}) == 1
+    return even and all(not cell.is_box and count_words(cell.text) <= 2 * LABEL_WORDS for cell in cells)
 
 
 def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
@@ -198,20 +247,56 @@ def _by_column(line: list[_Cell | None]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _header_rows(raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]]) -> int:
-    """Return how many rows at the top hold column headers."""
-    count = 0
-    for number, (_, _, in_head, cells) in enumerate(raw):
-        filled = [cell for cell in cells if cell.text]
-        all_heads = len(filled) > 1 and all(cell.is_head for cell in filled)
+def _header_rows(raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]]) -> range:
+    """Return which rows at the top hold column headers; a title over all columns may stand above them."""
+    width = max((len(row) for row in placed), default=0)
+    first = 0
+    while first < len(raw) - 2 and _is_title(raw[first][3], width):
+        first += 1
+    end = first
+    while end < len(raw) and _is_header(raw, placed, end, first):
+        end += 1
+    if end == len(raw):
+        end = min(end, first + 1) if len(raw) > first + 1 else first
+    return range(first, end) if end > first else range(_unmarked_header(placed))
+
+
+def _is_title(cells: list[_Cell], width: int) -> bool:
+    return width > 1 and len(cells) == 1 and bool(cells[0].text) and cells[0].is_headlike and cells[0].width >= width
+
+
+def _is_header(
+    raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]], number: int, first: int
+) -> bool:
+    """Whether a row, all above which are headers from `first` on, holds headers as well."""
+    _, _, in_head, cells = raw[number]
+    filled = [cell for cell in cells if cell.text]
+    if in_head or (len(filled) > 1 and all(cell.is_head for cell in filled)):
+        return True
+    if number > first:
         spanned = any(cell is not None and cell.height > 1 for cell in placed[number])
-        continued = count > 0 and bool(filled) and all(cell.is_head for cell in filled) and spanned
-        if not (in_head or all_heads or continued) or number != count:
-            break
-        count += 1
-    if count == len(raw):
-        count = min(count, 1) if len(raw) > 1 else 0
-    return count or _unmarked_header(placed)
+        if filled and all(cell.is_head for cell in filled) and spanned:
+            return True
+        return _goes_on(placed[number - 1], placed[number])
+    # Bold print heads columns where the row below it is bold as well, or plain under a cell over several columns.
+    wide = any(cell.width > 1 for cell in filled)
+    below = [cell for cell in raw[number + 1][3] if cell.text] if number + 1 < len(raw) else []
+    return wide and all(cell.is_headlike for cell in filled) and len(below) > 1 and all(c.is_headlike for c in below)
+
+
+def _goes_on(above: list[_Cell | None], row: list[_Cell | None]) -> bool:
+    """Whether a row names the columns below headers that cover several: labels under those, nothing new elsewhere."""
+    under = 0
+    for column, cell in enumerate(row):
+        head = above[column] if column < len(above) else None
+        if cell is None or cell is head or not cell.text:
+            continue
+        is_label = count_words(cell.text) <= LABEL_WORDS and not any(sign.isdigit() for sign in cell.text)
+        is_below = head is not None and (head.width > 1 or not head.text or (head.is_bold and cell.is_bold))
+        if not (is_label or cell.is_headlike) or not is_below:
+            return False
+        under += head is not None and head.width > 1
+    return under > 1
 
 
 def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
@@ -230,7 +315,7 @@ def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
     return 0
 
 
-def _headers(placed: list[list[_Cell | None]], heads: int) -> tuple[str, ...]:
+def _headers(placed: list[list[_Cell | None]], heads: range) -> tuple[str, ...]:
     """Return one header a column, the texts of several header rows joined."""
     if not heads:
         return ()
@@ -238,7 +323,7 @@ def _headers(placed: list[list[_Cell | None]], heads: int) -> tuple[str, ...]:
     headers: list[str] = []
     for column in range(width):
         parts: list[str] = []
-        for row in placed[:heads]:
+        for row in placed[heads.start : heads.stop]:
             cell = row[column] if column < len(row) else None
             if cell is not None and cell.text and cell.text not in parts:
                 parts.append(cell.text)

@@ -248,7 +248,7 @@ class _Pages:
         if block.kind == "heading":
             following = unit.block + 1 < len(blocks) and blocks[unit.block + 1].kind != "heading"
             return not following or count_words(block.text) > LABEL_WORDS
-        return not is_header_row(block, blocks[unit.block + 1] if unit.block + 1 < len(blocks) else None)
+        return not is_header_row(blocks, unit.block)
 
     def write(self, rows: Sequence[int]) -> tuple[PrunedPage, ...]:
         by_page: dict[int, list[Kept]] = {}

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from pipeline.documents import Block, Document, kept_with_document
-from pipeline.evidence.show import GAP, listing
+from pipeline.evidence.show import GAP, has_gaps, listing
 from pipeline.html.blocks import NAMES, resolve
 from pipeline.html.tree import Node, text_of, walk
 from pipeline.prune.forms import Form, Line, Place, write
@@ -21,6 +21,8 @@ from pipeline.rank.bm25 import JOINT
 from pipeline.text.frame import LONGEST
 
 _ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
+_HEADER_ROWS: Final = 4
+"""Rows of headers that a table may have."""
 _LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
 
 
@@ -88,11 +90,20 @@ def table_of(block: Block) -> str:
     return block.path.rpartition("/")[0].removesuffix("/thead")
 
 
-def is_header_row(block: Block, following: Block | None) -> bool:
-    """Whether a row is the header row that the next row names in its lead."""
-    if block.kind != "row" or block.header or following is None or not following.header:
+def is_header_row(blocks: Sequence[Block], number: int) -> bool:
+    """Whether a row is the header row that a row below it names in its lead, or one of several that it joins."""
+    block = blocks[number]
+    if block.kind != "row" or block.header or len(block.cells) < 2:
         return False
-    return following.header == " | ".join(block.cells)
+    for below in blocks[number + 1 : number + 1 + _HEADER_ROWS]:
+        if below.kind != "row" or table_of(below) != table_of(block):
+            return False
+        if below.header:
+            columns = below.header.split(" | ")
+            return below.header == " | ".join(block.cells) or all(
+                not cell or (place < len(columns) and cell in columns[place]) for place, cell in enumerate(block.cells)
+            )
+    return False
 
 
 @dataclass(slots=True)
@@ -140,8 +151,8 @@ class _Writer:
 
     def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
         """Whether a unit before `number` is missing; what stands with its row as caption or header is not."""
-        block, following = self.document.blocks[skipped], self.document.blocks[skipped + 1]
-        if skipped in shown or is_header_row(block, following):
+        block = self.document.blocks[skipped]
+        if skipped in shown or is_header_row(self.document.blocks, skipped):
             return False
         return block.kind != "caption" or block.text not in self.document.blocks[number].lead.split("\n")
 
@@ -214,17 +225,17 @@ class _Writer:
                 break
             rows.append(number)
         header = next((found for number in rows if (found := blocks[number].header)), "")
-        body = [
-            n for n in rows if not (header and is_header_row(blocks[n], blocks[n + 1] if n + 1 < len(blocks) else None))
-        ]
+        heads = [n for n in rows if header and is_header_row(blocks, n)]
+        titles = [n for n in rows if heads and n < heads[0]]
+        self._titles([blocks[number].text for number in titles])
+        body = [n for n in rows if n not in {*heads, *titles}]
         self.lines.extend(Line("paragraph", line) for line in self._leads(blocks[(body or rows)[0]]))
         columns = header.split(" | ")
         if len(columns) > 1 and len(set(columns)) == 1:  # one cell over all columns names the table, not a column
             self.lines.extend([] if self._stands(columns[0]) else [Line("paragraph", columns[0])])
             self.printed.add(columns[0])
             header = ""
-        # `header: value` is shorter than a header row for one row.
-        if len(body) == 1 and (len(blocks[body[0]].cells) < 2 or header or ": " in blocks[body[0]].text):
+        if len(body) == 1 and _is_read_alone(blocks[body[0]], header):
             text = _joined(blocks[body[0]].text, spans[body[0]])
             marked = text if self.references is None else self.references.marked(body[0], text)
             self.lines.append(Line("paragraph", marked))
@@ -238,12 +249,22 @@ class _Writer:
         self.lines.append(Line("table", header=tuple(header.split(" | ")) if header else (), rows=tuple(written)))
         return len(rows)
 
+    def _titles(self, titles: Sequence[str]) -> None:
+        """Write what stands above the headers of a table, as a line each."""
+        self.lines.extend(Line("paragraph", text) for text in titles if not self._stands(text))
+        self.printed.update(titles)
+
     def _leads(self, row: Block) -> list[str]:
         """Return the caption and group of a row that do not stand there yet."""
         leads = [line for line in row.lead.split("\n") if line and not line.startswith("| ")]
         fresh = [line for line in leads if not self._stands(line)]
         self.printed.update(fresh)
         return fresh
+
+
+def _is_read_alone(row: Block, header: str) -> bool:
+    """Whether a row reads as `header: value`, which is shorter than a table but says nothing of empty columns."""
+    return not has_gaps(row) and (len(row.cells) < 2 or bool(header) or ": " in row.text)
 
 
 def places_of(block: Block) -> tuple[Place, ...]:

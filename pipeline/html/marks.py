@@ -1,0 +1,101 @@
+"""Marks in a table's cells that are no text: ticks and crosses by class, by a drawing's name, boxes that are ticked.
+
+A cell without words says ✓ or ✗ where its markup names one of the two and nothing else: a name counts only where all
+of its parts are words for it (`fa-check-circle`, `cross_red.png`, but not `no-wrap`). Not for: labels and alternative
+texts, which are words (`values.py`, `table.py`).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from pipeline.html.tree import Node, tags
+
+YES: Final = "✓"
+NO: Final = "✗"
+_YES: Final = tags(
+    "available check checked checkmark correct done enabled included ok okay on positive success supported tick ticked "
+    "true yes"
+)
+_NO: Final = tags(
+    "cancel clear close cross crossmark disabled excluded false negative no off remove times unavailable unchecked "
+    "unsupported wrong x xmark"
+)
+_NOT: Final = tags("not non un")
+_PLAIN: Final = tags(
+    "2x alt bi big bold box circle color dashicons fa fab far fas fat fill filled fw fal glyphicon gray green grey "
+    "icon icons image img large lg light lucide mark material mdi o octicon outline outlined red regular round rounded "
+    "sign small sm solid square svg symbol symbols ti thin xs xl"
+)
+"""What may stand beside in a name."""
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|\d*[a-z]+|[A-Z]+")
+_FILE: Final = re.compile(r"([^/?#]+?)(?:\.\w{2,4})?(?:[?#].*)?$")
+_FRAGMENT: Final = re.compile(r"#([\w-]+)$")
+_NODES: Final = 12
+"""Elements of a cell that are looked at."""
+_LONGEST: Final = 24
+"""Characters of a name, and of a cell's text that may be the name of an icon."""
+_ICON: Final = re.compile(r"icon|material|symbol")
+_PRESSED: Final = frozenset({"a", "button"})
+_BOXES: Final = frozenset({"checkbox", "radio"})
+
+
+def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
+    """Write a mark into each cell of a page that holds no words and says by its markup which it is."""
+    found = [(cell, list(_said(cell, current))) for cell, current in cells if _may_be_marked(cell)]
+    # Boxes of which none is ticked are there to choose rows with.
+    ticks = any("ticked" in said for _, said in found)
+    for cell, said in found:
+        marks = {"yes" if one == "ticked" else "no" if one == "open" else one for one in said if ticks or one != "open"}
+        if len(marks) == 1:
+            cell.children = [YES if "yes" in marks else NO]
+
+
+def _may_be_marked(cell: Node) -> bool:
+    text = cell.children[0] if len(cell.children) == 1 else ""
+    return not cell.children or (isinstance(text, str) and text.strip() in _LIGATURES)
+
+
+_LIGATURES: Final = frozenset({"", "cancel", "check", "check_circle", "clear", "close", "done"})
+"""Texts that a font draws as an icon."""
+
+
+def _said(cell: Node, current: LexborNode) -> Iterator[str]:
+    """Yield `yes`, `no`, `ticked` or `open` for each sign of a cell."""
+    own = current.attributes.get("class") or ""
+    yield from _of_names(name for name in own.split() if name.lower() in _YES | _NO)
+    for node in islice(current.traverse(), 1, _NODES):
+        attributes = node.attributes
+        if node.tag in _PRESSED or "onclick" in attributes:
+            return
+        if "hidden" in attributes or "none" in (attributes.get("style") or ""):
+            continue
+        if node.tag == "input":
+            if attributes.get("type") in _BOXES:
+                yield "ticked" if "checked" in attributes else "no" if "disabled" in attributes else "open"
+        elif not cell.children:
+            yield from _of_names(_names(node.tag or "", attributes))
+        if cell.children and _ICON.search(attributes.get("class") or ""):
+            yield from _of_names(re.split(r"\W+", node.text(deep=True)[:_LONGEST]))
+
+
+def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield the names that may say which mark an element draws."""
+    yield from (attributes.get("class") or "").split()
+    yield from filter(None, (attributes.get(name) for name in ("data-icon", "data-value", "icon", "name", "title")))
+    if tag == "img" and (file := _FILE.search(attributes.get("src") or "")):
+        yield file[1]
+    if tag == "use" and (place := _FRAGMENT.search(attributes.get("href") or attributes.get("xlink:href") or "")):
+        yield place[1]
+
+
+def _of_names(names: Iterable[str]) -> Iterator[str]:
+    """Yield `yes` or `no` for each name that says one of them and nothing else."""
+    for name in names:
+        words = {word.lower() for word in _WORD.findall(name)} if len(name) <= _LONGEST else set()
+        told = words - _PLAIN
+        if told and told <= _YES | _NO | _NOT:
+            yield "no" if told & (_NO | _NOT) else "yes"
