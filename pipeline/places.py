@@ -25,7 +25,7 @@ from pipeline.evidence.cite import place_name, place_of
 from pipeline.evidence.show import GAP, shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import MAX_FILES, Loaded, files_in
-from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage
+from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
 from pipeline.prune.render import Kept, Style, all_links, render, repeats_title
 from pipeline.read.converted import html_table, whole_page
 from pipeline.search.listing import not_searched
@@ -116,9 +116,7 @@ def read_place(
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
 
 
-def read_from_address(
-    documents: Sequence[Document], *, form: RowForm, max_tokens: int | None, number: int
-) -> Pruned | None:
+def read_from_address(documents: Sequence[Document], options: PruneOptions) -> Pruned | None:
     """Return documents from the place on that the fragment of their address points to; None where none has one.
 
     What stands above it comes last; a document without such a place is read from its top.
@@ -131,8 +129,8 @@ def read_from_address(
         main = [place for place, block in enumerate(one.blocks) if block.main or block.closed]
         places = sorted({*main, *(_below(one, begin) if begin is not None else ())})
         first = bisect_left(places, begin or 0)
-        listings.append(_blocks(at, one, [*places[first:], *places[:first]], form))
-    return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
+        listings.append(_blocks(at, one, [*places[first:], *places[:first]], options.format, links=options.links))
+    return _filled(listings, UNASKED_PAGE if options.max_tokens is None else options.max_tokens, options.part)
 
 
 def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
@@ -218,8 +216,10 @@ def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing 
     return f"There is no section {said!r}; headings are: {some}" if headings else "There are no headings"
 
 
-def _blocks(at: int, document: Document, places: Sequence[int], form: RowForm, *, titled: bool = False) -> _Listing:
-    style = Style(FORMS[form], titled=titled)
+def _blocks(
+    at: int, document: Document, places: Sequence[int], form: RowForm, *, titled: bool = False, links: bool = False
+) -> _Listing:
+    style = Style(FORMS[form], titled=titled, links=links)
 
     def write(start: int, end: int) -> str:
         shown = places[start:end]

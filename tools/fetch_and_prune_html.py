@@ -37,7 +37,7 @@ from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
 from pipeline.search.parse import cut_parts
 from pipeline.services import Services
 from pipeline.tables.asked import ask_parts
-from pipeline.tables.table import FORMS, RowForm, Told, told_values
+from pipeline.tables.table import FORMS, Told, told_values
 from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
@@ -155,8 +155,6 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     if part or format not in FORMS:
         place = partial(read_place, before=before, form=format, max_tokens=room, number=number, mark=mark)
         pruned = await in_thread(place, loaded.documents, part or "table")
-    elif (led := await _from_address(loaded.documents, question, format, room, number)) is not None:
-        pruned = led
     else:
         options = PruneOptions(room, FORMS[format], references, services.pruning, number)
         pruned = await _pruned(loaded.documents, question, options, services)
@@ -176,15 +174,6 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     data.computed, data.tokens = computed_in(computed, loaded.documents, kept), sheet.tokens
     view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
-
-
-async def _from_address(
-    documents: Sequence[Document], question: str, form: RowForm, room: int | None, number: int
-) -> Pruned | None:
-    """Return the pages from where their addresses point to, where nothing is asked of them; else None."""
-    if question.strip():
-        return None
-    return await in_thread(partial(read_from_address, documents, form=form, max_tokens=room, number=number))
 
 
 def _hint(part: str, max_tokens: int) -> int:
@@ -220,6 +209,9 @@ def _computed(question: str, documents: Sequence[Document]) -> tuple[Told, ...]:
 
 
 async def _pruned(documents: Sequence[Document], question: str, options: PruneOptions, services: Services) -> Pruned:
+    led = None if question.strip() else await in_thread(read_from_address, documents, options)
+    if led is not None:
+        return led
     writer = services.generator
     # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md): only on request.
     scoring = writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
