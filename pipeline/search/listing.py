@@ -17,12 +17,13 @@ import struct
 import sys
 import weakref
 from collections import Counter, deque
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.files import DOCUMENTS, OTHERS, ending_of, is_document
 from pipeline.fetch.secrets import SECRET_NAME
 from pipeline.search.word_index import FileStamp
@@ -95,7 +96,7 @@ class Folders:
         self, roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES, watched: bool = True
     ) -> None:
         """List at most `most` files of at most `file_bytes` each below resolved `roots`, which may be files."""
-        self._roots = [os.fspath(root) for root in roots]
+        self._roots = [os.path.realpath(root) for root in roots]
         self._most = most
         self._file_bytes = file_bytes
         self._watch = _Watch() if watched and sys.platform == "linux" else None
@@ -193,10 +194,7 @@ class Folders:
     ) -> _Folder:
         files, passed = list[FileStamp](), list[FileStamp]()
         below, too_large = list[str](), 0
-        with os.scandir(folder) as entries:
-            listed = sorted([entry for entry in entries if entry.name[0] != "."], key=_NAME)
-        for entry in listed:
-            path = entry.path
+        for path, entry in _entries(folder):
             try:
                 old = known.get(path)
                 is_named = old is None and _is_named(entry.name)
@@ -229,6 +227,20 @@ class Folders:
             except OSError:
                 continue  # it went between listing and looking
         return _Folder(*there, tuple(files), tuple(below), too_large, tuple(passed), watched)
+
+
+def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield what is in a folder that no link leads to, by name, without hidden names: its path and its entry."""
+    above = folder if folder.endswith(os.sep) else folder + os.sep
+    descriptor = open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY) if os.scandir in os.supports_fd else None
+    try:
+        with os.scandir(folder if descriptor is None else descriptor) as found:
+            listed = sorted([entry for entry in found if entry.name[0] != "."], key=_NAME)
+        for entry in listed:
+            yield above + entry.name, entry
+    finally:
+        if descriptor is not None:  # beneath it entries are looked at
+            os.close(descriptor)
 
 
 def _is_named(name: str) -> bool:
