@@ -105,5 +105,5 @@ async def _read(response: httpx2.Response, body: bytearray, *, url: str, max_byt
                 await anyio.lowlevel.checkpoint()
                 since = time.monotonic()
     except httpx2.DecodingError as e:
-        what = f"{url} cannot be unpacked: its compression is damaged ({e})."
+        what = f"{url} cannot be unpacked: its compression is damaged."
         raise SourceUnreadable(what, source=url, hint="Try again later.") from e

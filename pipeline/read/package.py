@@ -78,7 +78,9 @@ class Package:
     @property
     def unread(self) -> str:
         """What damage of the parts hides, empty for sound ones."""
-        return f"what follows a damaged place in {', '.join(self.damaged[:3])}" if self.damaged else ""
+        # Whoever made the file named its parts.
+        number = len(self.damaged)
+        return f"what follows a damaged place in {number} of its parts" if number else ""
 
     def main(self, usual: str) -> str:
         """Return the name of the part that an Office file begins with, `usual` where it names none."""
