@@ -3,8 +3,96 @@
 Not for: programming mistakes, which stay ordinary exceptions and reach the log only.
 """
 
-QUOTED = 300
+import random
+import re
+import string
+from typing import Final
+from urllib.parse import quote
+
+QUOTED: Final = 300
 """Characters of what a stranger, a server or a model said, within a line of ours."""
+_SAID: Final = 160
+"""Of those within the line of an error, which is cut at `QUOTED` in lists: its first sentence, mostly."""
+NARROW: Final = 80
+"""Characters of a host, and of what follows it, that a line of ours shows of an address."""
+_SCHEME: Final = 12
+"""Characters of a scheme; longer ones are words."""
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'`«»<>]*")
+_PARTED: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#]*)(?P<rest>.*)", re.DOTALL)
+_PLAIN: Final = "!#$%&'()*+,-./:;=?@[]_~"
+"""What stands in an address beside letters and digits; anything else is percent-encoded, so that no address holds words
+with blanks between them, a line break or a mark."""
+_CUT: Final = quote("…")
+_HALF: Final = re.compile(r"%[0-9A-Fa-f]?\Z")
+_OPEN_QUOTE: Final = re.compile(r"\s*«(\d{12})» (?!.*«/\1»).*\Z", re.DOTALL)
+_LOT: Final = random.SystemRandom()
+
+
+def new_mark(rng: random.Random = _LOT) -> str:
+    """Draw a mark for one answer; a training run, which repeats itself, brings its own `rng`.
+
+    A page that guesses has one chance in 10^12. Three digits are one token, so that every mark costs alike.
+    """
+    return "".join(rng.choices(string.digits, k=12))
+
+
+def said(text: str) -> str:
+    """Return what a server or a model said, on one line, short, and between marks of its own; empty for nothing."""
+    seen = "".join(letter if letter.isprintable() else " " for letter in text)
+    mark, folded = new_mark(), without_password(" ".join(seen.split()))[:_SAID]
+    return f"«{mark}» {folded} «/{mark}»" if folded else ""
+
+
+def unopened(text: str) -> str:
+    """Return a line that was cut without a quotation whose closing mark is gone."""
+    return _OPEN_QUOTE.sub(" …", text)
+
+
+def encoded(url: str) -> str:
+    """Return an address with nothing in it that reads as text: no blank, no line break, no mark."""
+    return quote(" ".join(url.split()), safe=_PLAIN, errors="replace").replace(_CUT, "…")
+
+
+def is_narrow(url: str) -> bool:
+    """Return whether an address, encoded already, has no more in it than a line of ours may show."""
+    return narrow(url) == url
+
+
+def narrow(url: str) -> str:
+    """Return an address as lines of ours show it: scheme, host and at most `NARROW` characters; of a file its end.
+
+    Who wrote a link, a redirect or a file's name chose these letters, and a long one holds sentences.
+    """
+    shown = encoded(url)
+    parts = _PARTED.fullmatch(shown)
+    if parts is None or not parts["host"]:
+        head = f"{parts['scheme'][:_SCHEME]}://" if parts else ""
+        path = parts["rest"] if parts else shown
+        is_path = bool(parts) or "/" in path[:1] or ":" not in path
+        return head + (path if len(path) <= NARROW else f"…{_end(path)}" if is_path else _cut(path))
+    scheme, host = parts["scheme"][:_SCHEME], _cut(parts["host"])
+    return f"{scheme}://{host}{_cut(parts['rest'])}"
+
+
+def brief(source: str) -> str:
+    """Return what a caller named as a source, short: an address is narrow, of a path the end is kept."""
+    if "://" in source or len(source) > NARROW:
+        return narrow(without_password(source))
+    return without_password(source)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= NARROW else f"{_HALF.sub('', text[: NARROW - 1])}…"
+
+
+def _end(path: str) -> str:
+    kept = path[1 - NARROW :]
+    return kept[next((place for place in range(3) if "%" not in kept[max(0, place - 2) : place + 1]), 0) :]
+
+
+def narrowed(text: str) -> str:
+    """Return a text in which every address is as `narrow` has it, without passwords."""
+    return _ADDRESS.sub(lambda found: narrow(found[0]), without_password(text))
 
 
 def without_password(text: str) -> str:
@@ -44,8 +132,13 @@ class WinnowError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """Both sentences, as the caller reads them; never with a password."""
-        return without_password(f"{self.what} {self.hint}".strip())
+        """Both sentences, as the caller reads them; never with a password or a long address."""
+        return f"{self.shown} {narrowed(self.hint)}".strip()
+
+    @property
+    def shown(self) -> str:
+        """What failed, as lines of ours repeat it."""
+        return narrowed(self.what)
 
 
 class UsageError(WinnowError):
@@ -59,6 +152,11 @@ class SourceError(WinnowError):
         """Keep the source beside the sentences, for lists of failures."""
         super().__init__(what, hint=hint)
         self.source = source
+
+    @property
+    def shown(self) -> str:
+        """What failed, with the source's own address or path as lines of ours show it."""
+        return narrowed(self.what.replace(self.source, brief(self.source)) if self.source else self.what)
 
 
 class AddressRefused(SourceError):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from errors import ModelError
+from errors import ModelError, said
 from extra import importing
 
 LATIN_SHARE: Final = 0.6
@@ -108,12 +108,12 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
         jsonschema.validate(json.loads(text), schema)
     except (ValueError, RecursionError) as error:
         raise ModelError(
-            f"{model} answered no JSON ({cause}): {text.strip()[:200]!r}", hint="Try again, or allow more tokens."
+            f"{model} answered no JSON ({cause}): {said(text.strip())}", hint="Try again, or allow more tokens."
         ) from error
     except jsonschema.ValidationError as error:
         path = "/".join(str(part) for part in error.absolute_path) or "the answer"
         raise ModelError(
-            f"{model} answered JSON that is not valid at {path}: {error.message[:200]}",
+            f"{model} answered JSON that is not valid at {path}: {said(error.message)}",
             hint="Try again, or set a larger model.",
         ) from error
     return text.strip()

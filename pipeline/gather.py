@@ -17,7 +17,13 @@ from urllib.parse import unquote
 import anyio
 
 from cache.store import Store
-from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, UsageError, without_password
+from errors import (
+    AddressRefused,
+    SourceError,
+    SourceNotFound,
+    SourceTimeout,
+    UsageError,
+)
 from pipeline.documents import Document, Failure, Freshness, ParsedRequest, SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.files import CONVERTED, IMAGES, ending_of, may_open, path_of_url, split_span
 from pipeline.fetch.handles import keep_page
@@ -27,7 +33,7 @@ from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.parse import Parser, is_site, parse
 from pipeline.services import Services
 from pipeline.sites import Twins, look_over, nearest
-from pipeline.text.frame import LONGEST, address, one_line
+from pipeline.text.frame import place_of, told_failure
 from pipeline.text.tokens import count_tokens
 from pipeline.work import STEP_SHARE, WORKERS, Report, in_thread, no_report, time_left, traced
 
@@ -78,7 +84,7 @@ async def load_sources(
     if needed and not documents:
         if len(failures) == 1 and errors:
             raise errors[0]
-        listed = "\n".join(f"- {failure.source}: {failure.reason}" for failure in failures[:20])
+        listed = "\n".join(f"- {failure_line(failure)}" for failure in failures[:20])
         raise SourceNotFound(f"None of the {len(failures)} sources could be read:\n{listed}", source=failures[0].source)
     return Loaded(tuple(documents.values()), tuple(failures))
 
@@ -105,7 +111,7 @@ async def open_all(
         except SourceError as error:
             found[name] = error
         done += 1
-        await report(done, len(names), f"read {address(name)}")
+        await report(done, len(names), f"read {place_of(name)}")
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as group:
@@ -134,9 +140,8 @@ def in_part(url: str, unread: str, rest: str) -> Failure:
 
 
 def failure_line(failure: Failure) -> str:
-    """Return `source: reason` as answers say it, folded and bounded; a reason that begins with its source names it."""
-    source = "" if failure.reason.startswith(failure.source) else f"{address(failure.source)[:LONGEST]}: "
-    return source + without_password(one_line(failure.reason))[:LONGEST]
+    """Return `source: reason` as answers say it."""
+    return told_failure(failure.source, failure.reason)
 
 
 def room_for(failures: Iterable[Failure], max_tokens: int) -> int:

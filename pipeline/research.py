@@ -21,7 +21,7 @@ import numpy as np
 from errors import SearchFailed
 from pipeline.answer import Answer, Writing, write_answer
 from pipeline.documents import Document, Page, Reading, SearchOutcome, SearchQuery, SearchResult, Sentence, Trust
-from pipeline.evidence.assemble import UNASKED, Assembled, assemble
+from pipeline.evidence.assemble import Assembled, assemble, most_unasked
 from pipeline.evidence.show import (
     FRAME_SHARE,
     Sheet,
@@ -51,7 +51,7 @@ from pipeline.search.chain import UNDATED
 from pipeline.search.parse import describes, inventory_of, question_word
 from pipeline.services import Services
 from pipeline.tables.table import rows_shown, told_values, values_room
-from pipeline.text.frame import address, framed, new_mark, notice, one_line, quoted
+from pipeline.text.frame import framed, new_mark, notice, one_line, place_of, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import any_of, find_entities, guess_language, index_terms, raw_words, words
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
@@ -140,7 +140,7 @@ async def research(
     known = await follow(wanted, gathered, documents, reading, services)
     await report(9, 10, known.reading.reason)
     # 8. Assemble the enriched prompt within the budget
-    most = max_tokens or UNASKED
+    most = max_tokens or most_unasked(known.reading)
     room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
     text, assembled, mark = await in_thread(
         enriched, known, services, room, told, open_end=not max_tokens, listed=bool(subject)
@@ -257,7 +257,7 @@ def enriched(
 
 def _followed(hop: Hop, label: str, mark: str) -> str:
     """Return the line that says what was searched further, and the passage that led to it."""
-    return f"Asked further, from {f'[{label}]' if label else address(hop.url)}: {quoted(hop.query, mark)}"
+    return f"Asked further, from {f'[{label}]' if label else place_of(hop.url)}: {quoted(hop.query, mark)}"
 
 
 def _foot(gathered: Gathered, reading: Reading) -> list[str]:
@@ -266,7 +266,7 @@ def _foot(gathered: Gathered, reading: Reading) -> list[str]:
     answers = ", ".join(dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes))
     lines += filter(None, (one_line(gathered.parsed.fallback), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
-        seen = ", ".join(address(ranked.result.url) for ranked in gathered.ranked[:5])
+        seen = ", ".join(place_of(ranked.result.url) for ranked in gathered.ranked[:5])
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
     queries = "; ".join(f'"{one_line(query.text)}"' for query in gathered.parsed.queries)
     if reading.verdict == "none" or any(o.status != "ok" for o in gathered.outcomes):

@@ -33,7 +33,7 @@ from pipeline.read.sniff import HTML
 from pipeline.search.chain import Found, canonical_url
 from pipeline.search.parse import SITE
 from pipeline.services import Fetches, Services
-from pipeline.text.frame import LONGEST, address, one_line
+from pipeline.text.frame import LONGEST, one_line, place_of
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
 
 READ: Final = 16
@@ -214,7 +214,7 @@ class Survey:
     @property
     def told(self) -> str:
         """A line of progress."""
-        return f"{address(self.name)} lists {len(self.pages)} pages"
+        return f"{place_of(self.name)} lists {len(self.pages)} pages"
 
     async def run(self) -> None:
         """Ask for what lists pages, in three rounds."""

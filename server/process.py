@@ -68,6 +68,9 @@ def start_log(settings: Settings) -> None:
     handler.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(FORMAT))
     handler.addFilter(name_request)
     logging.basicConfig(handlers=[handler], level=settings.log_level)
+    # They write whole addresses, questions in them, and what servers put in the place of a status.
+    for name in ("httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     for name, warning in settings.warnings().items():
         _log.warning("%s: %s", name, warning)
 

@@ -10,6 +10,8 @@ import pytest
 from mcp import Client
 from mcp_types import TextResourceContents
 
+from pipeline.documents import Page
+from pipeline.html.document import read_document
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.attacks import (
     BAD,
@@ -30,6 +32,7 @@ from tests.support.attacks import (
 )
 from tests.support.cache_server import PROGRAM, cache_server
 from tests.support.extras import need
+from tests.support.hidden_forms import HIDDEN_CSS, SEEN_CSS
 
 pytestmark = pytest.mark.anyio
 
@@ -88,6 +91,19 @@ async def test_hidden_text_of_pages_reaches_no_tool(connect: Connect, site: Site
     pages = enumerate(HIDDEN_HTML.items())
     urls = {name: site.put(f"/{n}", page_of(body.format(bad=BAD))) for n, (name, body) in pages}
     assert await through(connect, urls) == {}
+
+
+def _words(body: str) -> str:
+    """The words that are read of a page; forms by the hundred need no server each."""
+    page = Page("http://a.test/", "http://a.test/", "", page_of(body.format(bad=BAD)), "text/html")
+    return "\n".join(block.text for block in read_document(page).blocks)
+
+
+def test_text_that_chromium_does_not_draw_is_not_read_and_like_text_is() -> None:
+    """What Chromium draws of each form: `python -m bench.attack_hidden --seen`."""
+    read = {name: _words(body) for name, body in HIDDEN_CSS.items()}
+    assert {name for name, words in read.items() if FACT not in words or "PWNED" in words} == set()
+    assert {name for name, body in SEEN_CSS.items() if BAD not in _words(body)} == set()
 
 
 async def test_hidden_text_of_pdf_files_reaches_no_tool(connect: Connect, site: Site) -> None:

@@ -33,10 +33,10 @@ def fragment(doc: Document, words: str) -> str:
     return cite(doc, start, start + len(words)).partition("#:~:text=")[2]
 
 
-def test_a_short_text_is_cited_whole_with_its_special_characters_encoded() -> None:
+def test_special_characters_are_encoded() -> None:
     doc = document(("paragraph", "It is 1,149 m long & well-known – très bien.", ()))
     assert fragment(doc, "It is 1,149 m long & well-known – très bien.") == (
-        "It%20is%201%2C149%20m%20long%20%26%20well%2Dknown%20%E2%80%93%20tr%C3%A8s%20bien"
+        "It%20is%201%2C149%20m,well%2Dknown%20%E2%80%93%20tr%C3%A8s%20bien"
     )
 
 
@@ -44,7 +44,8 @@ def test_a_long_text_is_cited_by_its_first_and_last_words_in_order() -> None:
     words = "The bridge across the harbour was opened in the spring of 1932 after eight years of work by many hands."
     start, end = fragment(document(("paragraph", words, ())), words).split(",")
     assert words.startswith(unquote(start))
-    assert unquote(end) == "of work by many hands"
+    assert unquote(start) == "The bridge across the"
+    assert unquote(end) == "work by many hands"
     assert not unquote(start).endswith(" ")
 
 
@@ -58,7 +59,7 @@ def test_the_urls_own_fragment_is_dropped_and_files_are_cited_too() -> None:
 def test_words_that_stand_earlier_as_well_get_the_words_before_them_as_context() -> None:
     doc = document(("paragraph", "It opened in 1932. Some say it opened in 1932.", ()))
     start = doc.text.rindex("it opened")
-    assert cite(doc, start, start + 17).endswith("#:~:text=opened%20in%201932.%20Some%20say-,it%20opened%20in%201932")
+    assert cite(doc, start, start + 17).endswith("#:~:text=say-,it%20opened%20in%201932")
 
 
 def test_a_row_is_cited_from_its_first_telling_cell_to_its_last_cell() -> None:
@@ -95,7 +96,7 @@ def test_words_before_a_line_break_in_a_cell_are_no_context() -> None:
     html = "<table><tr><td>Ann<td>Out<br>(day 17)<tr><td>Bea<td>In<tr><td>Bea<td>In</table>"
     doc = read_document(Page(BASE, BASE, "", f"<p>Ann and Bea, In and Out.</p>{html}", "text/html"))
     start = doc.text.index("Bea | In")
-    assert cite(doc, start, start + len("Bea | In")).endswith("#:~:text=%28day%2017%29-,Bea,In")
+    assert cite(doc, start, start + len("Bea | In")).endswith("#:~:text=17%29-,Bea,In")
 
 
 def test_code_is_cited_within_its_lines() -> None:
@@ -155,7 +156,7 @@ def test_what_a_page_says_of_itself_beside_its_text_is_cited_by_the_page_alone()
     doc = read_document(Page(BASE, BASE, "T", f"<head>{head}</head><p>The light was built in 1871.</p>", "text/html"))
     assert doc.text.splitlines()[0] == "Author: Ilse Marr"
     assert cite(doc, 0, doc.blocks[0].end) == BASE
-    assert unquote(cite(doc, 0, len(doc.text))).endswith("#:~:text=The light was built in 1871")
+    assert unquote(cite(doc, 0, len(doc.text))).endswith("#:~:text=The light was built,in 1871")
 
 
 def test_words_that_only_the_markup_has_are_neither_cited_nor_context() -> None:
@@ -165,7 +166,7 @@ def test_words_that_only_the_markup_has_are_neither_cited_nor_context() -> None:
     described = doc.text.index("Profile photo")
     assert cite(doc, described, described + len("Profile photo for Ilse Marr")) == BASE
     shown = doc.text.rindex("Ilse Marr")
-    assert unquote(cite(doc, shown, len(doc.text))).endswith("#:~:text=Ilse Marr,light was built in 1871")
+    assert unquote(cite(doc, shown, len(doc.text))).endswith("#:~:text=Ilse Marr,was built in 1871")
 
 
 def test_a_hundred_citations_of_a_page_full_of_pictures_cost_little() -> None:
@@ -181,8 +182,8 @@ def test_struck_words_are_cited_without_the_marks_that_the_text_puts_around_them
     html = "<p>Old price <del>$79</del></p><p>Ticket <s>$32</s> $29 at the pier</p><p>Old price <del>$79</del></p>"
     doc = read_document(Page(BASE, BASE, "", html, "text/html"))
     assert "~~$79~~" in doc.text
-    assert unquote(fragment(doc, "Ticket ~~$32~~ $29 at the pier")) == "Ticket $32 $29 at the pier"
-    assert unquote(cite(doc, doc.text.rindex("Old"), len(doc.text))).endswith("$29 at the pier-,Old price $79")
+    assert unquote(fragment(doc, "Ticket ~~$32~~ $29 at the pier")) == "Ticket $32 $29 at,the pier"
+    assert unquote(cite(doc, doc.text.rindex("Old"), len(doc.text))).endswith("pier-,Old price $79")
 
 
 def test_a_row_with_a_picture_is_cited_by_the_words_beside_it() -> None:

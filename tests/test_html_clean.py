@@ -51,7 +51,7 @@ def test_empty_tags_are_dropped_as_in_the_paper() -> None:
 def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
     html = (
         "<script>var a</script><style>p{}</style><!-- c --><template><p>t</p></template><noscript>n</noscript>"
-        "<svg><text>s</text></svg><canvas>v</canvas><iframe>i</iframe><p>kept</p>"
+        "<svg><desc>s</desc></svg><canvas>v</canvas><iframe>i</iframe><p>kept</p>"
     )
     assert body(html) == "<p>kept</p>"
 
@@ -479,7 +479,8 @@ def test_streamed_segments_stand_in_their_place_instead_of_what_waited_there() -
 def test_shadow_roots_are_read_before_what_they_are_filled_with_and_scripts_name_none() -> None:
     page = (
         "<script>var a = '<template shadowrootmode=open>'</script><!-- <template shadowrootmode=open> -->"
-        "<x-a><template shadowrootmode=open><p>one</p><x-b><template shadowrootmode=closed>two</template></x-b>"
+        "<x-a><template shadowrootmode=open><p>one</p><slot></slot>"
+        "<x-b><template shadowrootmode=closed>two</template></x-b>"
         "</template>three</x-a><template><p>inert</p></template><p>four</p>"
     )
     assert text_of(clean(page)).split() == ["one", "two", "three", "four"]

@@ -24,7 +24,7 @@ from pydantic import (
     model_serializer,
 )
 
-from errors import UsageError
+from errors import UsageError, narrowed
 from pipeline.documents import Document, Evidence, Failure, Page, Reading, SearchOutcome, Trust
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.cite import count_origins
@@ -34,7 +34,7 @@ from pipeline.fetch.handles import page_handle
 from pipeline.gather import failure_line
 from pipeline.services import Services
 from pipeline.tables.table import Told, cited_row
-from pipeline.text.frame import TITLE_TOKENS, address, one_line, quoted
+from pipeline.text.frame import TITLE_TOKENS, address, one_line, place_of, quoted
 from pipeline.work import Report, in_thread, time_left
 
 PROGRESS_GAP: Final = 0.25
@@ -320,7 +320,7 @@ def data_of(result: CallToolResult) -> dict[str, Any]:
 
 def notes_of(pages: Iterable[Page]) -> list[str]:
     """Return what a reader should know of the first few pages: what was left out, where their text comes from."""
-    return [f"{address(page.final_url)}: {note}" for page in islice(pages, FIRST) for note in page.notes]
+    return [f"{place_of(page.final_url)}: {narrowed(note)}" for page in islice(pages, FIRST) for note in page.notes]
 
 
 def behind(evidence: Iterable[Evidence], documents: Iterable[Document]) -> Iterator[Page]:
@@ -346,7 +346,11 @@ def repeated(tool: str, failures: Iterable[Failure], *, beside: Sequence[str] = 
 
 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:
-    """Write the calls that go on from an answer of `tool` on one line, best first, as many as fit."""
+    """Write the calls that go on from an answer of `tool` on one line, best first, as many as fit.
+
+    Those that name a long address are in the structured result only: it may hold sentences of who chose it.
+    """
+    calls = [call for call in calls if narrowed(told := _told(call, tool)) == told]
     for count in range(len(calls), 0, -1):
         if sheet.add(next_line(calls[:count], tool)):
             return

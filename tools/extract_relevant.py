@@ -11,13 +11,13 @@ from pydantic import Field
 
 from errors import UsageError
 from pipeline.documents import Reading
-from pipeline.evidence.assemble import UNASKED, Assembled, assemble
+from pipeline.evidence.assemble import UNASKED, Assembled, assemble, most_unasked
 from pipeline.evidence.show import Sheet, doubt, hint_room, notice_within, parts_room, told_parts
 from pipeline.evidence.view import view_evidence
 from pipeline.extract.extract import extract, left_unread, unless_cut
 from pipeline.gather import Loaded, load_sources, room_for
 from pipeline.tables.table import rows_shown, told_values, values_room
-from pipeline.text.frame import address, new_mark
+from pipeline.text.frame import new_mark, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, in_thread
 from tools.check_draft import LONGEST_DRAFT, DraftFound, check_draft
@@ -111,7 +111,7 @@ async def extract_relevant(
 
 def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, Assembled]:
     mark = new_mark()
-    most = max_tokens or UNASKED
+    most = max_tokens or most_unasked(reading)
     # Where parts are left out the answer ends with the call that shows them
     further = count_tokens(next_line(larger(TOOL, most), TOOL)) + 1 if hint_room(most) else 0
     sheet = Sheet(most, reserve=further + room_for(loaded.failures, most))
@@ -127,5 +127,5 @@ def _sheet(loaded: Loaded, reading: Reading, max_tokens: int) -> tuple[Sheet, As
     sheet.release()
     if reading.verdict == "none":
         sheet.add_cut(f"None: no sentence of the sources answers this. {reading.reason}")
-        sheet.add_cut("Read: " + ", ".join(address(document.page.final_url) for document in loaded.documents[:10]))
+        sheet.add_cut("Read: " + ", ".join(place_of(document.page.final_url) for document in loaded.documents[:10]))
     return sheet, assembled

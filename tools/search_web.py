@@ -17,7 +17,18 @@ from pipeline.evidence.show import Sheet, shortened, told_speaking
 from pipeline.fetch.handles import page_handle
 from pipeline.gather import Gathered, Wanted, gather_pages
 from pipeline.rank.mixed import RankedPage
-from pipeline.text.frame import LONGEST, address, framed, headline, inert, new_mark, notice, one_line, speaks_to_models
+from pipeline.text.frame import (
+    LONGEST,
+    address,
+    framed,
+    headline,
+    inert,
+    new_mark,
+    notice,
+    one_line,
+    source_line,
+    speaks_to_models,
+)
 from pipeline.text.tokens import count_tokens
 from tools.context import (
     APART,
@@ -228,6 +239,8 @@ def _add_notes(sheet: Sheet, gathered: Gathered, mark: str) -> None:
 
 def _entry(ranked: RankedPage, hit: Hit, mark: str, passage: str) -> str:
     result = ranked.result
-    words = f"{headline(result.title, result.published, author=result.author)}\n{passage}".strip()
-    head = "\n".join(filter(None, (f"{hit.place}. {hit.url}", hit.handle)))
+    url, whole = source_line(result.url)
+    titled = headline(result.title, result.published, author=result.author)
+    words = "\n".join(filter(None, (whole, titled, passage)))
+    head = "\n".join(filter(None, (f"{hit.place}. {url}", hit.handle)))
     return f"{head}\n{framed(words, mark)}" if words else head

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import anyio
 import httpx2
 
-from errors import QUOTED, ContextExceeded, ModelError, UsageError
+from errors import ContextExceeded, ModelError, UsageError, said
 from models.fingerprint import DIGITS
 from models.protocols import Backend
 from models.text import TEXTS_A_REQUEST, printable
@@ -170,8 +170,7 @@ class Endpoint:
 
     def _quote(self, text: str) -> str:
         # The key goes before the cut, which could leave half of it standing.
-        shown = text.replace(self.key, "[key]") if self.key else text
-        return " ".join(shown.split())[:QUOTED]
+        return said(text.replace(self.key, "[key]") if self.key else text)
 
 
 CHARACTERS: Final = 8_000

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urldefrag
 
@@ -21,27 +22,31 @@ from pipeline.html.tree import STRUCK
 from pipeline.read.converted import is_box
 from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
 
-_WHOLE: Final = 80
-"""A text up to this many code points is cited whole; longer ones by their first and last words."""
-_WHOLE_CJK: Final = _WHOLE // 2
-"""The same for CJK text, whose characters take nine bytes each in a URL."""
-_WORDS: Final = 5
-"""Words of a range's start and end, and of prefix and suffix."""
-_MORE_WORDS: Final = 2 * _WORDS
-"""Words they grow to while an earlier place on the page reads the same."""
-_CONTEXT_REACH: Final = _WHOLE
+_WORDS: Final = 4
+"""Words of a part of a directive, which has at most two: a link stands outside the frame, and a page's words in it must
+not be enough for an order. A text of no more is cited whole."""
+_LETTERS: Final = 60
+"""Code points of a part: words without blanks between them are words all the same. A longer one is left out."""
+_CONTEXT_REACH: Final = 80
 """Code points around the words in which context is looked for."""
-_CJK_CUT: Final = _WHOLE_CJK // 2
-"""Code points after which a CJK start is cut where it has no comma."""
+_LOOKED_AT: Final = 64
+"""Earlier places of the same words that context is held against."""
+_CJK: Final = 12
+"""Code points of a part of CJK text, some six words."""
 
 _TIMED: Final = re.compile(r"t=([\d:]+),")
 _PLAYED: Final = re.compile(r"https?://(?:www\.|m\.)?youtube\.com/watch\?")
 """Addresses that take a time as an argument, not as a fragment."""
-_WORD: Final = re.compile(r"\S+")
+_WORD: Final = re.compile(r"[^\s\-\u2010-\u2015/\\|]+")
+"""A browser sees the border of a word at each of these."""
 _WORDLIKE: Final = re.compile(r"\w")
 _BLANK: Final = re.compile(r"\s+")
 _RUN: Final = re.compile(r"\s{2,}")
-_CLAUSE: Final = re.compile(r"[、，,；;：:。！？\s]+")
+_CLAUSES: Final = (
+    re.compile(r"[、，,；;：:。！？\s]+"),
+    re.compile(r"(?<=[的了在是和与はがをにでとのもへ])|(?<=[ぁ-ん])(?=[一-龥ァ-ヴ])"),
+)
+"""Where CJK text surely has the border of a word, and where it mostly has: behind particles, where kana end."""
 _INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
 _PARTING: Final = re.compile(rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)")
 """A tag that ends a block or a line."""
@@ -74,8 +79,14 @@ def cite(document: Document, start: int, end: int) -> str:
     if (begins := _TIMED.match(place)) and _PLAYED.match(url):
         hours, minutes, seconds = map(int, begins[1].split(":"))
         url, place = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
-    place = f"#{place}" if place else ""
+    place = f"#{_short_place(place)}" if place else ""
     return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
+
+
+def _short_place(place: str) -> str:
+    """Return a place in a file without the name of its sheet where that has more words than a part may have."""
+    name, mark, cells = place.rpartition("!")
+    return place if not mark or _is_part(unquote(name)) else f"…!{cells}"
 
 
 @kept_with_document
@@ -128,12 +139,40 @@ def _directive(document: Document, start: int, end: int) -> str:
         return ""
     first_start, first_end = pieces[0]
     first = text[first_start:first_end]
-    if len(pieces) == 1 and len(first) <= (_WHOLE_CJK if is_cjk(first) else _WHOLE):
+    if len(pieces) == 1 and _is_part(first):
         return _with_context(document, first_start, first_end, _encode(first))
     head_end = _head(text, first_start, first_end)
+    head = text[first_start:head_end]
+    if not _is_part(head):
+        return ""
+    directive = _with_context(document, first_start, head_end, _encode(head))
+    if directive != _encode(head):  # fewer words leave room for their context and the end
+        head_end = _head(text, first_start, first_end, most=_WORDS - 1)
+        directive = _with_context(document, first_start, head_end, _encode(text[first_start:head_end]))
     tail_start, tail_end, after = _end(document, pieces, head_end)
-    tail = _encode(text[tail_start:tail_end]) + (f",-{_encode(after)}" if after else "")
-    return _with_context(document, first_start, head_end, _encode(text[first_start:head_end]), tail=tail)
+    while tail_end > tail_start and ",-" not in directive:
+        ranged = ",".join((directive, _encode(text[tail_start:tail_end])))
+        ranged += f",-{_encode(after)}" if after else ""
+        if _is_short(ranged):
+            return ranged
+        starts = [one for one in _word_starts(text, tail_start, tail_end) if one > tail_start]
+        tail_start = starts[0] if starts else tail_end
+    # The end gives way: a browser that finds the start opens the page there.
+    return directive
+
+
+def _is_short(directive: str) -> bool:
+    """Whether a directive has no more than two parts may have."""
+    parts = [unquote(part.strip("-")) for part in directive.split(",")]
+    words = [_WORDS if is_cjk(part) else len(_WORD.findall(part)) for part in parts]
+    return sum(words) <= 2 * _WORDS and sum(map(len, parts)) <= 2 * _LETTERS
+
+
+def _is_part(text: str) -> bool:
+    """Whether some words are few enough for a part of a directive."""
+    if is_cjk(text):
+        return len(text) <= _CJK
+    return len(text) <= _LETTERS and len(_WORD.findall(text)) <= _WORDS
 
 
 def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tuple[int, int, str]:
@@ -148,7 +187,7 @@ def _end(document: Document, pieces: list[tuple[int, int]], head_end: int) -> tu
     for start, end in reversed(pieces):
         if found and (block is None or start < block.start):
             break
-        tail = _tail(text, max(start, head_end), end, low=head_end)
+        tail = _tail(text, max(start, head_end), end)
         if tail is not None and any(map(str.isalnum, text[tail:end])):
             if _first_place(text, tail, end, low=head_end) == tail:
                 return tail, end, ""
@@ -238,38 +277,29 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (start, end) if end > start else None
 
 
-def _head(text: str, start: int, end: int) -> int:
-    """End of the first words of a span, as many as make their place the first on the page (within bounds)."""
-    ends = _word_ends(text, start, end)
-    for count in range(min(_WORDS, len(ends)), min(_MORE_WORDS, len(ends)) + 1):
-        if _first_place(text, start, ends[count - 1]) == start:
-            return ends[count - 1]
-    return ends[min(_MORE_WORDS, len(ends)) - 1]
+def _head(text: str, start: int, end: int, *, most: int = _WORDS) -> int:
+    """End of the first words of a span, as many as a part may have, at `most`."""
+    ends = _word_ends(text, start, end)[:most]
+    return next((one for one in reversed(ends) if _is_part(text[start:one])), ends[0])
 
 
-def _tail(text: str, start: int, end: int, *, low: int) -> int | None:
-    """Start of a span's last words, of as many as stand nowhere between `low` and there; None where none are left."""
-    starts = _word_starts(text, start, end)
-    if not starts:
-        return None
-    for count in range(min(_WORDS, len(starts)), min(_MORE_WORDS, len(starts)) + 1):
-        place = starts[-count]
-        if _first_place(text, place, end, low=low) == place:
-            return place
-    return starts[-min(_WORDS, len(starts))]
+def _tail(text: str, start: int, end: int) -> int | None:
+    """Start of a span's last words, as many as a part may have; None where none are left."""
+    return next((one for one in _word_starts(text, start, end) if _is_part(text[one:end])), None)
 
 
 def _word_ends(text: str, start: int, end: int) -> list[int]:
     piece = text[start:end]
     if is_cjk(piece):
-        cuts = [start + m.start() for m in _CLAUSE.finditer(piece) if m.start() >= 4]
-        return ([cut for cut in cuts if cut - start <= _WHOLE_CJK][:_MORE_WORDS]) or [min(end, start + _CJK_CUT)]
+        reach = piece[: _CJK + 1]
+        cuts = ([start + m.start() for m in one.finditer(reach) if 4 <= m.start() <= _CJK] for one in _CLAUSES)
+        return next(filter(None, cuts), [min(end, start + _CJK)])
     ends: list[int] = []
     for found in _WORD.finditer(piece):
         word = found.group().rstrip(_EDGE)
         if word or ends:  # marks alone count as a word that ends where the one before them does
             ends.append(start + found.start() + len(word) if word else ends[-1])
-        if len(ends) == _MORE_WORDS:  # the paragraph may have two megabytes
+        if len(ends) == _WORDS:  # the paragraph may have two megabytes
             break
     return ends or [end]
 
@@ -277,10 +307,12 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
 def _word_starts(text: str, start: int, end: int) -> list[int]:
     piece = text[start:end]
     if is_cjk(piece):
-        cuts = [start + m.end() for m in _CLAUSE.finditer(piece) if m.end() <= len(piece) - 4]
-        return [cut for cut in cuts if end - cut <= _WHOLE_CJK][-_MORE_WORDS:]
-    starts = (start + m.start() for m in _WORD.finditer(piece) if m.group()[0] not in _EDGE)
-    return list(deque(starts, _MORE_WORDS))
+        low = max(start, end - _CJK - 1)
+        ends = [[m.end() for m in one.finditer(text, low, end)] for one in _CLAUSES]
+        kept = ([cut for cut in cuts if end - _CJK <= cut <= end - 4] for cuts in ends)
+        return next(filter(None, kept), [])
+    words = ((m.group().lstrip(_EDGE), start + m.end()) for m in _WORD.finditer(piece))
+    return list(deque((behind - len(word) for word, behind in words if word), _WORDS))
 
 
 def _pattern(phrase: str) -> str:
@@ -350,29 +382,53 @@ def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
         place = flat.text.find(words, place + 1)
 
 
-def _with_context(document: Document, start: int, end: int, head: str, *, tail: str = "") -> str:
+def _with_context(document: Document, start: int, end: int, head: str) -> str:
     """Put prefix or suffix around where the words stand earlier on the page as well.
 
     Context must touch the words but for white space and block boundaries, so its inner edge keeps its punctuation.
     """
-    text, middle = document.text, f"{head},{tail}" if tail else head
+    text = document.text
     if _first_place(text, start, end) == start:
-        return middle
+        return head
     low = max(0, start - _CONTEXT_REACH, _part_before(document, start))
     before = [piece for piece in _BEFORE.split(text[low:start]) if piece.strip()]
     words = before[-1].split()[-_WORDS:] if before else []
     if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
         words = words[1:]
-    if words:
-        return f"{_encode(' '.join(words))}-,{middle}"
-    after = "" if tail else _after(text, end)
-    return f"{middle},-{_encode(after)}" if after else middle
+    prefix = _telling(text, start, end, words)
+    prefix = prefix or (words[-1][-_CJK:] if words and is_cjk(words[-1]) else "")
+    if prefix:
+        return f"{_encode(prefix)}-,{head}"
+    after = _after(text, end)
+    return f"{head},-{_encode(after)}" if after else head
+
+
+def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
+    """Return the fewest of the last `words` before text[start:end] that stand before no earlier such place.
+
+    The most that a part may have where they all do; empty where not even the last is a part.
+    """
+    flat, phrase = _flat(text), text[start:end]
+    places = islice(_places(flat, _lowered(" ".join(phrase.split())), 0), _LOOKED_AT)
+    earlier = [first for first, behind in places if first < start and _is_apart(text, first, behind, phrase)]
+    told = ""
+    for count in range(1, len(words) + 1):
+        prefix = " ".join(words[-count:])
+        if not _is_part(prefix):
+            break
+        told, before = prefix, re.compile(f"{_pattern(prefix)}{_GAP}\\Z", re.IGNORECASE)
+        if not any(before.search(text, max(0, place - _CONTEXT_REACH), place) for place in earlier):
+            break
+    return told
 
 
 def _after(text: str, place: int) -> str:
     """The words that follow `place`, of one unit or cell; empty at the end."""
     pieces = _SEPARATOR.split(text[place : place + _CONTEXT_REACH])
-    return " ".join(next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[:_WORDS])
+    words = next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[:_WORDS]
+    counts = range(len(words), 0, -1)
+    told = next((one for count in counts if _is_part(one := " ".join(words[:count]))), "")
+    return told or (words[0][:_CJK] if words and is_cjk(words[0]) else "")
 
 
 def _part_before(document: Document, place: int) -> int:

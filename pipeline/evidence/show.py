@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Final, Literal, NamedTuple
 
+from errors import unopened
 from pipeline.documents import Block, Document, Evidence, Page, Reading, Sentence
 from pipeline.evidence.cite import count_origins, place_name
-from pipeline.text.frame import LONGEST, address, framed, headline, inert, notice, one_line, visible
+from pipeline.text.frame import LONGEST, framed, headline, inert, notice, one_line, place_of, source_line, visible
 from pipeline.text.numerals import lettered
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 
@@ -167,10 +168,12 @@ class Head(NamedTuple):
     """Number, and the address where there is room."""
     line: str
     """Title, author and date as the page says them; empty where there is none, or no room."""
+    whole: str = ""
+    """The address where it is too long to stand above."""
 
     def over(self, words: str, mark: str) -> str:
         """Return the words of a page in their frame, below this head."""
-        return "\n".join((self.above, framed("\n".join(filter(None, (self.line, words))), mark)))
+        return "\n".join((self.above, framed("\n".join(filter(None, (self.whole, self.line, words))), mark)))
 
 
 def page_head(number: int, one: Evidence | Page, room: int) -> Head:
@@ -178,18 +181,18 @@ def page_head(number: int, one: Evidence | Page, room: int) -> Head:
 
     The address is always there; without it nothing can be cited or read on.
     """
-    url = address(one.url if isinstance(one, Evidence) else one.final_url)
+    url, whole = source_line(one.url if isinstance(one, Evidence) else one.final_url)
     above = f"[{number}] {url}" if url else f"[{number}]"
-    left = room - count_tokens(above) - 1
-    doi = f"doi:{one.doi}" if one.doi and one.doi not in url.lower() else ""
+    left = room - count_tokens(above) - 1 - (count_tokens(whole) + 1 if whole else 0)
+    doi = f"doi:{one.doi}" if one.doi and one.doi not in (whole or url).lower() else ""
     full = headline(one.title, ", ".join(filter(None, (one.published, doi))), author=one.author)
     title = headline(one.title, "")
     for line in (full, headline(one.title, one.published), title):
         if count_tokens(line) <= left:
-            return Head(above, line)
+            return Head(above, line, whole)
     # Who named a page by its address knows it; who searched for it knows it by its title.
     least = SHORT_HEADING if isinstance(one, Evidence) and room else 0
-    return Head(above, shortened(title, max(left, least)))
+    return Head(above, shortened(title, max(left, least)), whole)
 
 
 def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]:
@@ -246,7 +249,7 @@ def _also(label: str, passage: Evidence, numbers: Mapping[str, int]) -> str:
     if not passage.also:
         return ""
     urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
-    shown = ", ".join(f"[{numbers[url]}]" if url in numbers else address(url) for url in urls)
+    shown = ", ".join(f"[{numbers[url]}]" if url in numbers else place_of(url) for url in urls)
     more = len(passage.also) - ALSO
     return f"[{label}] also: {shown}" + (f" and {more} more" if more > 0 else "")
 
@@ -383,7 +386,7 @@ class Sheet:
 
     def add_cut(self, part: str) -> bool:
         """Write `part`, shortened at a word to what fits; return whether anything was written."""
-        return self.add(part) or self.add(shortened(part, self.room))
+        return self.add(part) or self.add(unopened(shortened(part, self.room)))
 
 
 def shortened(text: str, max_tokens: int) -> str:

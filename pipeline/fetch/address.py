@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 
-from errors import AddressRefused, SourceUnavailable
+from errors import AddressRefused, SourceUnavailable, narrow
 from pipeline.fetch.limits import FetchLimits
 
 Address = IPv4Address | IPv6Address
@@ -48,6 +48,8 @@ _METADATA: Final = frozenset(
 ) | {ip_address("168.63.129.16"), ip_address("fd20:ce::254")}
 """Services of clouds that hand out credentials; refused whatever else is allowed (one has a public address)."""
 _LOOPBACK_NAMES: Final = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
+_LONGEST_SCHEME: Final = 12
+"""Characters of a scheme in messages."""
 _NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
 _BAD_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
 # Ports of other protocols, where an HTTP request could be taken for a command (the Fetch standard keeps such a list):
@@ -94,7 +96,7 @@ def check_url(url: str, limits: FetchLimits) -> Target:
     parsed = _parse(url)
     scheme = parsed.scheme.lower()
     if scheme not in {"http", "https"}:
-        why = f"its scheme {scheme!r} is none of the web's" if scheme else "it has no scheme"
+        why = f"its scheme {scheme[:_LONGEST_SCHEME]!r} is none of the web's" if scheme else "it has no scheme"
         raise _refused(url, why, "Use an http or https address.")
     if parsed.userinfo:
         raise _refused(url, "it carries a user name or password", "Leave out what stands before the @.")
@@ -116,7 +118,7 @@ def _parse(url: str) -> httpx2.URL:
     try:
         return httpx2.URL(url.strip())
     except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
-        raise _refused(url, f"it is no valid URL ({e})", "Check the address.") from e
+        raise _refused(url, "it is no valid URL", "Check the address.") from e
 
 
 def _check_host(url: str, host: str, limits: FetchLimits) -> None:
@@ -132,9 +134,10 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
         raise _refused(url, "its host is no valid name", "Check the address.")
     if _NUMERIC.match(name.rsplit(".", 1)[-1]):
         # The system's resolver reads 2130706433, 0x7f.1 and 0177.0.0.1 as addresses; no real name ends in a number.
-        raise _refused(url, f"{name!r} is an address in an unusual spelling", "Write it as four decimal numbers.")
+        why = f"{narrow(name)!r} is an address in an unusual spelling"
+        raise _refused(url, why, "Write it as four decimal numbers.")
     if (name in _LOOPBACK_NAMES or name.endswith(".localhost")) and not limits.allow_loopback:
-        raise _refused(url, f"{name} is this machine", _HINT_PRIVATE)
+        raise _refused(url, f"{narrow(name)} is this machine", _HINT_PRIVATE)
 
 
 def check_name(host: str) -> None:
@@ -144,7 +147,7 @@ def check_name(host: str) -> None:
     """
     name = host.rstrip(".").lower()
     if literal(name) is None and ("." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))):
-        raise AddressRefused(f"{host} is no public name.", source=host, hint=_HINT_PRIVATE)
+        raise AddressRefused(f"{narrow(host)} is no public name.", source=host, hint=_HINT_PRIVATE)
 
 
 def literal(name: str) -> Address | None:
@@ -222,17 +225,27 @@ async def checked_addresses(host: str, port: int, limits: FetchLimits, resolve: 
         addresses = list(dict.fromkeys(ip_address(text.partition("%")[0]) for text in texts))
     except (OSError, UnicodeError, ValueError) as e:
         raise SourceUnavailable(
-            f"The name {host!r} cannot be resolved: {e}.", source=host, hint="Check the spelling, or try later."
+            f"The name {narrow(host)!r} cannot be resolved: {_why(e)}.",
+            source=host,
+            hint="Check the spelling, or try later.",
         ) from e
     if not addresses:
-        raise SourceUnavailable(f"The name {host!r} has no address.", source=host, hint="Check the spelling.")
+        what = f"The name {narrow(host)!r} has no address."
+        raise SourceUnavailable(what, source=host, hint="Check the spelling.")
     for address in addresses:
         reason = refusal(address, limits)
         if reason:
             raise AddressRefused(
-                f"{host} resolves to {address}, which is no public address ({reason}).", source=host, hint=_HINT_PRIVATE
+                f"{narrow(host)} resolves to {address}, which is no public address ({reason}).",
+                source=host,
+                hint=_HINT_PRIVATE,
             )
     return [str(address) for address in addresses]
+
+
+def _why(error: Exception) -> str:
+    """Return why a name did not resolve; what Python says of a name that is no name repeats it."""
+    return str(error) if isinstance(error, OSError) else "it is no valid name"
 
 
 def _refused(url: str, why: str, hint: str) -> AddressRefused:

@@ -28,6 +28,7 @@ from errors import (
     SourceNotFound,
     SourceTimeout,
     SourceUnavailable,
+    narrow,
 )
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.body import Cut, read_as_far
@@ -329,20 +330,18 @@ class Exchange:
         try:
             return check_url(str(answer.target.url.join(location)), self._limits)
         except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
-            raise SourceUnavailable(
-                f"{url} redirects to an invalid address ({e}).", source=url, hint="Use another source."
-            ) from e
+            what = f"{url} redirects to an invalid address."
+            raise SourceUnavailable(what, source=url, hint="Use another source.") from e
         except AddressRefused as e:
-            raise AddressRefused(
-                f"{url} redirects to where nothing is fetched: {e.what}", source=url, hint=e.hint
-            ) from e
+            what = f"{url} redirects to where nothing is fetched: {e.shown}"
+            raise AddressRefused(what, source=url, hint=e.hint) from e
 
     async def _hop(self, url: str, target: Target, headers: Mapping[str, str]) -> Answer:
         """Return the answer of one address, unless its site asked to be left alone for longer than is waited here."""
         site = self._sites.of(target.origin)
         silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
-            what = f"{url} is not asked now: {target.host} asked to be left alone for another {silence:.0f} s."
+            what = f"{url} is not asked now: {narrow(target.host)} asked to be left alone for another {silence:.0f} s."
             raise SourceBlocked(what, source=url, hint=f"Try again in {silence:.0f} s, or use another source.")
         await anyio.sleep(silence)
         try:
@@ -456,11 +455,13 @@ def _is_certificate(error: BaseException | None) -> bool:
 
 def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
     if _is_certificate(error):
-        what, hint = f"{url}: the certificate of {target.host} is not valid.", "Use another source."
+        what, hint = f"{url}: the certificate of {narrow(target.host)} is not valid.", "Use another source."
     elif isinstance(error, httpx2.ConnectError):
-        what = f"{url}: no connection to {target.host} port {target.port} ({error or 'refused'})."
+        what = f"{url}: no connection to {narrow(target.host)} port {target.port} ({error or 'refused'})."
         hint = "Check the address, or try later."
     else:
-        what = f"{url}: the connection to {target.host} broke ({error or type(error).__name__})."
+        # What the parser says of an answer that is no HTTP repeats it.
+        said = "" if isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError) else str(error)
+        what = f"{url}: the connection to {narrow(target.host)} broke ({said or type(error).__name__})."
         hint = "Try again later."
     return SourceUnavailable(what, source=url, hint=hint)

@@ -114,7 +114,7 @@ class Renderer:
             if not left_for:
                 raise
             raise SourceUnreadable(
-                f"{e.what} Its scripts lead to {left_for}.", source=raw.url, hint=f"Fetch {left_for} itself."
+                f"{e.shown} Its scripts lead to {left_for}.", source=raw.url, hint=f"Fetch {left_for} itself."
             ) from e
 
 
@@ -143,6 +143,6 @@ async def page_of(raw: Raw, renderer: Renderer | None, convert: Callable[[Raw], 
         return await renderer.page(raw)
     except SourceError as failure:
         if plain is not None:
-            return replace(plain, notes=(*plain.notes, f"rendering failed: {failure.what}"))
-        what = f"{raw.url} is empty until its scripts run, and rendering it failed: {failure.what}"
+            return replace(plain, notes=(*plain.notes, f"rendering failed: {failure.shown}"))
+        what = f"{raw.url} is empty until its scripts run, and rendering it failed: {failure.shown}"
         raise NeedsBrowser(what, source=raw.url, hint=failure.hint) from failure

@@ -57,7 +57,7 @@ async def with_transcript(raw: Raw, get: Callable[[str], Awaitable[bytes]], seco
             body = await get(tracks[0].url)
             why = "it has no times"
         except SourceError as error:
-            why = error.what
+            why = error.shown
     spoken = await in_thread(lambda: timed_to_html(decode(body).text))
     if not spoken:
         return replace(raw, notes=(*raw.notes, f"the transcript that the page names could not be read: {why}"))

@@ -11,6 +11,7 @@ import html as entities
 import re
 from collections import Counter
 from collections.abc import Collection
+from functools import partial
 from typing import Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
@@ -73,7 +74,8 @@ def parse(html: str) -> LexborNode | None:
     read.
     """
     source = html.encode("utf-8", "replace").replace(b"\0", b"")
-    if b"shadowrootmode" in source:
+    shadowed = b"shadowrootmode" in source
+    if shadowed:
         source = _without_shadows(source)
     found = source.count(b"<")
     if found > MAX_TAGS:
@@ -81,7 +83,10 @@ def parse(html: str) -> LexborNode | None:
     if not _is_harmless(source, min(found, MAX_TAGS)):
         source = rebuild(source.decode()).encode()
     # With events each option of a `select` is looked at anew for every further one.
-    return LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
+    root = LexborHTMLParser(source, scripting=True, options=LexborDocumentOptions.WO_EVENTS).root
+    if root is not None and shadowed:
+        _assign(root)
+    return root
 
 
 def _without_shadows(source: bytes) -> bytes:
@@ -97,6 +102,45 @@ def _without_shadows(source: bytes) -> bytes:
         return b"<shadow-root>" if opened[-1] else match[0]
 
     return _TEMPLATE.sub(named, source)
+
+
+_SHADOW: Final = "shadow-root"
+_OF_HOST: Final = "data-shadow-host"
+"""Attribute of ours that names a host to the sheets of its shadow root; any other on the page is written over."""
+_HOST_RULE: Final = re.compile(r"::slotted\((?P<inner>[^()]*)\)|:host(?:\([^()]*\))?(?![\w-])")
+_HOST: Final = re.compile(
+    "article|aside|blockquote|body|div|footer|h[1-6]|header|main|nav|p|section|span|[a-z].*-.*", re.DOTALL
+)
+"""Elements that may have a shadow root (DOM §4.8)."""
+MAX_SHADOWS: Final = 1_000
+"""Shadow roots that are looked at."""
+
+
+def _assign(root: LexborNode) -> None:
+    """Take out what stands in a host and in no slot of its shadow root, and name the host to the root's sheets."""
+    for number, shadow in enumerate(root.css(_SHADOW)[:MAX_SHADOWS]):
+        host = shadow.parent
+        if host is None or _OF_HOST in host.attributes or not _HOST.fullmatch(host.tag or ""):
+            shadow.decompose()  # a template like any other
+            continue
+        slots = {slot.attributes.get("name") or "" for slot in shadow.css("slot")}
+        child = host.first_child
+        while child is not None:
+            current, child = child, child.next
+            own = (current.attributes.get("slot") or "") if current.is_element_node else ""
+            if own not in slots and current.mem_id != shadow.mem_id:
+                current.decompose()
+        host.attrs[_OF_HOST] = str(number)
+        for style in shadow.css("style"):
+            text = style.text(deep=True)
+            if ":host" in text or "::slotted" in text:
+                style.inner_html = _HOST_RULE.sub(partial(_of_host, number=number), text)
+
+
+def _of_host(found: re.Match[str], number: int) -> str:
+    """Return the selector of a host, or of what is in its slots, for the sheets of the page."""
+    host = f'[{_OF_HOST}="{number}"]'
+    return f"{host} > {found['inner']}" if found["inner"] else host
 
 
 def _is_harmless(source: bytes, found: int) -> bool:

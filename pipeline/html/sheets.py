@@ -15,26 +15,31 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborNode, SelectolaxError
 
+from pipeline.html.colours import WHITE
+from pipeline.html.rules import (
+    LONGEST,
+    declarations,
+    declared,
+    listed,
+    nested,
+    rules_of,
+    sheets_of,
+    specificity,
+    unescaped,
+    worked_out,
+)
 from pipeline.html.style import (
     COLOURED,
-    LONGEST,
     NOT_PLAIN,
     PRESENTING,
     SHADING,
     SHOWN,
     TELLING,
-    WHITE,
     Hiding,
     Shade,
-    declarations,
     how_hidden,
     is_used,
-    listed,
-    nested,
-    rules_of,
     shade_under,
-    specificity,
-    worked_out,
 )
 from pipeline.html.tree import tags
 from pipeline.read.converted import MAX_ITEMS
@@ -372,11 +377,7 @@ class StyleJudge:
     def _take(self, given: _Given, rule: _Rule) -> None:
         """Add what a rule says, where nothing says otherwise that weighs more."""
         if rule.said is None:
-            rule.said = [
-                (name.strip(), value.replace("!important", "").strip(), "!important" in value)
-                for name, _, value in [part.partition(":") for part in rule.body.split(";")]
-                if value and is_used(name)
-            ]
+            rule.said = [one for one in declared(rule.body) if one[1] and is_used(one[0])]
             rule.weight = specificity(rule.selector)
         self._steps += len(rule.said)
         for name, value, important in rule.said:
@@ -444,9 +445,7 @@ class StyleJudge:
 
     def _read(self, top: LexborNode) -> None:
         """Take the rules of all `<style>` elements; the ground is known where no linked sheet may set it."""
-        found = top.css('style, link[rel~="stylesheet"]')
-        sheets = [sheet.text(deep=True) for sheet in found if sheet.tag == "style"]
-        linked = len(found) > len(sheets) or any("@import" in sheet for sheet in sheets)
+        sheets, linked = sheets_of(top)
         if sheets:
             self._folds = _folds_case(top)
             self._present = _names_in(top, folds=self._folds)
@@ -499,7 +498,7 @@ class StyleJudge:
     def _folded(self, names: Iterable[str]) -> frozenset[str]:
         """Return names in a selector as they are compared."""
         found = [name.lower() if self._folds or name[0] not in ".#" else name for name in names if name]
-        return frozenset([_ESCAPED.sub(_unescaped, name) if "\\" in name else name for name in found])
+        return frozenset([_ESCAPED.sub(unescaped, name) if "\\" in name else name for name in found])
 
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
@@ -562,7 +561,7 @@ def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
     if name := piece["name"]:
         if name[0] not in ".#:" or folds:
             name = name.lower()
-        name = _ESCAPED.sub(_unescaped, name) if "\\" in name else name
+        name = _ESCAPED.sub(unescaped, name) if "\\" in name else name
         return _Compound(frozenset() if name == "*" else frozenset((name,)))
     if key := piece["key"]:
         wanted = piece["double"] or piece["single"] or piece["bare"] or ""
@@ -575,11 +574,6 @@ def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
         others.append(found[0][0])
     wanted = piece["how"] != "not"
     return others[0] if wanted and len(others) == 1 else _Compound(sides=((wanted, tuple(others)),))
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    code = int(found[1] or "0", 16)
-    return chr(code) if 0 < code < 0x110000 else found[2] or "\ufffd"
 
 
 def _folds_case(top: LexborNode) -> bool:

@@ -10,85 +10,16 @@ whatever the page's rules say; longer text goes. Not for: which elements a rule 
 (`sheets.py`), or where PDF and Word keep their colours (`pipeline/read`).
 """
 
-import colorsys
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from selectolax.lexbor import LexborNode
 
+from pipeline.html.colours import LEAST_ALPHA, Rgb, is_clear_colour, is_faint, parted, rgb_of
+from pipeline.html.rules import PIXELS, declarations, length
 from pipeline.html.tree import LABEL_WORDS, count_words, tags
-from pipeline.read.converted import MAX_ITEMS
-
-# Colours
-
-_COLOURS: Final = {
-    "white": "#ffffff",
-    "black": "#000000",
-    "red": "#ff0000",
-    "lime": "#00ff00",
-    "blue": "#0000ff",
-    "yellow": "#ffff00",
-    "gray": "#808080",
-    "grey": "#808080",
-}
-Rgb = tuple[float, float, float]
-"""Red, green, blue, each 0..1."""
-WHITE: Final[Rgb] = (1.0, 1.0, 1.0)
-LEAST_CONTRAST: Final = 1.15
-"""Ratio of luminances (WCAG 2.2, 1.4.3) below which text cannot be told from its ground; #ccc on white,
-the palest print of real pages, has 1.6, #f0f0f0 has 1.14."""
-LEAST_ALPHA: Final = 0.05
-"""Opacity below which nothing is seen."""
-_ALPHA: Final = re.compile(r"(?:^(?:rgb|hsl)a?\([^,/]*,[^,/]*,[^,/]*,|/)\s*(\d*\.?\d+)(%?)\s*\)")
-_CLEAR_DIGITS: Final = re.compile(r"#(?:[\da-f]{3}0|[\da-f]{6}0\d)")
-_FUNCTION: Final = re.compile(r"(rgb|hsl)a?\(([^()]*)\)")
-
-
-@lru_cache(1024)
-def rgb_of(value: str) -> Rgb | None:
-    """Return the colour that a CSS value names, on white where it is half transparent; None where that is not known."""
-    value = value.strip().lower()
-    value = _COLOURS.get(value, value)
-    if re.fullmatch(r"#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})", value):
-        digits = value[1:] if len(value) > 5 else "".join(2 * digit for digit in value[1:])
-        parts = [int(digits[place : place + 2], 16) / 255 for place in range(0, len(digits), 2)]
-    elif found := _FUNCTION.match(value):
-        numbers = [float(number) / (100 if unit else 1) for number, unit in re.findall(r"(-?[\d.]*\d)(%?)", found[2])]
-        if len(numbers) < 3:
-            return None
-        if found[1] == "hsl":
-            parts = [*colorsys.hls_to_rgb(numbers[0] / 360 % 1, min(numbers[2], 1), min(numbers[1], 1)), *numbers[3:]]
-        else:
-            whole = 1 if "%" in found[2].split("/")[0] else 255
-            parts = [*(number / whole for number in numbers[:3]), *numbers[3:]]
-    else:
-        return None
-    alpha = parts[3] if len(parts) > 3 else 1.0
-    red, green, blue = (1 - alpha * (1 - min(max(part, 0.0), 1.0)) for part in parts[:3])
-    return red, green, blue
-
-
-def is_clear_colour(value: str) -> bool:
-    """Whether a colour is no colour at all."""
-    if found := _ALPHA.search(value):
-        return float(found[1]) / (100 if found[2] else 1) < LEAST_ALPHA
-    return value == "transparent" or bool(_CLEAR_DIGITS.fullmatch(value))
-
-
-@lru_cache(1024)
-def is_faint(ink: Rgb, ground: Rgb) -> bool:
-    """Return whether text of one colour cannot be seen on the other."""
-    dark, light = sorted((_luminance(ink), _luminance(ground)))
-    return (light + 0.05) / (dark + 0.05) < LEAST_CONTRAST
-
-
-def _luminance(colour: Rgb) -> float:
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
 
 # What a style hides
 
@@ -99,38 +30,54 @@ READER_CLASSES: Final = tags(
 
 NOT_PLAIN: Final = re.compile(
     r"display|float|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr|filter|scale|zoom|inset|--"
+    r"|-size|translate|rotate|mask|contain|letter-|-security|content\s*:|\\"
 )
 """What a style attribute, in lower case, must hold to be worth reading."""
 _USED: Final = re.compile(
     r"display|float|visib|opacity|font|posit|indent|clip|color|width|height|transform|margin|backgr|filter|scale|zoom"
-    r"|inset|overflow|left|top|right|bottom|translate|animation|transition|-text-fill"
+    r"|inset|overflow|left|top|right|bottom|translate|animation|transition|-text-fill|rotate|mask|contain|letter-"
+    r"|-security|^content$|white-space|padding|sizing"
 )
 """What names of properties hold that something is said about below."""
 TELLING: Final = re.compile(
-    r"(?=[dvoc\-sfwhtziblp])"
+    r"(?=[dvoc\-sfwhtziblpmr\d])"
     r"(?:display|float\s*:\s*right|position\s*:\s*(?:absolute|fixed)|visib|opacity|clip|-\d{3}|scale|filter|transform|zoom"
-    r"|inset|font(?:-size)?\s*:\s*[^;]{0,99}?(?<![\d.])[01.]"
-    r"|(?:width|height)\s*:\s*(?:[01](?:px)?\s*(?:;|!|$)|calc|var)|(?:text-indent|left|top)[^;]{0,99}calc)",
+    r"|inset|font(?:-size)?\s*:\s*[^;]{0,99}?(?:(?<![\d.])[01.]|m(?:in|ax)\(|clamp|calc|var)"
+    r"|(?:width|height|-size)\s*:\s*(?:[.0-3][^;]{0,9}(?:;|!|$)|calc|var|m(?:in|ax)\(|clamp)"
+    r"|(?:text-indent|left|top|right|bottom)[^;]{0,99}(?:calc|[1-9]\d\d)|translate|rotate|mask|contain\b|letter-spacing\s*:\s*-"
+    r"|-security|content\s*:\s*url|border-box)",
 )
 """What a rule's body, in lower case, must hold to be worth matching; the class of first letters only makes it fast."""
 _CLEARED: Final = re.compile(r"opacity\(\s*(\d*\.?\d+%?)")
 COLOURED: Final = re.compile(r"color|background|-text-fill")
 """The same on a page whose ground is known."""
-_NUMBER: Final = re.compile(r"(-?\d*\.?\d+)\s*([a-z%]*)")
 _SHIFT: Final = re.compile(
     r"translate(?:3d|x|y)?\(\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?)(?:\s*,\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?))?"
 )
 _SCALED: Final = re.compile(r"(?:scale(?:3d|x|y)?|matrix)\(([^()]*)\)")
-_CLIPPED: Final = re.compile(r"rect\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0")
+_CLIPPED: Final = re.compile(
+    r"(?:rect|xywh)\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|(?:circle|ellipse)\(\s*0"
+    r"|inset\(\s*[1-9]\d{3,}px"
+)
+_POLYGON: Final = re.compile(r"polygon\((?:\s*(?:nonzero|evenodd)\s*,)?([^()]*)\)")
+_EDGEWISE: Final = re.compile(r"rotate[xy]\(\s*-?(?:90|270)deg|rotate[xy]\(\s*-?0?\.[27]5turn|(?<![\w(])[xy]\s+-?90deg")
+"""Turned so that its edge alone faces the reader."""
+_FLAT: Final = 3.0
+"""Pixels of height or width in which no letter can be read."""
+_TIGHT: Final = -8.0
+"""Pixels between letters below which they lie over one another, half of the usual size of type."""
 Hiding = Literal["", "soft", "begun", "shut", "hard"]
 """Not, until a script runs (opacity, visibility), at the begin of an animation, while it is closed (not displayed, no
 height), or for good."""
 _MOVING: Final = ("animation", "transform", "transition", "will-change")
 SHOWN: Final[Hiding] = ""
 _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
-PIXELS: Final = {"px": 1.0, "": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "ch": 8.0}
 _FAR: Final = -480.0
 """Pixels to the left or above beyond which nothing of a paragraph reaches the screen."""
+_FAR_RIGHT: Final = 5_000.0
+"""Pixels to the right where nobody scrolls to; slides that wait have up to some screens."""
+_FROM_RIGHT: Final = 2_000.0
+"""Pixels from a box's right or lower edge that lead off the screen on its other side."""
 _OWN_SIZE: Final = re.compile(r"medium|(?:xx?-)?(?:small|large)|(?:\d*\.)?\d+(?:px|pt|rem|vw|vh|mm|cm|q)")
 """A size of type that is not counted from the one around it."""
 
@@ -139,16 +86,6 @@ _OWN_SIZE: Final = re.compile(r"medium|(?:xx?-)?(?:small|large)|(?:\d*\.)?\d+(?:
 def is_used(name: str) -> bool:
     """Whether something is said about a property below."""
     return not name.lstrip().startswith("--") and _USED.search(name) is not None
-
-
-def declarations(style: str) -> dict[str, str]:
-    """Return the declarations of a style attribute or rule body, names and values lowercased, without `!important`."""
-    found: dict[str, str] = {}
-    for part in style.lower().split(";"):
-        name, colon, value = part.partition(":")
-        if colon:
-            found[name.strip()] = value.replace("!important", "").strip()
-    return found
 
 
 class Shade(NamedTuple):
@@ -175,8 +112,7 @@ class Shade(NamedTuple):
         ground, ink, inkless, tiny = self.ground, self.ink, self.inkless, self.tiny
         behind = found.get("background-color") or found.get("background", "")
         if behind and behind not in _NO_GROUND and not is_clear_colour(behind):
-            drawn = "url(" in behind or "gradient(" in behind
-            ground = None if drawn else rgb_of(behind if "(" in behind else behind.split()[0])
+            ground = _painted(behind, ground)
         if found.get("background-image", "none") not in _NO_GROUND:
             ground = None
         over = found.get("-webkit-text-fill-color") or found.get("color", "")
@@ -193,6 +129,22 @@ class Shade(NamedTuple):
         return Shade(ground, ink, inkless, tiny, unseen, away or display.startswith(_BOXES), parts)
 
 
+def _painted(value: str, ground: Rgb | None) -> Rgb | None:
+    """Return the ground that a background gives: its colour, None for one that is drawn or not known."""
+    if "url(" in value or "gradient(" in value:
+        return None
+    parts = list(parted(value, " "))
+    colours = [colour for part in parts if (colour := rgb_of(part)) is not None]
+    if colours:
+        return colours[0]
+    return ground if all(map(_NO_PAINT.fullmatch, parts)) else None
+
+
+_NO_PAINT: Final = re.compile(
+    r"none|transparent|(?:no-)?repeat(?:-[xy])?|scroll|fixed|local|space|round|center|left|right|top|bottom|/|cover"
+    r"|contain|auto|(?:border|padding|content)-box|-?[\d.]+(?:px|%|r?em)?"
+)
+"""Words of a background that paint nothing."""
 _BOXES: Final = ("block", "flex", "flow-root", "grid", "list-item", "table")
 SHADING: Final = tags(
     "background background-color background-image color font font-size -webkit-text-fill-color display position float"
@@ -209,10 +161,10 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
         found: Of each property its value, in lower case.
         in_sheet: They are a style sheet's: what is set before an animation starts (opacity, visibility) is left out.
     """
-    if _is_shifted_away(found) or _is_clipped(found) or _is_flat(found, "width", "max-width"):
+    if _is_shifted_away(found) or _is_clipped(found) or _is_flat(found, "width", "max-width") or _is_masked(found):
         return "hard"
     is_off = found.get("display") == "none" or found.get("content-visibility") == "hidden"
-    if is_off or _is_flat(found, "height", "max-height"):
+    if is_off or _is_flat(found, "height", "max-height") or _is_cut(found):
         return "shut"
     if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
         return ""
@@ -246,30 +198,56 @@ def _is_tiny(size: str) -> bool:
     return value is not None and value <= 1
 
 
-def length(value: str, *, percent: float = 10.0) -> float | None:
-    """Return the pixels of a length, None where it is none."""
-    match = _NUMBER.match(value)
-    if match is None:
-        return None
-    return float(match[1]) * (percent if match[2] == "%" else PIXELS.get(match[2], 1.0))
-
-
 def _is_shifted_away(found: Mapping[str, str]) -> bool:
-    names = ["text-indent", "margin-left", "margin-top"]
+    places = {
+        name: length(found[name]) or 0.0 for name in ("text-indent", "margin-left", "margin-top") if name in found
+    }
+    if "margin" in found:
+        places |= _sides(found["margin"], "margin-top", "", "", "margin-left")
     if found.get("position") in {"absolute", "fixed", "relative"}:
-        names += ["left", "top", "right", "bottom", "inset"]
-    if any((length(found[name]) or 0) <= _FAR for name in names if name in found):
+        places |= _sides(found["inset"], "top", "right", "bottom", "left") if "inset" in found else {}
+        places |= {name: length(found[name]) or 0.0 for name in ("left", "top", "right", "bottom") if name in found}
+        if any(places.get(name, 0.0) >= _FROM_RIGHT for name in ("right", "bottom")):
+            return True
+    if any(size <= _FAR for size in places.values()):
+        return True
+    if any(places.get(name, 0.0) >= _FAR_RIGHT for name in ("left", "margin-left")) or _is_indented_away(found):
         return True
     if any(_scales_away(found[name]) for name in ("scale", "zoom") if name in found):
         return True
-    if "transform" not in found and "translate" not in found:
-        return False
-    transform = f"{found.get('transform', '')} {found.get('translate', '')}".strip()
-    if any(_scales_away(scaled[1]) for scaled in _SCALED.finditer(transform)):
+    return _is_transformed_away(found) if not _TURNING.isdisjoint(found) else False
+
+
+_TURNING: Final = frozenset({"transform", "-webkit-transform", "translate", "rotate"})
+
+
+def _is_transformed_away(found: Mapping[str, str]) -> bool:
+    turned = found.get("transform", found.get("-webkit-transform", ""))
+    if any(_scales_away(scaled[1]) for scaled in _SCALED.finditer(turned)):
         return True
-    match = _SHIFT.search(transform)
-    moves = [match[1], match[2]] if match else transform.split()
-    return any((length(move or "") or 0) <= _FAR * 2 for move in moves)
+    if _EDGEWISE.search(turned) or _EDGEWISE.search(found.get("rotate", "")):
+        return True
+    moves = [move for match in _SHIFT.finditer(turned) for move in match.groups() if move]
+    moves += found.get("translate", "").split()
+    # Slides that wait are a hundred per cent apart.
+    far = any((length(move, percent=0.0) or 0.0) >= _FAR_RIGHT for move in moves)
+    return far or any((length(move) or 0) <= _FAR * 2 for move in moves)
+
+
+def _is_indented_away(found: Mapping[str, str]) -> bool:
+    """Whether a line that does not break begins behind the edge that cuts it off."""
+    if found.get("white-space") not in {"nowrap", "pre"} or not _cuts(found):
+        return False
+    return (length(found.get("text-indent", ""), percent=_FROM_RIGHT / 100) or 0.0) >= _FROM_RIGHT
+
+
+def _sides(value: str, *names: str) -> dict[str, float]:
+    """Return the pixels of the sides that a short form of one to four values sets, the top first."""
+    sizes = [length(part) or 0.0 for part in parted(value, " ")][:4]
+    if not sizes:
+        return {}
+    whole = [*sizes, sizes[1]] if len(sizes) == 3 else (sizes * 4)[:4]
+    return {name: size for name, size in zip(names, whole, strict=True) if name}
 
 
 def _scales_away(factors: str) -> bool:
@@ -283,14 +261,66 @@ def _scales_away(factors: str) -> bool:
 def _is_clipped(found: Mapping[str, str]) -> bool:
     if "clip" in found and found.get("position") in {"absolute", "fixed"} and _CLIPPED.search(found["clip"]):
         return True
-    return "clip-path" in found and _CLIPPED.search(found["clip-path"]) is not None
+    if (path := found.get("clip-path")) is None:
+        return False
+    corners = _POLYGON.search(path)
+    return _CLIPPED.search(path) is not None or (corners is not None and _is_empty(corners[1]))
+
+
+def _is_empty(corners: str) -> bool:
+    """Whether nothing lies within the corners of a polygon: pairs of lengths, parted by commas."""
+    points = [[length(size) for size in corner.split()] for corner in corners.split(",")]
+    known = [(x, y) for point in points if len(point) == 2 for x, y in [point] if x is not None and y is not None]
+    if len(known) < len(points):
+        return False
+    area = sum(x * below - over * y for (x, y), (over, below) in zip(known, [*known[1:], known[0]], strict=True))
+    return abs(area) < _FLAT
+
+
+def _cuts(found: Mapping[str, str]) -> bool:
+    """Whether an element cuts off what does not fit into it."""
+    said = " ".join(found[name] for name in ("overflow", "overflow-x", "overflow-y") if name in found)
+    return said.startswith(("hidden", "clip", "auto", "scroll")) or "hidden" in said or "clip" in said
 
 
 def _is_flat(found: Mapping[str, str], *sides: str) -> bool:
-    """Whether an element cuts off its text at one of `sides` of at most a pixel."""
-    if not found.get("overflow", found.get("overflow-y", "")).startswith(("hidden", "clip")):
+    """Whether an element cuts off its text at one of `sides` of hardly a pixel."""
+    if not _cuts(found):
         return False
-    return any((size := length(found.get(name, ""))) is not None and size <= 1.0 for name in sides)
+    return any((size := length(found.get(name, ""))) is not None and size <= _FLAT for name in sides)
+
+
+def _is_cut(found: Mapping[str, str]) -> bool:
+    """Whether lines have no room in their element: without a height of its own, or filled by its padding."""
+    contained = found.get("contain", "").split()
+    if "strict" in contained or {"size", "paint"} <= {*contained}:
+        return not any(name in found for name in ("height", "contain-intrinsic-size", "aspect-ratio", "min-height"))
+    if not _cuts(found):
+        return False
+    high = length(found.get("height", found.get("max-height", "")))
+    line = length(found.get("line-height", "1"), percent=0.16)
+    if high is None and line == 0.0:
+        return True
+    if high is None or found.get("box-sizing") != "border-box":
+        return False
+    above = length(found.get("padding-top", "")) or _sides(found.get("padding", ""), "top", "", "", "").get("top", 0.0)
+    return 0.0 < high <= above
+
+
+def _is_masked(found: Mapping[str, str]) -> bool:
+    """Whether a mask lets nothing through, dots stand for letters, an image for all, or letters lie on letters."""
+    if "-webkit-text-security" in found and found["-webkit-text-security"] != "none":
+        return True
+    if found.get("content", "").startswith("url("):
+        return True
+    if (length(found.get("letter-spacing", ""), percent=0.16) or 0.0) <= _TIGHT:
+        return True
+    mask = found.get("mask-image") or found.get("mask", "")
+    if "gradient(" not in mask:
+        return False
+    stops = parted(mask[mask.index("(") + 1 : mask.rindex(")")] if ")" in mask else "", ",")
+    colours = [part for stop in stops if rgb_of(part := next(parted(stop, " "))) is not None or part == "transparent"]
+    return bool(colours) and all(map(is_clear_colour, colours))
 
 
 def is_drawn(attributes: Mapping[str, str | None]) -> bool:
@@ -347,148 +377,3 @@ def shade_under(above: Shade, attributes: Mapping[str, str | None], found: Mappi
     """Return what the text of an element inherits, by its style and by its attributes of old."""
     presented = _presented(attributes) if not PRESENTING.isdisjoint(attributes) else {}
     return above.under({**presented, **found}) if presented or found else above
-
-
-# Rules of a sheet
-
-LONGEST: Final = 1_000
-"""Characters of a selector, and of a value with custom properties filled in; real selectors have 582 at most. Nested
-rules and properties multiply."""
-SCREEN: Final = {"width": 1280.0, "height": 800.0}
-"""Pixels of the screen that media queries are asked about."""
-_DESKTOP: Final = {
-    "orientation": "landscape", "prefers-color-scheme": "light", "hover": "hover", "any-hover": "hover",
-    "pointer": "fine", "any-pointer": "fine", "prefers-reduced-motion": "no-preference", "scripting": "enabled",
-    "color": "", "update": "fast", "forced-colors": "none", "prefers-contrast": "no-preference",
-}  # fmt: skip
-"""What a person's desktop answers to media queries."""
-_FEATURE: Final = re.compile(r"\(\s*([a-z-]+)\s*(?::\s*([\w.-]+)\s*)?\)")
-_RANGE: Final = re.compile(r"\(\s*(width|height)\s*([<>])=?\s*([\d.]+)(px|em|rem)?\s*\)")
-_BOUNDS: Final = re.compile(r"\(\s*([\d.]+[a-z]*)\s*([<>])=?\s*(width|height)\s*(?:([<>])=?\s*([\d.]+[a-z]*)\s*)?\)")
-"""A range that begins with a size."""
-_TURNED: Final = {"<": ">", ">": "<"}
-_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
-"""One that never ends swallows the rest, which also keeps the search linear. Those of HTML are blanks to CSS."""
-_LEAF: Final = re.compile(
-    r"""\s*+([^{}"';@]*+(?:"[^"\\]*+"[^{}"';@]*+)*+)(?<!\\)\{([^{}"'\\]*+(?:(?:"[^"\\]*+"|'[^'\\]*+')[^{}"'\\]*+)*+)\}"""
-)
-"""A rule with no other in it."""
-_TOKEN: Final = re.compile(r"""\\.|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|url\([^)"']*+|[{};]""", re.DOTALL)
-"""What parts a style sheet; escapes, strings and addresses are passed over."""
-_SUM: Final = re.compile(r"calc\(\s*(-?[\d.]+)([a-z%]*)\s*(?:([-+*/])\s*(-?[\d.]+)([a-z%]*)\s*)?\)")
-
-
-def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
-    """Yield the rules of a style sheet that hold on a desktop's screen: those around each, its selectors, its body."""
-    sheet = _COMMENT.sub("", sheet)
-    stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
-    begin, end, left = 0, 0, MAX_ITEMS
-    while True:
-        above, holds, body = stack[-1]
-        if begin == end and (leaf := _LEAF.match(sheet, begin)):
-            begin = end = leaf.end()
-            if holds:
-                yield above, leaf[1], leaf[2].lower()
-            continue
-        token = _TOKEN.search(sheet, end)
-        if token is None:
-            return
-        end = token.end()
-        if (sign := token[0]) not in "{};":
-            continue
-        text, begin = sheet[begin : token.start()].strip(), end
-        if sign == "{" and text.startswith("@"):
-            stack.append((above, holds and _holds_on_desktop(text.lower()), []))
-        elif sign == "{":
-            inner = tuple(islice(nested(above, text), left)) if holds else ()
-            left -= len(inner)
-            stack.append((inner, inner != (), []))
-        else:
-            body.append(text)
-            if sign == "}" and len(stack) > 1:
-                stack.pop()
-                if holds and above:
-                    yield above, "&", ";".join(body).lower()
-
-
-def nested(above: Collection[str], selectors: str) -> Iterator[str]:
-    """Yield the selectors of a rule, those that stand within another with it in front (CSS Nesting)."""
-    if not above:
-        yield from listed(selectors)
-        return
-    for inner in listed(selectors):
-        for outer in above:
-            if len(inner) + len(outer) * max(1, inner.count("&")) < LONGEST:
-                yield inner.replace("&", outer) if "&" in inner else f"{outer} {inner}"
-
-
-def listed(selectors: str) -> Iterator[str]:
-    """Yield the selectors of a list."""
-    if "(" not in selectors:
-        yield from map(str.strip, selectors.split(","))
-        return
-    depth, parts = 0, list[str]()
-    for part in selectors.split(","):
-        parts.append(part)
-        depth += part.count("(") - part.count(")")
-        if depth <= 0:
-            yield ",".join(parts).strip()
-            depth, parts = 0, []
-
-
-def specificity(selector: str) -> int:
-    """Return the weight of a selector, its ids before classes before names (Selectors 4, §17)."""
-    ids = len(re.findall(r"#[\w-]", selector))
-    classes = len(re.findall(r"\.[\w-]|\[|(?<!:):(?!:|not|is|where|has)", selector))
-    names = len(re.findall(r"(?:^|[\s>+~(,])[a-z]", selector, re.IGNORECASE))
-    return 10_000 * ids + 100 * classes + names
-
-
-@lru_cache(1024)
-def _holds_on_desktop(condition: str) -> bool:
-    """Whether an at-rule's condition is true on a desktop's screen; one of the queries of a list is enough."""
-    name, _, query = condition.partition(" ")
-    if name.startswith(("@supports", "@layer", "@scope")):
-        return "not" not in query
-    if not condition.startswith("@media"):
-        return False
-    return any(map(_query_holds, condition.removeprefix("@media").split(",")))
-
-
-def _query_holds(query: str) -> bool:
-    query = _BOUNDS.sub(_ranges, query)
-    words = _FEATURE.sub(" ", _RANGE.sub(" ", query)).replace("only", " ").replace("and", " ").split()
-    if not set(words) <= {"screen", "all", "not"} or "not" in words[1:]:
-        return False
-    holds = all(
-        (float(size) * PIXELS.get(unit, 1.0) >= SCREEN[side]) == (sign == "<")
-        for side, sign, size, unit in _RANGE.findall(query)
-    )
-    for feature, value in _FEATURE.findall(query):
-        bound, _, side = feature.partition("-")
-        if bound in {"min", "max"} and side in SCREEN:
-            holds &= ((length(value) or 0.0) <= SCREEN[side]) == (bound == "min")
-        else:
-            holds &= feature in _DESKTOP and _DESKTOP[feature] in {value, ""}
-    return holds != ("not" in words)
-
-
-def _ranges(bounds: re.Match[str]) -> str:
-    """Return a range that begins with a size as one or two that begin with what is measured."""
-    least, sign, side, other, most = bounds.groups()
-    return f"({side} {_TURNED[sign]} {least})" + (f"({side} {other} {most})" if other else "")
-
-
-def worked_out(value: str) -> str:
-    """Return a value with its sums (`calc`) worked out."""
-    return _SUM.sub(_sum, value) if "calc(" in value else value
-
-
-def _sum(found: re.Match[str]) -> str:
-    """Return a sum or product of two numbers as one."""
-    try:
-        one, other = float(found[1]), float(found[4] or 0)
-        done = {"+": one + other, "-": one - other, "*": one * other, "/": one / other if other else 0.0}
-    except ValueError:
-        return found[0]
-    return f"{done[found[3]] if found[3] else one:g}{found[2] or found[5] or ''}"

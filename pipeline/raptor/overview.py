@@ -24,7 +24,7 @@ from pipeline.raptor.leaves import common_path, leaves_as_document
 from pipeline.raptor.outline import telling_words, word_forms
 from pipeline.raptor.summarise import ENDS, SENTENCE_TOKENS
 from pipeline.raptor.tree import Quote, Tree
-from pipeline.text.frame import TITLE_TOKENS, address, framed, inert, one_line
+from pipeline.text.frame import TITLE_TOKENS, framed, inert, one_line, source_line
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
@@ -85,8 +85,9 @@ def overview(tree: Tree, documents: Mapping[int, Document], *, max_tokens: int, 
     def text(rows: Sequence[int]) -> str:
         told = _themes_told(tree, themes, grouped(rows)) if themes else _sections_told(grouped(rows))
         # A single document is cited by its address; of several the titles are in the text.
-        above = "" if len(stands) > 1 else f"[1] {address(tree.sources[stands[0]].url)}\n"
-        return f"{above}{framed(told, mark)}" if told else ""
+        url, whole = ("", "") if len(stands) > 1 else source_line(tree.sources[stands[0]].url)
+        words = "\n".join(filter(None, (whole, told)))
+        return f"{f'[1] {url}' if url else ''}\n{framed(words, mark)}".lstrip() if told else ""
 
     order = sorted(range(len(parts)), key=lambda row: parts[row].rank)
     costs = [tokens + 2 for tokens in count_each([part.text for part in parts])]

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from pipeline.html.style import WHITE, Rgb, is_faint, rgb_of
+from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 from pipeline.read.converted import LEAST_SIZE
 
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -62,7 +62,7 @@ class PdfScans:
             with ended_after(DRAW_SECONDS):
                 return Scan(page.render(scale=scale, may_draw_forms=False).to_numpy()[:, :, :3], 1 / scale)
         except (pypdfium2.PdfiumError, *DAMAGED) as error:
-            raise Unreadable(f"its page {number} is damaged ({error})") from error
+            raise Unreadable(f"its page {number} is damaged ({type(error).__name__})") from error
 
 
 class ImageScans:

@@ -104,7 +104,7 @@ class _Attached:
             return ""
         self.ledger.give("attachment")
         self.ledger.add(made.ledger)
-        self.unread += [f"of {name}: {made.unread}"] if made.unread else []
+        self.unread += [f"of attachment {self.number}: {made.unread}"] if made.unread else []
         return _inside(made.html)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from pipeline.html.style import LEAST_ALPHA
+from pipeline.html.colours import LEAST_ALPHA
 from pipeline.read.converted import LEAST_SIZE, Unreadable
 from pipeline.read.pdf_seen import Box, looked_at
 

@@ -10,6 +10,7 @@ and mojibake reads worse than a guess. Linear in the length of the body.
 import codecs
 import io
 import logging
+import mimetypes
 import posixpath
 import re
 import unicodedata
@@ -126,8 +127,15 @@ _CONTROLS: Final = bytes(byte for byte in range(32) if byte not in (0, *range(8,
 """Bytes that text does not have; backspace and escape are in what consoles write, zero is looked at by itself."""
 _NOISE: Final = 0.01
 """Share of a text's first kilobyte that may be zeros or such bytes."""
-_TYPE: Final = re.compile(r"[\w.+-]{1,40}/[\w.+-]{1,60}")
-"""A media type as messages may show it: a server's prose in its place is not repeated."""
+_BYTES: Final = "application/octet-stream"
+_NAMED: Final = frozenset(
+    (
+        *mimetypes.MimeTypes(()).types_map[True].values(),
+        *(kind for _, kind in _MAGIC),
+        *("image/avif", "image/heic", "video/mp4", "application/vnd.rar", "application/java-archive", "font/otf"),
+    )
+) - {_BYTES}
+"""Media types as messages may show them: a server's own may be prose, so that only known ones are repeated."""
 _TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h[1-6]|table|article|main|section|br|a"
 _HTML_START: Final = re.compile(rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]", re.I | re.S)
 _STARTS: Final = (
@@ -140,7 +148,7 @@ _STARTS: Final = (
 )
 """How texts begin that are not markup."""
 _FEED_START: Final = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
-_UNSAID: Final = {"", "application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown"}
+_UNSAID: Final = {"", _BYTES, "binary/octet-stream", "application/unknown", "unknown/unknown"}
 _KNOWN: Final = {
     **dict.fromkeys((HTML, "application/xhtml+xml"), HTML),
     **dict.fromkeys(("application/rss+xml", "application/atom+xml", "application/rdf+xml", FEED), FEED),
@@ -213,8 +221,7 @@ def _binary_type(body: bytes, start: bytes, said: str) -> str:
         return ""
     control = len(start) - len(start.translate(None, _CONTROLS))
     if b"\x00" in start or control * 2 > len(start):
-        shown = said not in _UNSAID and not said.startswith("text/") and _TYPE.fullmatch(said)
-        return said if shown else "application/octet-stream"
+        return said if said in _NAMED and not said.startswith("text/") else _BYTES
     return ""
 
 
@@ -311,7 +318,7 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
     if kind in {HTML, XML}:
         guess = _guessed(start)
         return guess if guess == FEED or (kind == XML and guess == HTML) else kind
-    if not kind and (said.startswith("application/") or not _TYPE.fullmatch(said)):
+    if not kind and (said.startswith("application/") or said not in _NAMED):
         # The bytes are text, whatever program they are said to be for: CSV as Excel's, a log as a download.
         guess = _guessed(start)
         return (by_name or (CSV if said in _SHEETS else PLAIN)) if guess == PLAIN else guess

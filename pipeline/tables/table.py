@@ -20,7 +20,7 @@ from pipeline.html.clean import MAX_NODES
 from pipeline.prune.forms import Form, Line, write
 from pipeline.prune.render import table_of
 from pipeline.tables.cells import Value, values_of
-from pipeline.text.frame import SAID_TOKENS, address, framed, one_line, quoted
+from pipeline.text.frame import SAID_TOKENS, framed, one_line, place_of, quoted
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms, meanings
 from pipeline.work import check_cancelled
@@ -235,7 +235,7 @@ def _told_value(
     rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
     value = told.value if told.value.replace(".", "").replace("-", "").isdigit() else quoted(told.value, mark)
     head = (
-        f"Computed by Winnow over all {told.over} rows of table {told.table.number} of {address(page.final_url)}: "
+        f"Computed by Winnow over all {told.over} rows of table {told.table.number} of {place_of(page.final_url)}: "
         f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if rest else '.'}"
     )
     if not rest:

@@ -5,14 +5,11 @@ own frame or open another's. `speaks_to_models` tells where words give
 orders to a model, by `[orders.*]` of `pipeline/text/words`. Not for: removing hidden text (`pipeline/html`).
 """
 
-import random
 import re
-import secrets
-import string
 from typing import Final
-from urllib.parse import quote
 
-from errors import QUOTED, without_password
+from errors import QUOTED, brief, encoded, is_narrow, narrow, narrowed, unopened, without_password
+from errors import new_mark as new_mark  # noqa: PLC0414  marks are the frame's; errors draw them, too
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import is_cjk, whole_words, words
 
@@ -31,9 +28,6 @@ SAID_TOKENS: Final = 40
 """Tokens of what is quoted within a line of ours: a statement, what a source says of it, what a value was made of."""
 LONGEST_AUTHOR: Final = 80
 """Code points of who wrote a page."""
-_PLAIN_ADDRESS: Final = "!#$%&'()*+,-./:;=?@[]_~…"
-"""What stands in an address beside letters and digits; anything else is percent-encoded, so that no address holds words
-with blanks between them, a line break or a mark."""
 _IMAGE: Final = re.compile(r"!\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])")
 _LINK: Final = re.compile(
     r"(?<![\\\w\]])(\[[^\[\]]+\])\(\s*<?(?:[a-z][a-z0-9+.-]*:|//)(?:[^()]|\([^()]*\))*\)", re.IGNORECASE
@@ -46,15 +40,6 @@ _LOADING: Final = re.compile(
     re.IGNORECASE,
 )
 """The beginning of a tag that fetches something, or leads somewhere, where a host draws an answer as Markdown."""
-_LOT: Final = secrets.SystemRandom()
-
-
-def new_mark(rng: random.Random = _LOT) -> str:
-    """Draw a mark for one answer; a training run, which repeats itself, brings its own `rng`.
-
-    A page that guesses has one chance in 10^12. Three digits are one token, so that every mark costs alike.
-    """
-    return "".join(rng.choices(string.digits, k=12))
 
 
 def visible(text: str) -> str:
@@ -84,8 +69,34 @@ def quoted(text: str, mark: str) -> str:
 
 
 def address(url: str) -> str:
-    """Return an address as our own lines show it: without a password, and with nothing in it that reads as text."""
-    return quote(without_password(one_line(url)), safe=_PLAIN_ADDRESS, errors="replace")
+    """Return a whole address for programs: without a password, and with nothing in it that reads as text."""
+    return encoded(without_password(one_line(url)))
+
+
+def place_of(url: str) -> str:
+    """Return an address as lines of ours show it: without a password, and narrow (`errors.narrow`)."""
+    return narrow(without_password(one_line(url)))
+
+
+def told_failure(source: str, reason: str) -> str:
+    """Return `source: reason` on one bounded line; a reason that begins with its source names it."""
+    name = place_of(source)
+    why = one_line(narrowed(reason).replace(brief(source), name)) if source else one_line(narrowed(reason))
+    told = why if why.startswith(name) else f"{name}: {why}"
+    return unopened(told[: LONGEST + len(name)])
+
+
+def source_line(url: str) -> tuple[str, str]:
+    """Return an address as it stands above a frame, and within the frame where it is too long for that.
+
+    Long addresses hold sentences of whoever chose them, and yet without them nothing can be cited or read on.
+    """
+    whole = address(url)
+    if is_narrow(whole):
+        return whole, ""
+    scheme, slashes, rest = whole.partition("://")
+    site = narrow(f"{scheme}{slashes}{rest.partition('/')[0]}")
+    return f"{site}/…", whole
 
 
 def headline(title: str, published: str, *, author: str = "") -> str:

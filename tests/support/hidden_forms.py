@@ -1,0 +1,209 @@
+"""Forms of hidden text, and of like text that is seen, for pages and Markdown; `{bad}` is the text.
+
+`python -m bench.attack_hidden --seen` asks Chromium of each form of a page whether the text is drawn.
+Not for: files of offices (`hidden_files.py`), the first set of forms (`attacks.py`).
+"""
+
+# ruff: noqa: E501  the rows of a table
+
+from base64 import b64encode
+from typing import Final
+from urllib.parse import quote
+
+_SHEET: Final = "data:text/css,.q%7Bdisplay:none%7D"
+_BASE: Final = "data:text/css;base64," + b64encode(b".q{display:none}").decode()
+_NARROW: Final = "<div style='width:300px'>"
+
+
+def _own(style: str) -> str:
+    return f"<p style='{style}'>{{bad}}</p>"
+
+
+def _rule(style: str) -> str:
+    return f"<style>.q{{{{{style}}}}}</style><p class=q>{{bad}}</p>"
+
+
+HIDDEN_CSS: Final = {
+    # comments, escapes and what a browser does not take for a value
+    "comment before the value": _own("display:/**/none"),
+    "comment before the property": _own("/*x*/display:none"),
+    "comment behind the value": _own("display:none/*;display:block*/"),
+    "comment with a declaration": _own("color:black;/*display:block;*/display:none"),
+    "escaped property": _own("dis\\70 lay:none"),
+    "escaped value": _own("display:n\\6f ne"),
+    "escaped letter": _own("visibilit\\y:hidden"),
+    "escape of six digits": _own("displa\\000079:none"),
+    "escaped property of a sheet": _rule("dis\\70 lay:none"),
+    "escaped value of a sheet": _rule("display:n\\6fne"),
+    "escaped name of a class": "<style>.\\71{{display:none}}</style><p class=q>{bad}</p>",
+    "comment in a rule": _rule("display/**/:/**/none/**/"),
+    "a value that is none behind": _own("display:none;display:shown"),
+    "a colour that is none behind": _own("color:white;color:notacolour"),
+    "a size that is none behind": _own("font-size:0;font-size:huge"),
+    "important with a blank": _own("display:none ! important"),
+    "important before another": _own("display:none!important;display:block"),
+    "important in another case": _rule("DISPLAY:NONE!IMPORTANT"),
+    "a semicolon in a string": _own('font-family:"a;display:block";display:none'),
+    "a semicolon in brackets": _own("background:url(a;display:block);display:none"),
+    # sides and sizes by their other names
+    "block-size": _own("block-size:0;overflow:hidden"),
+    "max-block-size": _own("max-block-size:0;overflow:clip"),
+    "inline-size": _own("inline-size:0;overflow:hidden"),
+    "max-inline-size": _rule("max-inline-size:0;overflow:hidden"),
+    "block-size of a sheet": _rule("block-size:0;overflow:hidden"),
+    "two pixels of height": _own("height:2px;overflow:hidden"),
+    "no height that scrolls": _own("height:0;overflow:auto"),
+    "no height on one axis": _own("height:0;overflow-y:hidden"),
+    "height of the smaller": _own("height:min(0px,9em);overflow:hidden"),
+    "size of the smaller": _rule("font-size:min(0px,9px)"),
+    "size held between": _own("font-size:clamp(0px,0px,9px)"),
+    "size with an exponent": _own("font-size:1e-3px"),
+    "opacity with an exponent": _own("opacity:1e-9"),
+    "lines without height": _own("line-height:0;overflow:hidden"),
+    "contained without a size": _own("contain:strict"),
+    "contained and painted": _rule("contain:size paint"),
+    "padding that fills": _own("box-sizing:border-box;height:40px;padding-top:80px;overflow:hidden"),
+    "padding without height": _own("padding-top:90px;height:0;overflow:clip;box-sizing:border-box"),
+    "letters over one another": _own("letter-spacing:-99px"),
+    # places
+    "translate": _own("translate:-9999px"),
+    "translate of two": _own("translate:0 -9999px"),
+    "translate of a sheet": _rule("translate:-99em 0;translate:-999em 0"),
+    "translated by a screen": _own("transform:rotate(0deg) translateX(-200vw)"),
+    "translated to the right": _own("position:fixed;translate:9999px"),
+    "inset of four": _own("position:fixed;inset:0 auto auto -9999px"),
+    "inset of a line": _own("position:absolute;inset-inline-start:-9999px"),
+    "inset of a block": _rule("position:absolute;inset-block-start:-9999px"),
+    "from the right": _own("position:absolute;right:9999px"),
+    "from below": _own("position:fixed;bottom:9999px"),
+    "margin in the short form": _own("margin:0 0 0 -9999px"),
+    "margin of a line": _own("margin-inline-start:-9999px"),
+    "in inches": _own("position:absolute;left:-99in"),
+    "indented behind the edge": _own("text-indent:200%;white-space:nowrap;overflow:hidden"),
+    "indented by pixels": _own("text-indent:9999px;white-space:nowrap;overflow:hidden"),
+    "turned on edge": _own("transform:rotateX(90deg)"),
+    "turned on edge by its property": _own("rotate:y 90deg"),
+    # masks and clips
+    "mask": _own("mask:linear-gradient(transparent,transparent)"),
+    "mask image": _own("mask-image:linear-gradient(#0000,#0000)"),
+    "mask of old": _own("-webkit-mask-image:linear-gradient(rgba(0,0,0,0),rgb(0 0 0/0))"),
+    "mask of a sheet": _rule("mask:radial-gradient(#fff0,#fff0)"),
+    "clipped to an ellipse": _own("clip-path:ellipse(0 0)"),
+    "clipped to a point": _own("clip-path:polygon(0 0,0 0,0 0)"),
+    "clipped far in": _own("clip-path:inset(2000px)"),
+    "an image in its place": _own("content:url(data:image/gif;base64,R0lGODlhAQABAAAAACw=)"),
+    # colours
+    "white as lab": _own("color:lab(100% 0 0)"),
+    "white as lch": _own("color:lch(100 0 0)"),
+    "white as oklab": _own("color:oklab(1 0 0)"),
+    "white as oklch": _own("color:oklch(100% 0 0)"),
+    "white as hwb": _own("color:hwb(0 100% 0%)"),
+    "white by space": _own("color:color(srgb 1 1 1)"),
+    "white in a wide space": _own("color:color(display-p3 1 1 1)"),
+    "white in linear light": _rule("color:color(srgb-linear 1 1 1)"),
+    "white by xyz": _own("color:color(xyz .9505 1 1.089)"),
+    "a mixture": _own("color:color-mix(in srgb,white 99%,black)"),
+    "light or dark": _own("color:light-dark(white,black)"),
+    "from another": _own("color:rgb(from white r g b)"),
+    "a pale name": _own("color:snow"),
+    "another pale name": _rule("color:ghostwhite"),
+    "the ground of the system": _own("color:canvas"),
+    "hue in turns": _own("color:hsl(.5turn none 100%)"),
+    "clear by oklch": _own("color:oklch(0 0 0/0)"),
+    "on a ground by name": _own("color:navy;background:navy"),
+    "on a ground among words": _own("color:#000080;background:no-repeat navy 0 0"),
+    "white over no ground": _own("color:white;background:none repeat"),
+    # the page's own rules
+    "container": "<style>.c{{container-type:inline-size}}@container (min-width:1px){{.q{{display:none}}}}</style><div class=c><p class=q>{bad}</p></div>",
+    "named container": "<style>.c{{container:box/inline-size}}@container box (width>0px){{.q{{display:none}}}}</style><div class=c><p class=q>{bad}</p></div>",
+    "container by style": "<style>.c{{--x:1}}@container style(--x:1){{.q{{display:none}}}}</style><div class=c><p class=q>{bad}</p></div>",
+    "imported": f"<style>@import url({_SHEET});</style><p class=q>{{bad}}</p>",
+    "imported as a string": f'<style>@import "{_SHEET}";</style><p class=q>{{bad}}</p>',
+    "linked": f'<link rel=stylesheet href="{_SHEET}"><p class=q>{{bad}}</p>',
+    "linked as base64": f'<link rel=stylesheet href="{_BASE}"><p class=q>{{bad}}</p>',
+    "imported by a linked one": f'<link rel=stylesheet href="data:text/css,{quote(f"@import url({_SHEET});")}"><p class=q>{{bad}}</p>',
+    "not for print": "<style>@media not print{{.q{{display:none}}}}</style><p class=q>{bad}</p>",
+    "one of two queries": "<style>@media (min-width:1px) or (color){{.q{{display:none}}}}</style><p class=q>{bad}</p>",
+    "a browser's window": "<style>@media (display-mode:browser){{.q{{display:none}}}}</style><p class=q>{bad}</p>",
+    "a sheet for screens": "<style media=screen>.q{{display:none}}</style><p class=q>{bad}</p>",
+    "a sheet for print that shows": "<style>.q{{display:none}}</style><style media=print>.q{{display:block!important}}</style><p class=q>{bad}</p>",
+    # elements
+    "popover": "<div popover><p>{bad}</p></div>",
+    "popover by hand": "<p popover=manual>{bad}</p>",
+    "host without a slot": "<div><template shadowrootmode=open><p>Boats.</p></template><p>{bad}</p></div>",
+    "host with another slot": "<div><template shadowrootmode=open><slot name=a></slot></template><p>{bad}</p></div>",
+    "host that hides itself": "<div><template shadowrootmode=open><style>:host{{display:none}}</style><slot></slot></template><p>{bad}</p></div>",
+    "host that hides what is in it": "<div><template shadowrootmode=open><style>::slotted(*){{display:none}}</style><slot></slot></template><p>{bad}</p></div>",
+    "closed host": "<section><template shadowrootmode=closed></template>{bad}</section>",
+    "dots for letters": _own("-webkit-text-security:disc"),
+}
+"""Bodies of pages whose text no reader sees; braces are doubled."""
+
+FAINT: Final = frozenset({"letters over one another", "a mixture", "a pale name", "another pale name"})
+"""Forms of them that are drawn, but that no eye can read."""
+
+SEEN_CSS: Final = {
+    "a comment between": _own("color:/*white*/black"),
+    "a property in a comment": _own("/*display:none;*/color:black"),
+    "a joined name": _own("dis/**/play:none"),
+    "a value that is none": _own("display:nothing"),
+    "an escaped semicolon": _own("color\\3b display:none"),
+    "hidden in a string": _own('font-family:"a;display:none;b"'),
+    "hidden in an address": _own("background:url(data:;display:none)"),
+    "height without a cut": _own("block-size:0"),
+    "a short move": _own("translate:-20px"),
+    "insets of zero": _own("position:relative;inset:0"),
+    "grey as oklch": _own("color:oklch(.4 0 0)"),
+    "black as lab": _own("color:lab(0 0 0)"),
+    "red as hwb": _own("color:hwb(0 0% 0%)"),
+    "white on a dark ground": _own("color:lab(100 0 0);background:navy"),
+    "white on a ground by rule": _rule("color:white;background:#003 none repeat"),
+    "a mask that fades": _own("mask:linear-gradient(#000 90%,transparent)"),
+    "a wide container": "<style>@container (min-width:1px){{.q{{display:none}}}}</style><p class=q>{bad}</p>",
+    "for print": "<style>@media print{{.q{{display:none}}}}</style><p class=q>{bad}</p>",
+    "a sheet for print": "<style media=print>.q{{display:none}}</style><p class=q>{bad}</p>",
+    "a sheet of another kind": "<style type=text/less>.q{{display:none}}</style><p class=q>{bad}</p>",
+    "imported for print": f"<style>@import url({_SHEET}) print;</style><p class=q>{{bad}}</p>",
+    "host with a slot": "<div><template shadowrootmode=open><slot></slot></template><p>{bad}</p></div>",
+    "host with its slot": "<div><template shadowrootmode=open><slot name=a></slot></template><p slot=a>{bad}</p></div>",
+    "indented first line": _own("text-indent:3em"),
+    "tight letters": _own("letter-spacing:-.5px"),
+    "contained as it is": _own("contain:content"),
+    "within an open bracket": _own("--a:{{;display:none"),
+    "a tall padding": _own("padding-top:90px"),
+    "turned a little": _own("transform:rotate(3deg)"),
+}
+"""Bodies of pages whose text is seen, though a hasty reader may take it for hidden."""
+
+HIDDEN_MARKDOWN: Final = {
+    "comment": "Boats.\n\n<!-- {bad} -->\n",
+    "comment in a line": "Boats <!-- {bad} --> leave.\n",
+    "comment over lines": "<!--\n\n{bad}\n\n-->\n",
+    "comment without an end": "Boats.\n\n<!-- {bad}\n",
+    "hidden": "<div hidden>\n\n{bad}\n\n</div>\n",
+    "hidden in a line": "Boats <span hidden>{bad}</span> leave.\n",
+    "not displayed": '<p style="display:none">{bad}</p>\n',
+    "not displayed by an escape": '<p style="dis\\70 lay:none">{bad}</p>\n',
+    "white": '<span style="color:#fff">{bad}</span>\n',
+    "script": "<script>\n{bad}\n</script>\n",
+    "script in a line": "Boats <script>{bad}</script> leave.\n",
+    "style sheet": "<style>.q{{display:none}}</style>\n<p class=q>{bad}</p>\n",
+    "template": "<template>\n\n{bad}\n\n</template>\n",
+    "title": "<title>{bad}</title>\n",
+    "an element of no name": "<x-note hidden>{bad}</x-note>\n",
+    "in a closed list": "- Boats\n- <i hidden>{bad}</i>\n",
+    "in a cell": "| a | b |\n|---|---|\n| 1 | <i hidden>{bad}</i> |\n",
+    "a link's comment": "[//]: # ({bad})\n",
+}
+"""Markdown whose text no renderer draws; braces are doubled."""
+
+SEEN_MARKDOWN: Final = {
+    "a placeholder": "Use <your name> and Vec<T>: {bad}\n",
+    "a tag that is named": "Put a <script> tag in front.\n\n{bad}\n",
+    "a listing of markup": "```html\n<p hidden>{bad}</p>\n```\n",
+    "code in a line": "`<p hidden>` {bad}\n",
+    "an end tag alone": "Boats </section></div> leave. {bad}\n",
+    "details": "<details><summary>Light</summary>\n\n{bad}\n\n</details>\n",
+    "bold": "<b>{bad}</b>\n",
+}
+"""Markdown whose text is drawn."""
