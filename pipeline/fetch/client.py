@@ -289,6 +289,7 @@ class Fetcher:
             name=answer.target.url.path,
             fetched_at=self._now(),
             span=span,
+            most=self._limits.max_unpacked,
             language=language[:2] if re.fullmatch(r"[a-z]{2}(?:-[a-z0-9-]{1,20})?", language) else "",
         )
 
