@@ -4,7 +4,7 @@
     python -m bench.peers_files FOLDER --misses    and which words are missing of each file below
     python -m bench.peers_files FOLDER --check     exit code 1 below a bar, or where a file below says nothing of it
     python -m bench.peers_files FOLDER --save pdf,odt,rtf,epub
-                                                   LibreOffice saves the Word files once more in these forms
+                                                   other programs save the files once more in these forms
 
 The other readers: pandoc for DOCX, ODT, RTF and EPUB; openpyxl for the visible text cells of XLSX; each run of slides
 and notes for PPTX; PDFium's own text for PDF, which is what pdftotext finds. A word that is joined or parted otherwise,
@@ -135,15 +135,14 @@ def kept_of(path: Path) -> Kept | None:
 
 
 def saved(forms: list[str], given: list[Path], folder: Path) -> list[Path]:
-    """Return the Word files as LibreOffice, and pandoc for EPUB, saves them in other forms."""
-    sources = [path for path in given if path.suffix == ".docx"]
+    """Return files saved once more: Word files by pandoc as ODT, RTF and EPUB, slides by LibreOffice as PDF."""
     for form in forms:
-        if form != "epub":
-            office(form, folder, sources)
+        if form == "pdf":
+            office("pdf", folder, [path for path in given if path.suffix == ".pptx"])
             continue
-        for path in sources:
+        for path in (path for path in given if path.suffix == ".docx"):
             with suppress(subprocess.CalledProcessError):
-                run("pandoc", str(path), "-o", str(folder / f"{path.stem}.epub"))
+                run("pandoc", "-s", str(path), "-o", str(folder / f"{path.stem}.{form}"))
     return sorted(path for form in forms for path in folder.glob(f"*.{form}"))
 
 
@@ -166,7 +165,7 @@ def main() -> int:
     """Run the benchmark; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--save", default="", help="forms in which LibreOffice saves the Word files once more")
+    parser.add_argument("--save", default="", help="forms in which files are saved once more")
     parser.add_argument("--misses", action="store_true", help="print what is missing")
     parser.add_argument("--check", action="store_true", help="exit code 1 where a bar falls short")
     options = parser.parse_args()

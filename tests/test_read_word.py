@@ -181,3 +181,12 @@ def test_a_drop_cap_begins_the_word_of_the_next_paragraph() -> None:
     frame = '<w:p><w:pPr><w:framePr w:dropCap="drop" w:lines="3"/></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
     assert text_of(frame.format("T") + paragraph("he lamp was lit.")) == "The lamp was lit."
     assert text_of(paragraph("Before.") + frame.format("A")).split() == ["Before.", "A"]
+
+
+def test_a_table_of_any_length_is_one_table_read_in_slices() -> None:
+    pair = f"<w:tr><w:tc>{paragraph('a{0}')}</w:tc><w:tc>{paragraph('b{0}')}</w:tc></w:tr>"
+    rows = "".join(map(pair.format, range(9000)))
+    page = page_of(make_parts(f"<w:tbl>{rows}</w:tbl>{paragraph('After all.')}"))
+    assert (page.html.count("<table"), page.html.count("<tr>"), page.unread) == (1, 9000, "")
+    assert "<td>a8999</td><td>b8999</td>" in page.html
+    assert "After all." in page.html

@@ -27,7 +27,7 @@ from pipeline.fetch.handles import find_page, keep_page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.secrets import SECRET_NAME, is_secret
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.converted import WHOLE, Span, Unreadable, can_recognise
+from pipeline.read.converted import WHOLE, Span, Unreadable, can_recognise, raising_the_cap
 from pipeline.read.converter import Converter, reader_version
 from pipeline.read.sniff import looks_like_text
 from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
@@ -215,17 +215,17 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *,
         raise SourceTooLarge(
             f"The file '{source}' has {size:,} bytes, over the cap of {max_bytes:,}.",
             source=source,
-            hint="Split it, or raise the cap.",
+            hint=raising_the_cap(size),
         )
     when = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds")
     url, name = resolved.as_uri() + name_span(span), resolved.name
     if resolved.suffix.lower() in PACKED and is_packed(body):
         name = resolved.stem
         try:
-            body = unpacked(body)
+            body = unpacked(body, most=max_bytes)
         except Unreadable as error:
             raise SourceUnreadable(
-                f"{source} holds no text: {error}.", source=source, hint="Unpack it, or split it."
+                f"{source} holds no text: {error}.", source=source, hint=error.hint or "Unpack it, or split it."
             ) from error
     if not opened and is_secret(body):
         raise AddressRefused(
@@ -233,7 +233,7 @@ def read_raw(resolved: Path, source: str, max_bytes: int, span: Span = WHOLE, *,
             source=source,
             hint="A person can open it by naming the file itself in WINNOW_FOLDERS.",
         )
-    return Raw(body, url, url, name=name, fetched_at=when, span=span)
+    return Raw(body, url, url, name=name, fetched_at=when, span=span, most=max_bytes)
 
 
 def ending_of(name: str) -> str:

@@ -5,10 +5,19 @@ Not for: which number an item has (`docx_styles.py`).
 
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Final
+
+from lxml import etree
 
 from pipeline.read.converted import escape
 from pipeline.read.docx_styles import Number
+
+CONTINUED: Final = "continued"
+"""Attribute of a table whose first rows were read as another."""
+MARK: Final = f"<!--{CONTINUED}-->"
+"""Before the HTML of such a table; text of the file has no such signs."""
 
 
 @dataclass(slots=True)
@@ -94,3 +103,20 @@ def _follows(before: Number, number: Number, kind: str) -> bool:
     if _kind(number.text) != kind:
         return False
     return not kind or int(number.text[:-1]) == int(before.text[:-1]) + 1
+
+
+def sliced(table: etree._Element, end: int) -> etree._Element:
+    """Return a copy of a table that is still parsed up to its child `end`, and let it go on without these."""
+    done = table[:end]
+    copy = deepcopy(table)
+    del copy[end:]
+    for child in done:
+        child.clear()
+        table.remove(child)
+    table.set(CONTINUED, "1")
+    return copy
+
+
+def rejoined(html: str) -> str:
+    """Return HTML in which the slices of a table are one table again."""
+    return html.replace(f"</table>\n{MARK}<table>\n", "").replace(MARK, "")
