@@ -263,8 +263,7 @@ def _is_gone(paragraph: etree._Element) -> bool:
 def _is_collapsed(part: etree._Element) -> bool:
     """Whether a row or column of a sheet is hidden, by itself or with a group around it."""
     above = (one.get(f"{_TABLES}display") for one in part.iterancestors(*_GROUPS))
-    own = (part.get(f"{_TABLES}visibility"),)
-    return "false" in above or not {*own} <= {None, "visible"}
+    return "false" in above or bool(part.get(f"{_TABLES}visibility", "visible") != "visible")
 
 
 def _hidden_columns(table: etree._Element) -> frozenset[int]:
