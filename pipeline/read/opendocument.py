@@ -252,7 +252,8 @@ class _Reader:
 
 def _is_on(element: etree._Element) -> bool:
     """Whether a field hides now."""
-    return element.get(f"{_TEXT}is-hidden", "true") != "false"
+    said: str = element.get(f"{_TEXT}is-hidden", "true")
+    return said != "false"
 
 
 def _is_gone(paragraph: etree._Element) -> bool:
