@@ -133,6 +133,8 @@ MARKS = {
     "<span class=not-included></span>": "✗",
     "<input type=checkbox checked disabled>": "✓",
     "<input type=checkbox disabled>": "✗",
+    "<mat-icon>check_circle</mat-icon>": "✓",
+    "<i class=ri-close-line></i>": "✗",
     "<span class=no-wrap></span>": "",
     "<span class=check-in></span>": "",
     "<i class=fa-check></i><i class=fa-times></i>": "",
