@@ -53,7 +53,7 @@ def least_trust(trusts: Iterable[Trust]) -> Trust:
 
 
 ScoreMaker = Literal[
-    "bm25", "embedding", "blend", "rerank", "read", "path", "tag", "engine", "snippet", "content", "guided"
+    "bm25", "embedding", "blend", "rerank", "read", "path", "tag", "engine", "snippet", "content", "outline", "guided"
 ]
 
 

@@ -146,13 +146,14 @@ def assemble(
     room -= count_tokens(told_speaking((), writer.unquoted))
     maker = writer.maker
     near = writer.first_each(near) if listed else near
+    alone = listed or reading.made_by == "outline"
     whole = room
     room -= most_unasked(reading) - UNASKED if open_end else 0
-    chosen = writer.alone(near, room) if listed else maker.choose(near, writer.cost, room, end=end, whole=whole)
+    chosen = writer.alone(near, room) if alone else maker.choose(near, writer.cost, room, end=end, whole=whole)
     # 3. What they share was counted twice, or not at all: there is room for more, or the weakest give way
     if nearest_alone(reading):
         chosen = chosen[:1]
-    elif not listed:
+    elif not alone:
         for _ in range(ROUNDS if chosen else 0):
             rest = room - writer.write(chosen).tokens
             more = maker.choose(near, writer.cost, rest, end=end, further=True) if rest >= CRUMB else []
@@ -239,12 +240,14 @@ class _Writer:
     def alone(self, rows: Sequence[int], room: int) -> list[Passage]:
         """Return as many of `rows` as fit, best first, each as a passage of that unit alone."""
         chosen: list[Passage] = []
-        for row in rows:
+        for row in (row for row in rows if self.reading.values[row]):
             passage = Passage(row, row + 1, row)
-            room -= self.cost(passage) + LINK_TOKENS // 2
+            owner = self.places[row][0]
+            room -= self.cost(passage) + (LINK_TOKENS // 2 if owner not in self.maker.cited else 0)
             if room < 0:
                 break
             chosen.append(passage)
+            self.maker.cited.add(owner)
         return chosen
 
     def _answering(self, row: int) -> int:
