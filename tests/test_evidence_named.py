@@ -102,6 +102,26 @@ async def test_both_sides_of_a_comparison_are_shown_by_their_definitions(connect
     assert "Stops at a changed file." in text
 
 
+HARBOUR = (
+    "<title>Harbour handbook</title><h1>Harbour handbook</h1><h2>Summary</h2><ul><li>Two basins</li></ul>"
+    + "".join(
+        f"<h2>{name}</h2><p>{name} is run by the port office since 1871. {FILLER}</p><p>{FILLER}</p>"
+        for name in ("Pilotage", "Cranes", "Ice", "Fees")
+    )
+)
+
+
+@pytest.mark.parametrize("question", ["Summarise the harbour handbook", "What is this document about?"])
+async def test_a_document_as_a_whole_is_answered_by_what_its_sections_begin_with(
+    connect: Connect, tmp_path: Path, question: str
+) -> None:
+    text = await asked(connect, tmp_path, "extract_relevant", question, page=HARBOUR, max_tokens=400)
+    assert "Two basins" in text
+    for name in ("Pilotage", "Cranes", "Ice", "Fees"):
+        assert f"{name}: {name} is run by the port office since 1871." in text
+    assert "oars" not in text
+
+
 async def asked(
     connect: Connect,
     folder: Path,

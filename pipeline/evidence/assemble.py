@@ -147,6 +147,7 @@ def assemble(
     maker = writer.maker
     near = writer.first_each(near) if listed else near
     alone = listed or reading.made_by == "outline"
+    near = [row for row in near if reading.values[row]] if alone else near
     whole = room
     room -= most_unasked(reading) - UNASKED if open_end else 0
     chosen = writer.alone(near, room) if alone else maker.choose(near, writer.cost, room, end=end, whole=whole)
@@ -170,7 +171,7 @@ def assemble(
     evidence = writer.evidence(chosen, cited=True)
     links: Literal["frame", "rest"] = "rest" if open_end or listed else "frame"
     shown = show_evidence(evidence, mark, max_tokens=max_tokens, links=links, unquoted=writer.unquoted)
-    left_out = len(near) - len(chosen) if listed else maker.left_out(near)
+    left_out = len(near) - len(chosen) if alone else maker.left_out(near)
     left_out = 0 if nearest_alone(reading) else left_out
     return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
 
@@ -240,7 +241,7 @@ class _Writer:
     def alone(self, rows: Sequence[int], room: int) -> list[Passage]:
         """Return as many of `rows` as fit, best first, each as a passage of that unit alone."""
         chosen: list[Passage] = []
-        for row in (row for row in rows if self.reading.values[row]):
+        for row in rows:
             passage = Passage(row, row + 1, row)
             owner = self.places[row][0]
             room -= self.cost(passage) + (LINK_TOKENS // 2 if owner not in self.maker.cited else 0)

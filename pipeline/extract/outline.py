@@ -64,8 +64,10 @@ def _outline(document: Document, units: Sequence[Sentence]) -> list[float]:
     scores: list[float] = []
     for number, unit in enumerate(units):
         block = document.blocks[unit.block]
-        says = block.main and block.kind not in {"heading", "row", "code"} and count_words(unit.text) >= SAYS
-        new = says and (unit.heading_path not in seen or names_summary(" ".join(unit.heading_path[-1:])))
+        summary = names_summary(" ".join(unit.heading_path[-1:]))
+        says = block.main and block.kind not in {"heading", "row", "code"}
+        says = says and (summary or count_words(unit.text) >= SAYS)
+        new = says and (summary or unit.heading_path not in seen)
         seen |= {unit.heading_path} if new else set()
         depth = max(LEAST, 1.0 - DEEPER * len(unit.heading_path))
         scores.append(depth - number / (1e3 * len(units)) if new else 0.0)
