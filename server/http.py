@@ -34,6 +34,7 @@ from errors import UsageError
 from extra import importing
 from server.app import Winnow, build_server
 from server.calls import HEADER, Observer, request_id
+from server.clients import service_client
 from server.process import PAUSE
 from server.settings import MEGABYTE, Settings
 from server.toolbox import GRACE
@@ -280,7 +281,7 @@ class JwtVerifier:
 
 
 async def _address_of_keys(issuer: str) -> str:
-    async with httpx2.AsyncClient() as http:
+    async with service_client() as http:
         for path in _METADATA:
             answer = await http.get(issuer.rstrip("/") + path)
             if answer.status_code != httpx2.codes.OK:

@@ -470,7 +470,8 @@ INSIDE = """
   read('/admin/fetch');
   read('/moved');
   go(() => fetch('/admin/post', {method: 'POST', body: 'x'}).then(r => r.text()).then(out));
-  go(() => { const x = new XMLHttpRequest(); x.open('GET', '/admin/xhr'); x.onload = () => out(x.responseText); x.send(); });
+  go(() => { const x = new XMLHttpRequest(); x.open('GET', '/admin/xhr');
+    x.onload = () => out(x.responseText); x.send(); });
   go(() => import('/admin/module.js'));
   go(() => put('script', {src: '/admin/script.js'}));
   go(() => put('link', {rel: 'stylesheet', href: '/admin/s.css'}));
